@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isnan, nan
 from typing import Any, NoReturn
 
+from presman.base.durations import seconds_of
 from presman.cli import console, exit_codes
 
 
@@ -59,25 +61,17 @@ def measure(text: str) -> str:
 
 def some_seconds(text: str) -> float:
     """Read a duration: seconds, or 90s, 15m, 2h."""
-    scale = {"s": 1, "m": 60, "h": 3600}.get(text[-1:].lower(), 0)
-    try:
-        value = float(text[:-1]) * scale if scale else float(text)
-    except ValueError:
-        value = 0.0
+    value = float(_said(seconds_of, text))
     if not 0 < value < 1e8:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90, 90s, 15m or 2h")
+        raise argparse.ArgumentTypeError(f"{text!r} is no time, or longer than three years")
     return value
 
 
 def age(text: str) -> float:
-    """Read an age in seconds: 90m, 12h, 14d."""
-    scale = {"m": 60, "h": 3600, "d": 86400}.get(text[-1:].lower(), 0)
-    try:
-        value = float(text[:-1]) * scale
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e10:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an age such as 90m, 12h or 14d")
+    """Read an age in seconds: 90m, 12h, 14d. It has a unit: what is older is removed, and 14 may be meant as days."""
+    value = float(_said(partial(seconds_of, bare=False), text))
+    if not 60 <= value < 1e10:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an age of at least a minute, such as 90m, 12h or 14d")
     return value
 
 

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, merged
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
 from presman.analysis.readings.alert import SEVERITY_WORDS
+from presman.base.durations import seconds_of
 from presman.base.suggest import did_you_mean
 
-_SCALE = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 _SEVERITIES = {word: severity for severity, word in SEVERITY_WORDS.items() if severity != "good"}
 _LONGEST = 86_400.0
 
@@ -107,13 +107,7 @@ def _amount(text: str, rule: AlertRule) -> float:
 
 
 def _time(text: str, *_: object) -> float:
-    found = re.fullmatch(r"([\d.]+)\s*(us|ms|s|m|h|)", text.lower())
-    try:
-        if found is None:
-            raise ValueError
-        return float(found[1]) * _SCALE[found[2]]
-    except ValueError:
-        raise ValueError(f"{text!r} is not a time such as 20ms, 90, 90s, 15m or 2h") from None
+    return seconds_of(text)
 
 
 def _plain(text: str, *_: object) -> float:

@@ -26,6 +26,7 @@ from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
 from presman.analysis.alerts.alert_settings import AlertSettings, merged
+from presman.base.durations import seconds_of
 from presman.base.errors import InputError
 from presman.base.measure_names import MEASURES
 from presman.base.paths import expanded
@@ -319,12 +320,9 @@ def refresh(value: str) -> float:
 
 
 def _seconds(value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        raise ValueError(f"{value!r} is not a number of seconds") from None
+    seconds = seconds_of(value)
     if not 0 < seconds < 1e6:
-        raise ValueError(f"{value!r} is not a number of seconds above 0")
+        raise ValueError(f"{value!r} is no time, or longer than eleven days")
     return seconds
 
 

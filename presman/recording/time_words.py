@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from presman.base.durations import seconds_of
 from presman.base.errors import InputError
 
-_AGO = re.compile(r"-?\s*(\d+(?:\.\d+)?)\s*([smhd])(?:\s+ago)?", re.IGNORECASE)
+_AGO = re.compile(r"-?\s*(\d+(?:\.\d+)?\s*[smhd])(?:\s+ago)?", re.IGNORECASE)
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)
 _LOST_SIGN = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$")
 """An offset whose + became a blank, as it does in a URL."""
 
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LONGEST = 3660 * 86400.0
 
 FORMS = "2026-11-22 03:12, 03:12:30, 03:12+01:00, 3m ago, first or last"
@@ -45,7 +45,7 @@ def instant_of(
         return first if words.lower() == "first" else last
     ago = _AGO.fullmatch(words)
     if ago and (words.startswith("-") or words.lower().endswith("ago")):
-        return last - timedelta(seconds=min(_LONGEST, float(ago[1]) * _SECONDS[ago[2].lower()]))
+        return last - timedelta(seconds=min(_LONGEST, seconds_of(ago[1])))
     clock, low = _CLOCK.fullmatch(words), first if since is None else since
     try:
         if clock:

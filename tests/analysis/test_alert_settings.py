@@ -137,7 +137,7 @@ def test_the_command_line_changes_one_threshold_and_leaves_the_other() -> None:
     ("line", "said"),
     [
         ("queue_wait warning=1", "no alert 'queue_wait', did you mean 'queue_waits'?"),
-        ("queue_waits warning=abc", "is not a time"),
+        ("queue_waits warning=abc", "is not a duration"),
         ("queue_waits warning=2 critical=1", "warning= is above critical="),
         ("queue_waits clear=2", "clear= goes with"),
         ("idle_holder ETL warning=1m", "about the whole database"),

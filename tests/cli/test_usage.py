@@ -98,7 +98,7 @@ def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
         (["export", QUEUEING, "--polls", "0"], "'0' is not a whole number of at least 1"),
         (["export", QUEUEING, "--duration", "soon"], "'soon' is not a duration"),
         (["export", QUEUEING, "--refresh", "0.1"], "0.1 is below the minimum of 0.5 seconds"),
-        (["export", QUEUEING, "--refresh", "x"], "'x' is not a number of seconds"),
+        (["export", QUEUEING, "--refresh", "x"], "'x' is not a duration"),
         (["--scope", "clutser", "once", QUEUEING], "did you mean 'cluster'?"),
         (["once", "spool:/nonexistent"], "no such folder: /nonexistent"),
         (["once", "demo:mixd"], "no scenario 'mixd'"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from presman.base.durations import UNITS, seconds_of
 from presman.base.errors import InputError
 
 Reader = Callable[[Any], Any]
@@ -147,20 +148,15 @@ def list_of(read: Reader) -> Reader:
     return read_all
 
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
-
-
 def duration(value: Any) -> float:
-    """Read seconds: a number, or a text such as ``40ms``, ``2s``, ``10m``, ``1h``."""
+    """Read seconds: a number, or a text such as ``40ms``, ``2s``, ``10m``, ``1h``; of the past with a minus."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds: int | float = value
+    elif isinstance(value, str):
+        seconds = seconds_of(value.removeprefix("-"), bare=False) * (-1 if value.startswith("-") else 1)
     else:
-        match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-        if match is None:
-            raise ValueError(f"expected a duration such as 40ms, 30s, 10m or 1h, got {value!r}")
-        seconds = float(match[1]) * _UNITS[match[2]]
-    if not abs(seconds) <= LONGEST_DAYS * _UNITS["d"]:  # inf and nan, too
+        raise ValueError(f"expected a duration such as 40ms, 30s, 10m or 1h, got {value!r}")
+    if not abs(seconds) <= LONGEST_DAYS * UNITS["d"]:  # inf and nan, too
         raise ValueError(f"must be at most {LONGEST_DAYS}d, got {value!r}")
     return float(seconds)
 

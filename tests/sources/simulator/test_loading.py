@@ -68,7 +68,7 @@ def test_values(tmp_path: Path) -> None:
         (("count = 3", ""), ": sessions[1]: key 'count' is missing"),
         (("count = 3", 'count = "3"'), ": sessions[1].count: expected a whole number, got '3'"),
         (("count = 3", "count = 0"), ": sessions[1].count: must be from 1 to 5000, got 0"),
-        (("count = 3", 'count = 3\ncpu = "5 parsecs"'), ": sessions[1].cpu: expected a duration such as 40ms"),
+        (("count = 3", 'count = 3\ncpu = "5 parsecs"'), ": sessions[1].cpu: '5 parsecs' is not a duration"),
         (("count = 3", "count = 3\ncpu = -1"), ": sessions[1].cpu: must be longer than 0"),
         (("count = 3", "count = 3\ncpu = nan"), ": sessions[1].cpu: must be at most 3650d, got nan"),
         (("count = 3", 'count = 3\ncpu = "3651d"'), ": sessions[1].cpu: must be at most 3650d, got '3651d'"),

@@ -1,0 +1,45 @@
+"""Durations: one way to write them, wherever they are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.base.durations import seconds_of
+from presman.cli.parser import age, some_seconds
+from presman.config.alert_lines import read_alerts
+from presman.config.config_file import refresh
+from presman.sources.simulator.fields import duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90", 90.0),
+        ("90s", 90.0),
+        (" 1.5 H ", 5400.0),
+        ("14d", 1_209_600.0),
+        ("20ms", 0.02),
+        ("250us", 0.00025),
+        (".5", 0.5),
+    ],
+)
+def test_seconds_of_a_duration(text: str, seconds: float) -> None:
+    assert seconds_of(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "s", "soon", "1,5", "-3", "1e3", "inf", "nan", "5 weeks", "1h30m", "٣s"])
+def test_what_is_no_duration_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration such as 20ms, 90, 90s, 15m, 2h or 14d$"):
+        seconds_of(text)
+
+
+def test_every_place_reads_minutes_and_days() -> None:
+    assert some_seconds("2m") == refresh("2m") == duration("2m") == age("2m") == 120.0
+    assert some_seconds("2d") == duration("2d") == age("2d") == 172_800.0
+    assert read_alerts("queue_waits warning=2m for=1h") == read_alerts("queue_waits warning=120 for=3600s")
+
+
+def test_an_age_has_a_unit() -> None:
+    """14 might be meant as days, and what is older than 14 seconds would be removed."""
+    with pytest.raises(ValueError, match="'14' is not a duration such as 90s, 15m, 2h or 14d"):
+        seconds_of("14", bare=False)
