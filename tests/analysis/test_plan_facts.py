@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.records.group_rows import ConsumerGroup, GroupMetric
@@ -138,3 +139,11 @@ def test_a_containers_plan_is_divided_by_its_own_rule() -> None:
              row(ContainerPlanDirective, group_or_subplan="OTHER_GROUPS", mgmt_p2=100, **given)]  # fmt: skip
     shares = Facts.of(None, snapshot(instance(), *rows)).division.shares[1].shares
     assert shares == pytest.approx({(3, "A"): 0.3, (3, "OTHER_GROUPS"): 0.2, (4, "OTHER_GROUPS"): 0.5})
+
+
+def test_containers_of_an_unknown_number_of_cpus_have_equal_parts() -> None:
+    """No directive has SHARES, so CPU_MIN_COUNT decides from 19 on; nobody set it, and no view tells the CPUs."""
+    given = facts(CDB, SALES, pdb(3, "SALES"), pdb(4, "HR"))
+    assert given.num_cpus(1) == 0
+    assert {con_id: each.weight for con_id, each in allotments(given, 1, 0.0).items()} == {3: 1.0, 4: 1.0}
+    assert {con_id: each.weight for con_id, each in allotments(given, 1, 16.0).items()} == {3: 16.0, 4: 16.0}
