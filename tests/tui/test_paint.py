@@ -172,13 +172,13 @@ async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
 
 
 def test_texts_that_were_cut_for_one_poll_are_not_kept() -> None:
-    """Rich keeps 16,384 of them, some 15 MB: of the signs of charts each poll has other ones."""
+    """Rich keeps 16,384 of them, some 15 MB: each poll has other ones."""
     kept = []
     for poll in range(3):
         garbage.tidy()
         kept.append(Segment._split_cells.cache_info().currsize)
         for line in range(10):
-            Segment(f"\u28ff\u28c0 poll {poll} line {line}").split_cells(2)
+            Segment(f"\u8868 poll {poll} line {line}").split_cells(2)
         assert Segment._split_cells.cache_info().currsize == 10
     assert kept == [0, 0, 0]
 
