@@ -402,7 +402,7 @@ signal.signal(signal.SIGUSR2, look)
 from presman.cli import main
 sys.exit(main())
 """.replace("POLLS", str(REMEMBERED))
-"""presman, but it polls each 0.2 s, keeps fewer polls, writes down what is wrong, and on a signal how many tasks it has."""
+"""presman, but it polls each 0.2 s, keeps few polls, notes what is wrong, and on a signal how many tasks it has."""
 
 PRESSED = {
     "question_mark": b"?", "f1": b"\x1bOP", "f5": b"\x1b[15~", "enter": b"\r", "space": b" ", "left": b"\x1b[D",
