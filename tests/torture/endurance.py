@@ -97,6 +97,9 @@ OF_KEYS = Look(0, 0.0, 2, 8, 100)
 """A recording and a CSV file may be written, and tabs and pages be there that were not opened before."""
 
 
+REMEMBERED = 300
+"""Polls that a monitor keeps for scrolling back and for charts, 3,600 otherwise: it is full before memory is judged."""
+
 WARM = 1_000
 """Polls of a monitor before its memory is judged: until then keys open what was never open."""
 
@@ -369,6 +372,12 @@ from pathlib import Path
 os.chdir(sys.argv.pop(1))
 import presman.config.config_file
 presman.config.config_file.SHORTEST_REFRESH = 0.1
+from presman.analysis.latency.latency_history import LatencyHistory
+from presman.polling.history import History
+from presman.watch import series
+History.__init__.__defaults__ = (POLLS, *History.__init__.__defaults__[1:])
+LatencyHistory.__init__.__defaults__ = (POLLS, *LatencyHistory.__init__.__defaults__[1:])
+series.KEPT = POLLS
 from presman.tui import feed
 from presman.tui.app import MonitorApp
 from tests.torture.endurance import Broken, sane
@@ -392,8 +401,8 @@ MonitorApp.complain = lambda self, error: broken(repr(error))
 signal.signal(signal.SIGUSR2, look)
 from presman.cli import main
 sys.exit(main())
-"""
-"""presman, but it polls each 0.2 s, writes down what is wrong, and on a signal how many tasks it has."""
+""".replace("POLLS", str(REMEMBERED))
+"""presman, but it polls each 0.2 s, keeps few polls, notes what is wrong, and on a signal how many tasks it has."""
 
 PRESSED = {
     "question_mark": b"?", "f1": b"\x1bOP", "f5": b"\x1b[15~", "enter": b"\r", "space": b" ", "left": b"\x1b[D",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region
 from textual.scrollbar import ScrollBar
@@ -168,6 +169,18 @@ async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
         await acting.settle()
         assert lines_kept() < all_tabs - 3 * 30
         assert {tab: await acting.press(tab) for tab in "5421"} == seen
+
+
+def test_texts_that_were_cut_for_one_poll_are_not_kept() -> None:
+    """Rich keeps 16,384 of them, some 15 MB: each poll has other ones."""
+    kept = []
+    for poll in range(3):
+        garbage.tidy()
+        kept.append(Segment._split_cells.cache_info().currsize)
+        for line in range(10):
+            Segment(f"\u8868 poll {poll} line {line}").split_cells(2)
+        assert Segment._split_cells.cache_info().currsize == 10
+    assert kept == [0, 0, 0]
 
 
 @acted
