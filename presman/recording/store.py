@@ -52,6 +52,9 @@ from presman.recording.upgrades import STEPS, upgrade
 
 SUFFIX = ".presman"
 
+MOST_DATABASES = 10_000
+"""Databases that one store may name; of each the chains are looked for."""
+
 _FETCHED = 1000
 """Rows that come at once from PostgreSQL."""
 
