@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -17,6 +16,7 @@ from presman.recording.fleet_writer import LIVE, LONGEST, LOST, STOPPED
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
 from presman.recording.row_commands import NOW
 from presman.recording.store import MOST_DATABASES
+from presman.recording.tape_values import is_number
 
 _FIELDS = {
     "used_cpus": "used", "waited_cpus": "waiting", "capacity_cpus": "capacity", "queued": "queued",
@@ -24,9 +24,6 @@ _FIELDS = {
     "alerts": "alerts", "plan": "plan",
 }  # fmt: skip
 """The fields of Vitals by the keys of their figures."""
-
-_NUMBERS, _LARGEST = (int, float, Decimal), 1 << 63
-"""What numbers come as, PostgreSQL's too, and the largest that a column keeps."""
 
 _SEVERITIES: Mapping[str, Severity] = {"bad": "bad", "warn": "warn"}
 
@@ -95,7 +92,7 @@ def past_of(polls: list[PastPoll], capacity: float | None) -> Past:
 
 def _number(value: Any) -> Any:
     """Return a number as it is, and None for what no recorder wrote: a text, bytes, infinity."""
-    return value if isinstance(value, _NUMBERS) and -_LARGEST <= value <= _LARGEST else None
+    return value if is_number(value) else None
 
 
 def _row(row: Mapping[Any, Any], now: int) -> FleetRow:
