@@ -86,12 +86,19 @@ def test_values_that_no_recorder_wrote_are_passed_over(name: str, whole: bytes, 
 
 
 @pytest.mark.parametrize("number", some([signal.SIGTERM], [signal.SIGINT, signal.SIGHUP]))
-def test_a_signal_ends_what_reads_such_a_file(number: signal.Signals, whole: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("table", "asked"), [("blocks", ("export", "{}", "-o", "-")), ("statements", ("compare", "{}", "{}"))]
+)
+def test_a_signal_ends_what_reads_such_a_file(
+    table: str, asked: tuple[str, ...], number: signal.Signals, whole: bytes, tmp_path: Path
+) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(whole)
-    endless_pages("blocks")(path)
-    words = command("export", str(path), "-o", str(tmp_path / "out.csv"))
-    with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+    endless_pages(table)(path)
+    words = command(*(each.format(path) for each in asked))
+    with subprocess.Popen(
+        words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
         until(lambda: str(path) in {each.path for each in psutil.Process(process.pid).open_files()}, "it is read")
         begun = time.monotonic()
         process.send_signal(number)
