@@ -15,6 +15,8 @@ from presman.base.text import clean, one_line
 from presman.recording.fleet_writer import LIVE, LONGEST, LOST, STOPPED
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
 from presman.recording.row_commands import NOW
+from presman.recording.store import MOST_DATABASES
+from presman.recording.tape_values import is_number
 
 _FIELDS = {
     "used_cpus": "used", "waited_cpus": "waiting", "capacity_cpus": "capacity", "queued": "queued",
@@ -62,12 +64,12 @@ class PastPoll(NamedTuple):
 
 
 def read_fleet(connection: Connection) -> list[FleetRow]:
-    """Return every database of a store, by name."""
+    """Return every database of a store, by name; no more than one beyond those that a store may name."""
     names = ("polled_at", "every_us", "link", "link_at", "reason", "severity", "worst")
     columns = ["d.target", "d.name", *(f"f.{name}" for name in (*names, *(each.key for each in FLEET_FIGURES)))]
     columns.append(f"{NOW[connection.dialect.name]} AS now")
     statement = f"SELECT {', '.join(columns)} FROM databases d LEFT JOIN fleet f ON f.database_id = d.database_id"
-    rows = connection.execute(text(f"{statement} ORDER BY d.target")).mappings()
+    rows = connection.execute(text(f"{statement} ORDER BY d.target")).mappings().fetchmany(MOST_DATABASES + 1)
     return [_row(row, int(row["now"])) for row in rows]
 
 
@@ -75,8 +77,10 @@ def read_past(connection: Connection) -> dict[str, list[PastPoll]]:
     """Return the last polls of every database, oldest first: what is drawn before the first new ones come."""
     found: dict[str, list[PastPoll]] = {}
     for row in connection.execute(text(PAST[connection.dialect.name]), {"kept": KEPT}).mappings():
-        used = None if row["used_cpus"] is None else row["used_cpus"] / SCALE
-        found.setdefault(clean(str(row["target"])), []).append(PastPoll(used, row["queued"]))
+        used, queued = _number(row["used_cpus"]), _number(row["queued"])
+        if queued is not None:
+            poll = PastPoll(None if used is None else used / SCALE, queued)
+            found.setdefault(clean(str(row["target"])), []).append(poll)
     return found
 
 
@@ -86,23 +90,28 @@ def past_of(polls: list[PastPoll], capacity: float | None) -> Past:
     return Past(tuple(percents), tuple(poll.queued for poll in polls))
 
 
+def _number(value: Any) -> Any:
+    """Return a number as it is, and None for what no recorder wrote: a text, bytes, infinity."""
+    return value if is_number(value) else None
+
+
 def _row(row: Mapping[Any, Any], now: int) -> FleetRow:
     """Return a row with every value looked at: a store may be a stranger's."""
-    link = str(row["link"] or STOPPED)
+    link, polled_at, every = str(row["link"] or STOPPED), _number(row["polled_at"]), _number(row["every_us"])
     return FleetRow(
         clean(str(row["target"])),
         link if link in {LIVE, LOST} else STOPPED,
-        row["polled_at"],
-        _seconds(now, row["polled_at"]),
-        _seconds(now, row["link_at"]),
-        None if row["every_us"] is None else int(row["every_us"]) / MICRO,
+        polled_at,
+        _seconds(now, polled_at),
+        _seconds(now, _number(row["link_at"])),
+        None if every is None else every / MICRO,
         one_line(clean(str(row["reason"] or "")), LONGEST),
-        None if row["polled_at"] is None else _vitals(row),
+        None if polled_at is None else _vitals(row),
     )
 
 
 def _seconds(now: int, at: Any) -> float | None:
-    return max(0.0, (now - int(at)) / MICRO) if at else None
+    return max(0.0, (now - at) / MICRO) if at else None
 
 
 def _vitals(row: Mapping[Any, Any]) -> Vitals:
@@ -112,7 +121,8 @@ def _vitals(row: Mapping[Any, Any]) -> Vitals:
         if each.is_text:
             found[_FIELDS[each.key]] = clean(str(value or ""))
         else:
-            found[_FIELDS[each.key]] = None if value is None else value / SCALE if each.is_scaled else int(value)
+            number = _number(value)
+            found[_FIELDS[each.key]] = None if number is None else number / SCALE if each.is_scaled else int(number)
     found["alerts"] = found["alerts"] or 0
     worst = one_line(clean(str(row["worst"] or "")), LONGEST)
     name, severity = clean(str(row["name"] or "")), _SEVERITIES.get(str(row["severity"]), "good")

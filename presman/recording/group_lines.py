@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from itertools import compress
 from math import isnan, nan
 from types import MappingProxyType
@@ -19,10 +18,7 @@ from sqlalchemy import TextClause, text
 from presman.base.text import clean
 from presman.recording.measure_tables import MICRO, SCALE, SPAN
 from presman.recording.tape import Tape
-from presman.recording.tape_values import TapePart
-
-_NUMBERS = frozenset({int, float, Decimal})
-"""What numbers come as: PostgreSQL has decimals. Anything else no recorder wrote."""
+from presman.recording.tape_values import TapePart, is_number
 
 _KINDS = ("small_read", "small_write", "large_read", "large_write")
 
@@ -92,11 +88,11 @@ def group_lines(tape: Tape, start: datetime, end: datetime, figures: Sequence[st
 def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
     polls = {poll: (float(at), nan if seconds is None else float(seconds))
              for poll, at, seconds in tape.rows(part, _POLLS)
-             if type(at) is not str and _is_among(poll, part)}  # fmt: skip
+             if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)}  # fmt: skip
     rows = tape.rows(part, _rows_of(figures))
     drawn = _drawn(tape, part, rows)
     told = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows, where they are damaged
-    columns = [[*(value if type(value) in _NUMBERS else nan for value in column), nan] for column in told]
+    columns = [[*(value if is_number(value) else nan for value in column), nan] for column in told]
     there = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
     for who, places in drawn.items():

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from presman.base.text import clean
 from presman.recording.measure_tables import MICRO, SPAN
 from presman.recording.tape import Tape
-from presman.recording.tape_values import TapePart
+from presman.recording.tape_values import TapePart, is_number
 
 _AT_ONCE = 64
 """Spans that are read at once: a month of them would not fit into memory."""
@@ -56,7 +56,8 @@ def latency_bins(tape: Tape, start: datetime, end: datetime, width: int) -> dict
     for part in tape.parts(start, end):
         rows = tape.rows(part, _POLLS)
         polls = {poll: _Poll((before + place) // width, float(since))
-                 for place, (poll, since) in enumerate(rows) if since and _is_whole(poll)}  # fmt: skip
+                 for place, (poll, since) in enumerate(rows)
+                 if since and is_number(since) and _is_whole(poll)}  # fmt: skip
         before += len(rows)
         for span, own_rows in _spans(tape, part):
             own = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]

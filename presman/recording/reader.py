@@ -8,17 +8,14 @@ from typing import Self
 from sqlalchemy import select
 
 from presman.base.paths import expanded
-from presman.base.text import clean
+from presman.base.text import clean, one_line
 from presman.recording.schema import BLOCKS, DATABASES
 from presman.recording.sqlite_files import which_file
-from presman.recording.store import SUFFIX, DamagedStoreError, RecordingError, Store, is_url, shown
+from presman.recording.store import MOST_DATABASES, SUFFIX, DamagedStoreError, RecordingError, Store, is_url, shown
 from presman.recording.tape import Tape
 
 _FEW = 8
 """Files of which connections stay open: of a year of days they would be too many."""
-
-_MOST = 10_000
-"""Databases that one store may name; of each the chains are looked for."""
 
 
 class Recording:
@@ -92,7 +89,7 @@ class Recording:
             return wanted[0]
         if not self.tapes:
             raise RecordingError(f"{self.name} holds no database yet")
-        known = ", ".join(tape.target for tape in self.tapes)
+        known = one_line(", ".join(tape.target for tape in self.tapes), 400)
         if name is None:
             raise RecordingError(f"{self.name} holds several databases, choose one by ?database=NAME: {known}")
         raise RecordingError(f"{self.name} holds no database {name!r}: {known}")
@@ -106,8 +103,8 @@ class Recording:
         except DamagedStoreError as error:
             self.damage.append(str(error))
             return _nameless(store)
-        if len(rows) > _MOST:
-            raise RecordingError(f"{self.name} names {len(rows):,} databases, more than {_MOST:,}")
+        if len(rows) > MOST_DATABASES:
+            raise RecordingError(f"{self.name} names {len(rows):,} databases, more than {MOST_DATABASES:,}")
         words = [
             (number, clean(str(target)), clean(str(name)), clean(str(kind))) for number, target, name, kind in rows
         ]

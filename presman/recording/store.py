@@ -5,6 +5,7 @@ The password of a URL is never part of a text.
 
 from __future__ import annotations
 
+import logging
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +51,12 @@ from presman.recording.sqlite_reading import connected_for_reading, cut_short, r
 from presman.recording.statement_limits import StatementLimits, bytes_on_disk
 from presman.recording.upgrades import STEPS, upgrade
 
+logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())  # it would print tracebacks when a signal ends it
+
 SUFFIX = ".presman"
+
+MOST_DATABASES = 10_000
+"""Databases that one store may name; of each the chains are looked for."""
 
 _FETCHED = 1000
 """Rows that come at once from PostgreSQL."""

@@ -30,6 +30,7 @@ from presman.recording.tape_values import (
     TapePart,
     event_of,
     figure_row,
+    is_number,
     life_of,
     lives,
     mark_of,
@@ -281,6 +282,8 @@ class Tape:
         try:
             for row in store.rows(statement, binds):
                 try:
+                    if any(type(value) is float and not is_number(value) for value in row):
+                        raise ValueError("infinite")
                     found.append(make(dict(row._mapping)))
                 except _NO_SUCH:
                     self._tell(f"{store.name} is damaged: rows that no recorder wrote are passed over")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from sqlalchemy import TextClause, text
@@ -22,6 +23,12 @@ Row = dict[str, Any]
 
 _TEXTUAL = (NAME, TEXT, WORD)
 _OTHER = (*_TEXTUAL, INSTANT, FLAG)
+
+_ALWAYS = frozenset({"arrived", "consumer_group"})
+"""Figures that each row has: by them rows are ordered and put together."""
+
+NUMBERS, LARGEST = (int, float, Decimal), 1 << 63
+"""What numbers come as, PostgreSQL's too, and the largest that a column keeps."""
 
 
 class PollMark(NamedTuple):
@@ -112,9 +119,16 @@ class StatementLife(NamedTuple):
     gone: datetime
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that a column keeps: no text, no bytes, not infinity, which strangers may write."""
+    return isinstance(value, NUMBERS) and -LARGEST <= value <= LARGEST
+
+
 def a_number(value: Any) -> Any:
-    """Return a number, or None, as it is. Raises TypeError for bytes and texts, which a damaged file may have."""
-    return None if value is None else 0 + value
+    """Return a number, or None, as it is. Raises TypeError for anything else."""
+    if value is not None and not is_number(value):
+        raise TypeError("no number that a recorder writes")
+    return value
 
 
 def figure_row(measure: str, values: Row) -> Row:
@@ -122,6 +136,8 @@ def figure_row(measure: str, values: Row) -> Row:
     found: Row = {}
     for figure in (*COMMON, *MEASURES[measure].figures):
         value = values[figure.key]
+        if value is None and figure.key in _ALWAYS:
+            raise TypeError("no recorder leaves it out")
         if value is None or (type(value) is int and figure.unit not in _OTHER):
             found[figure.key] = value
         elif figure.unit in _TEXTUAL:
@@ -129,7 +145,7 @@ def figure_row(measure: str, values: Row) -> Row:
         elif figure.unit is INSTANT:
             found[figure.key] = instant(value)
         else:
-            found[figure.key] = bool(value) if figure.unit is FLAG else float(0 + value)
+            found[figure.key] = bool(value) if figure.unit is FLAG else float(a_number(value))
     return found
 
 
@@ -176,4 +192,5 @@ def whole(found: Iterable[StatementLife]) -> list[StatementLife]:
 
 
 def _whole(parts: int | None) -> float | None:
-    return None if parts is None else parts / SCALE
+    found: float | None = a_number(parts)
+    return None if found is None else found / SCALE

@@ -15,7 +15,7 @@ from presman.recording.codec.values import instant
 from presman.recording.measure_tables import SCALE, SPAN
 from presman.recording.schema import BUCKETS
 from presman.recording.tape import Tape
-from presman.recording.tape_values import Row, TapePart, a_number
+from presman.recording.tape_values import Row, TapePart, a_number, is_number
 
 BinKey = tuple[str, int]
 """Which bin: the store it is in and its number there, polls divided by the bin's width."""
@@ -265,7 +265,7 @@ def bucket_bins(tape: Tape, start: datetime, end: datetime, width: int) -> list[
     for part in tape.parts(start, end):
         names = _buckets(tape, part)
         for number, bucket_id, waits in _waits(tape, part, width):
-            if waits and bucket_id in names:
+            if waits and is_number(waits) and bucket_id in names:
                 sums[(part.store.name, number), *names[bucket_id]] += waits
     return [BucketBin(*key, waits) for key, waits in sums.items()]
 

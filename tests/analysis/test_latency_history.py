@@ -59,6 +59,22 @@ def test_what_was_added_comes_back_per_event_and_instance() -> None:
     assert [column.counts for column in history.columns(1, "never seen")] == [{}, {}]
 
 
+def test_waits_that_no_counter_has_are_kept_as_far_as_there_is_room() -> None:
+    """A recording of a stranger says them. Of an instance 65536, or -1, there is no column."""
+    history = LatencyHistory()
+    history.add(
+        reading(
+            2,
+            histogram({512: 1 << 63, 1024: -5}, EventWaits(-1, -(1 << 63))),
+            histogram({64: 5}, inst_id=1 << 16),
+            histogram({64: 7}, inst_id=-1),
+        )
+    )
+    (column,) = history.columns(1, EVENT)
+    assert (column.counts, column.waited) == ({9: (1 << 32) - 1, 10: 0}, EventWaits(0, 0))
+    assert [each.counts for each in history.columns(1 << 16, EVENT)] == [{}]
+
+
 def test_a_poll_without_a_delta_is_a_gap_of_that_event_alone() -> None:
     history = LatencyHistory()
     history.add(reading(2, histogram({512: None}), histogram({64: 5}, inst_id=2)))

@@ -195,6 +195,25 @@ REFUSED: Mapping[str, Harm] = {
 }
 """Files of which nothing is read."""
 
+_OWN_ARRIVALS = "INSERT INTO arrived (database_id, statement, poll) VALUES (1, 900, 3), (1, 901, 4)"
+_OWN_DATABASES = "WITH n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <= 10000)"
+
+FOREIGN_VALUES: Mapping[str, Harm] = {
+    "fleet of texts": lambda path: _run(path, "UPDATE fleet SET polled_at = 'a', every_us = 'b', alerts = x'ff00'"),
+    "fleet without end": lambda path: _run(
+        path, "UPDATE fleet SET queued = 9e999, used_cpus = -9e999, link_at = 9e999"
+    ),
+    "polls of texts": lambda path: _run(path, "UPDATE polls SET used_cpus = 'a', queued = 'b', interval_us = x'00'"),
+    "groups without end": lambda path: _run(path, "UPDATE group_cases SET statements_queued_total = 9e999"),
+    "buckets without end": lambda path: _run(path, "UPDATE buckets SET upper_us = 9e999"),
+    "waits without end": lambda path: _run(path, "UPDATE bucket_waits SET waits_1 = 1e308, waits_2 = 1e308"),
+    "arrivals of nothing": lambda path: _run(path, _OWN_ARRIVALS),
+    "many databases": lambda path: _run(
+        path, f"{_OWN_DATABASES} INSERT INTO databases SELECT i, 'd' || i, 'D', 'simulator' FROM n"
+    ),
+}
+"""Files whose tables are presman's and whose values are not."""
+
 BOUNDED: Mapping[str, Harm] = {
     "with rowid": lambda path: _defined(
         path, "UPDATE sqlite_master SET sql = replace(sql, 'WITHOUT ROWID', '') WHERE name = 'polls'"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.run import Run, command, environment
 from tests.patience import until
-from tests.recording.strangers import BOUNDED, REFUSED, endless_pages
+from tests.recording.strangers import BOUNDED, FOREIGN_VALUES, REFUSED, endless_pages
 from tests.recording.taped import polled, record
 from tests.thorough import some
 
@@ -64,13 +64,41 @@ def test_what_unfolds_without_end_ends_by_itself(name: str, whole: bytes, tmp_pa
         assert "internal error" not in done.stderr
 
 
-@pytest.mark.parametrize("number", some([signal.SIGTERM], [signal.SIGINT, signal.SIGHUP]))
-def test_a_signal_ends_what_reads_such_a_file(number: signal.Signals, whole: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", FOREIGN_VALUES)
+def test_values_that_no_recorder_wrote_are_passed_over(name: str, whole: bytes, tmp_path: Path, inside: Run) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(whole)
-    endless_pages("blocks")(path)
-    words = command("export", str(path), "-o", str(tmp_path / "out.csv"))
-    with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+    FOREIGN_VALUES[name](path)
+    before = path.read_bytes()
+    for words in (
+        ("fleet", str(path), "--format", "json"),
+        ("report", str(path), "-o", "-"),
+        ("compare", str(path), str(path)),
+    ):
+        done = inside(*words)
+        nothing_left = name in {"many databases", "polls of texts"}
+        assert done.returncode == (3 if words[0] == "fleet" or nothing_left else 0), done.stderr
+        assert "Error" not in done.stderr
+        assert "internal error" not in done.stderr
+        assert all(line.startswith("presman: ") for line in done.stderr.splitlines())
+        assert len(done.stderr) < 1000
+    assert (path.read_bytes(), [each.name for each in tmp_path.iterdir()]) == (before, ["a.presman"])
+
+
+@pytest.mark.parametrize("number", some([signal.SIGTERM], [signal.SIGINT, signal.SIGHUP]))
+@pytest.mark.parametrize(
+    ("table", "asked"), [("blocks", ("export", "{}", "-o", "-")), ("statements", ("compare", "{}", "{}"))]
+)
+def test_a_signal_ends_what_reads_such_a_file(
+    table: str, asked: tuple[str, ...], number: signal.Signals, whole: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    endless_pages(table)(path)
+    words = command(*(each.format(path) for each in asked))
+    with subprocess.Popen(
+        words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
         until(lambda: str(path) in {each.path for each in psutil.Process(process.pid).open_files()}, "it is read")
         begun = time.monotonic()
         process.send_signal(number)

@@ -38,6 +38,8 @@ _NOT_MEASURED = (1 << 64) - 1
 """In place of the measured waits of an event that V$SYSTEM_EVENT is not asked for."""
 
 _MOST = (1 << 32) - 1
+_MOST_EVENTS = _MOST_INSTANCES = (1 << 16) - 1
+"""More events and larger numbers of instances no database has; a recording may be a stranger's, and say so."""
 
 
 def number_of(upper_us: int) -> int:
@@ -112,7 +114,7 @@ class LatencyHistory:
             return
         self._read_at = reading.histograms_at
         seconds = next((each.seconds for each in reading.histograms if each.seconds), 0.0)
-        throttled = [_THROTTLED.pack(inst_id, held / self._held_for) for inst_id, held in self._held.items()]
+        throttled = [_THROTTLED.pack(inst_id, held / self._held_for) for inst_id, held in self._held.items()][:_UNKNOWN]
         self._held, self._held_for = {}, 0.0
         block = self._packed(reading.histograms) if seconds else ()
         poll = b"".join((_POLL.pack(at, seconds, len(throttled)), *throttled, *block))
@@ -131,18 +133,24 @@ class LatencyHistory:
     def _packed(self, histograms: Iterable[Histogram]) -> Iterator[bytes]:
         for histogram in histograms:
             waited = histogram.now
+            if not 0 <= histogram.inst_id <= _MOST_INSTANCES or len(self._events) >= _MOST_EVENTS:
+                continue
             if any(bucket.delta is None for bucket in histogram.buckets):
                 yield _HEAD.pack(self._number(histogram.event), histogram.inst_id, _UNKNOWN, 0, 0)
                 continue
-            grown = [(bucket.upper_us, bucket.delta) for bucket in histogram.buckets if bucket.delta]
+            grown = [(bucket.upper_us, bucket.delta) for bucket in histogram.buckets if bucket.delta][: _UNKNOWN - 1]
             if not grown and not (waited and waited.waits):
                 continue
-            waits, micros = (waited.waits, waited.microseconds) if waited else (_NOT_MEASURED, 0)
+            waits, micros = (
+                (_within(waited.waits, _NOT_MEASURED - 1), _within(waited.microseconds, _NOT_MEASURED))
+                if waited
+                else (_NOT_MEASURED, 0)
+            )
             yield _HEAD.pack(self._number(histogram.event), histogram.inst_id, len(grown), waits, micros)
             for upper, delta in grown:
                 number = number_of(upper)
                 self.bounds[number] = upper
-                yield _BUCKET.pack(number, min(delta, _MOST))
+                yield _BUCKET.pack(number, _within(delta, _MOST))
 
     def _number(self, event: str) -> int:
         return self._events.setdefault(event, len(self._events))
@@ -158,11 +166,16 @@ class LatencyHistory:
         return self.bounds.get(number, 1 << number)
 
 
+def _within(value: int, most: int) -> int:
+    """Return a count as one that is neither negative nor more than there is room for."""
+    return min(max(0, value), most)
+
+
 def _throttled(reading: Reading) -> Iterator[tuple[int, float]]:
     """Return (instance, CPUs held back) of the cluster and of each instance, where they are known."""
     sums: dict[int, float] = {}
     for group in reading.groups:
-        if group.waiting is not None:
+        if group.waiting is not None and 0 <= group.inst_id <= _MOST_INSTANCES:
             sums[group.inst_id] = sums.get(group.inst_id, 0.0) + group.waiting
     yield from sums.items()
 

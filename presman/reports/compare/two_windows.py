@@ -12,6 +12,7 @@ from typing import NamedTuple
 from presman.base.formats import counted, spelled
 from presman.recording.events import LOST, PLAN_CHANGED
 from presman.recording.reader import Recording
+from presman.recording.store import DamagedStoreError
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import PollMark
 from presman.recording.time_words import TimeError, span_of, spelled_span
@@ -60,6 +61,8 @@ def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, Win
     start, end = bounds[0] or tape.first, bounds[1] or tape.last
     marks = tape.marks(start, end)
     if not marks:
+        if tape.places(start, end):
+            raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
         whole = spelled_span(tape.first, tape.last)
         raise WindowError(f"{recording.name} holds no poll {spelled_span(*bounds)}: it is {whole}")
     figures = window_figures(tape, start, end, marks)

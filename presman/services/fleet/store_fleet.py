@@ -13,9 +13,10 @@ from presman.analysis.fleet import further, is_late, is_silent
 from presman.analysis.readings.fleet_readings import Member, Past, Presence
 from presman.base.formats import duration
 from presman.base.paths import expanded
+from presman.base.text import clean, one_line
 from presman.recording.fleet_reader import FleetRow, PastPoll, past_of, read_fleet, read_past
 from presman.recording.fleet_writer import LOST, STOPPED
-from presman.recording.store import SUFFIX, RecordingError, Store, is_url, shown
+from presman.recording.store import MOST_DATABASES, SUFFIX, RecordingError, Store, is_url, shown
 
 USUAL = 5.0
 """Seconds between two polls where a recorder did not say."""
@@ -106,7 +107,7 @@ class StoreFleet:
                 except RecordingError as error:
                     self.trouble = str(error)
                 except Exception as error:
-                    self.trouble = f"{self.name}: {type(error).__name__}: {error}"
+                    self.trouble = f"{self.name}: {type(error).__name__}: {one_line(clean(str(error)), 200)}"
                 self.is_settled = True
                 self._wait(begun)
         finally:
@@ -126,9 +127,12 @@ class StoreFleet:
         found: dict[str, FleetRow] = {}
         for store in self._opened():
             with store.reading() as connection:
+                rows = read_fleet(connection)
+                if len(rows) > MOST_DATABASES:
+                    raise RecordingError(f"{store.name} names more than {MOST_DATABASES:,} databases")
                 if not self._known:
                     self._past |= read_past(connection)
-                for row in read_fleet(connection):
+                for row in rows:
                     before = found.get(row.target)
                     if self._is_wanted(row.target) and (before is None or _freshness(row) <= _freshness(before)):
                         found[row.target] = row
