@@ -374,7 +374,7 @@ import presman.config.config_file
 presman.config.config_file.SHORTEST_REFRESH = 0.1
 from presman.analysis.latency.latency_history import LatencyHistory
 from presman.polling.history import History
-from presman.watch import series
+from presman.analysis.trends import series
 History.__init__.__defaults__ = (POLLS, *History.__init__.__defaults__[1:])
 LatencyHistory.__init__.__defaults__ = (POLLS, *LatencyHistory.__init__.__defaults__[1:])
 series.KEPT = POLLS
