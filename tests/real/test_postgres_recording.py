@@ -56,7 +56,7 @@ def test_what_is_too_much_goes_the_oldest_first_and_no_more(
     before, limit = files(store), int(0.7 * size)
     went = trim(shelf, RetentionLimits(size=limit), now)
     assert files(store) == before  # PostgreSQL gives nothing back, and yet no more is removed than has to be
-    assert 0.9 * limit < (store.size() or 0) <= limit
+    assert 0.85 * limit < (store.size() or 0) <= limit  # by the number of polls, which are not all of one size
     assert trim(shelf, RetentionLimits(size=limit), now + timedelta(minutes=10)) == 0
     with Recording(url) as recording:
         tape = recording.tape()
