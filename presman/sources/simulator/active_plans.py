@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 from msgspec import Struct
 
 from presman.base.release import Release
@@ -44,7 +42,7 @@ class ActivePlans:
         self.windows: list[PlanActivation] = []
         self.version = 0
         self._ids: dict[str, int] = {}
-        self._counter = count(12_160)
+        self._latest_id = 12_159
         if self.cdb:
             self._open_window(ROOT, scenario.header.cdb_plan, start, "")
         for con_id, plan in self.active.items():
@@ -178,5 +176,6 @@ class ActivePlans:
     def id_of(self, name: str) -> int:
         """Return the object id of a plan or consumer group, the same for every use of the name."""
         if name not in self._ids:
-            self._ids[name] = next(self._counter)
+            self._latest_id += 1
+            self._ids[name] = self._latest_id
         return self._ids[name]

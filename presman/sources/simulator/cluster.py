@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappush
-from itertools import count
 from typing import TYPE_CHECKING
 
 from presman.sources.simulator.active_plans import ActivePlans
@@ -33,7 +32,7 @@ class Cluster:
         self.now = -scenario.header.warmup
         self.dirty = True
         self.calendar: list[tuple[float, int, Handler]] = []
-        self._order = count()
+        self._order = 0
         self.plans = ActivePlans(scenario, release, self.now)
         self.born = self.now - scenario.header.uptime
         numbers = range(1, scenario.capacity.instances + 1)
@@ -42,7 +41,8 @@ class Cluster:
 
     def at(self, when: float, handler: Handler) -> None:
         """Put an event on the calendar."""
-        heappush(self.calendar, (when, next(self._order), handler))
+        heappush(self.calendar, (when, self._order, handler))
+        self._order += 1
 
     def account(self, inst_id: int, group: Group) -> GroupCounters:
         """Return a group's account on one instance."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import count
 from math import pi, sin
 from random import Random
 
@@ -23,8 +22,8 @@ class Incoming:
     def __init__(self, cluster: Cluster, workload: Workload) -> None:
         self._cluster = cluster
         self._workload = workload
-        self._numbers = count(1)
-        self._turn = count()
+        self._number = 0
+        self._turn = 0
         scenario, seed = cluster.scenario, cluster.seed
         for index in range(len(scenario.pools)):
             self._connect_pool(index)
@@ -38,7 +37,9 @@ class Incoming:
         self, client: Client, group: str, pdb: str, inst_id: int = 0, sid: int | None = None
     ) -> SimulatedSession:
         cluster = self._cluster
-        inst_id = inst_id or next(self._turn) % len(cluster.machines) + 1
+        if not inst_id:
+            inst_id = self._turn % len(cluster.machines) + 1
+            self._turn += 1
         sid, serial = cluster.machines[inst_id - 1].sids.take(sid)
         con_id = cluster.scenario.con_id(pdb)
         session = SimulatedSession(inst_id, con_id, sid, serial, client, group, cluster.now, changed=cluster.now)
@@ -139,7 +140,8 @@ class Incoming:
         user = session.client.user
         cursor = self._cluster.library.cursor(text, user, asked, spec.sets, parsed, cluster.now, sql_id, spec.trees)
         queues = spec.queue == "always" or (spec.queue == "policy" and policy in {"AUTO", "ADAPTIVE"})
-        number, now = next(self._numbers), cluster.now
+        self._number += 1
+        number, now = self._number, cluster.now
         ticket = QueueEntry(number, group, parsed.dop, spec.sets, now, queues)
         return Execution(number, session, cursor, ticket, group, spec.cpu, spec.mb, work, work, hold, now, stream)
 
