@@ -263,7 +263,7 @@ def test_fields_that_stand_elsewhere_than_it_says_are_refused(words: list[int]) 
 def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(tmp_path: Path) -> None:
     """Ten thousand polls of 32 MB each, one of 64 MB, rows by the hundred million: in a line, and no more memory."""
     code = (
-        "import resource, sys, zstandard\n"
+        "import sys, zstandard\n"
         "from datetime import UTC, datetime\n"
         "from msgspec.msgpack import encode\n"
         "from msgspec import Raw\n"
@@ -272,6 +272,7 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "from presman.recording.codec.values import DamagedError\n"
         "from presman.records.conversion import field_types\n"
         "from presman.records.session_rows import Session\n"
+        "from tests.torture.rounds import most_memory\n"
         "pack = zstandard.ZstdCompressor(level=9).compress\n"
         "mega, at = 1 << 20, datetime(2026, 1, 1, tzinfo=UTC)\n"
         "def poll(length, columns):\n"
@@ -291,7 +292,7 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "        FrameDecoder(frames).snapshot(0)\n"
         "    except DamagedError as error:\n"
         "        print(error)\n"
-        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10) < 300)\n"
+        "print(most_memory() < 300)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines() == [

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import sqlite3
 import subprocess
 import sys
@@ -37,7 +36,7 @@ from presman.records.rows import RecordType
 from presman.records.session_rows import Session
 from tests.cli.run import environment
 from tests.recording.taped import polled, record
-from tests.torture.rounds import Broken, Task
+from tests.torture.rounds import Broken, Task, most_memory
 
 MOST_MEGABYTES, AS_LARGE_AS_REAL = 300, 450
 """What reading a bomb may take at most, presman itself included, and two polls as large as the largest real ones, with
@@ -300,16 +299,10 @@ def _is_lost(tape: Tape, place: int) -> bool:
     return False
 
 
-def peak() -> int:
-    """Return the megabytes that this process took at most; what getrusage says has those of who started it, too."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
-    return int(found[1]) >> 10 if found else 0
-
-
 def main() -> int:
     """Read the bombs of some files, and say what became of them and what it took."""
     outcomes = Counter(outcome(Path(each)) for each in sys.argv[1:])
-    print(json.dumps({**outcomes, _PEAK: peak()}))
+    print(json.dumps({**outcomes, _PEAK: most_memory()}))
     return 0
 
 

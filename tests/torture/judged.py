@@ -7,7 +7,6 @@ import faulthandler
 import io
 import os
 import re
-import resource
 import signal
 import sys
 import time
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 from presman.cli import main
 from tests.cli.run import environment as plain_environment
-from tests.torture.rounds import Broken
+from tests.torture.rounds import Broken, memory_anew, most_memory
 
 CODES = frozenset({0, 2, 3, 4, 5, 6, 7})
 """All but 1, an error in presman itself, and those of signals."""
@@ -28,8 +27,8 @@ OF_A_PLUGIN = frozenset({0, 1, 2, 3})
 LONGEST = 60.0
 """Seconds after which a command hangs."""
 
-MOST = 900
-"""Megabytes that the process may ever have had."""
+MOST = 600
+"""Megabytes that one command may take, over what the process had before it."""
 
 LAYOUT = {"\n"}
 """Control characters that files and lines may have; a CSV or a page has no others either."""
@@ -82,15 +81,17 @@ def _as_started(environment: dict[str, str]) -> Iterator[None]:
 
 def judged(arguments: Sequence[str], **environment: str) -> Ended:
     """Run presman, and hold what it says against what it promises. Raises Broken."""
+    before = memory_anew()
     ended = run(arguments, **environment)
+    taken = most_memory() - before
     what = " ".join(arguments)[:300]
     if ended.code not in (OF_A_PLUGIN if arguments[0] == "check" else CODES):
         raise Broken(f"{what}: code {ended.code}, {ended.err[-1500:]}")
     well_told(ended.err, what)
     harmless(ended.out, f"{what}: standard output")
     harmless(ended.err, f"{what}: standard error")
-    if (peak := resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10) > MOST:
-        raise Broken(f"{what}: {peak} MB of memory")
+    if taken > MOST:
+        raise Broken(f"{what}: {taken} MB of memory")
     return ended
 
 
