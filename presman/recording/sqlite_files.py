@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,17 +71,28 @@ def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
     """Connect for writing. Raises sqlite3.Error."""
     _check_beside(path)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    limits.hold(connection)
-    connection.execute("PRAGMA trusted_schema=OFF")
-    if path.stat().st_size:
-        verified(connection)
-    else:
-        own = f"application_id={APPLICATION_ID}", f"user_version={LAYOUT}"
-        for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *own):
+    with closed_on_error(connection):
+        limits.hold(connection)
+        connection.execute("PRAGMA trusted_schema=OFF")
+        if path.stat().st_size:
+            verified(connection)
+        else:
+            own = f"application_id={APPLICATION_ID}", f"user_version={LAYOUT}"
+            for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *own):
+                connection.execute(f"PRAGMA {pragma}")
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "cache_size=-1024"):
             connection.execute(f"PRAGMA {pragma}")
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "cache_size=-1024"):
-        connection.execute(f"PRAGMA {pragma}")
     return connection
+
+
+@contextmanager
+def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    """Close a connection where what is inside fails: nobody else will."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def empty_log(cursor: Any) -> None:
@@ -132,7 +144,8 @@ def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
         f"{path.as_uri()}?{way}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False,
         factory=ReadConnection,
     )  # fmt: skip
-    limits.hold(connection)
-    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON"):
-        connection.execute(f"PRAGMA {pragma}")
+    with closed_on_error(connection):
+        limits.hold(connection)
+        for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON"):
+            connection.execute(f"PRAGMA {pragma}")
     return connection

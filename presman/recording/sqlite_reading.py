@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, Pool, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 
 from presman.recording.schema_check import verified
-from presman.recording.sqlite_files import ReadConnection, log_of, opened
+from presman.recording.sqlite_files import ReadConnection, closed_on_error, log_of, opened
 from presman.recording.statement_limits import StatementLimits
 
 _RESCUED = "its schema or its end is damaged, the rest is read"
@@ -27,18 +27,26 @@ def connected_for_reading(path: Path, tell: Callable[[str], None], limits: State
     still = None if log_of(path).exists() else _state(path)
     connection = opened(path, "mode=ro" if still is None else "immutable=1", limits)
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        with closed_on_error(connection):
+            _first_look(connection, path, tell)
     except sqlite3.OperationalError:
         limits.raise_again()
         # A folder that may not be written has no room for the files by which SQLite knows of writers: there is none.
-        connection.close()
         connection = opened(path, "immutable=1", limits)
-    except (UnicodeDecodeError, sqlite3.DatabaseError):  # SQLite quotes the damaged bytes in its message
-        _rescue(connection)
-        tell(cut_short(path) or _RESCUED)
     connection.still = still
     connection.execute("PRAGMA cache_size=-2048")
     return connection
+
+
+def _first_look(connection: ReadConnection, path: Path, tell: Callable[[str], None]) -> None:
+    """Have SQLite read the schema, as far as it can be read. Raises sqlite3.OperationalError."""
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        raise
+    except (UnicodeDecodeError, sqlite3.DatabaseError):  # SQLite quotes the damaged bytes in its message
+        _rescue(connection)
+        tell(cut_short(path) or _RESCUED)
 
 
 def _is_still_the_same(path: Path, connection: ReadConnection) -> bool:
@@ -86,7 +94,8 @@ def reading_engine(path: Path, tell: Callable[[str], None], limits: StatementLim
 
     def connect() -> ReadConnection:
         connection = connected_for_reading(path, tell, limits)
-        verified(connection)
+        with closed_on_error(connection):
+            verified(connection)
         return connection
 
     def check_out(connection: ReadConnection, *_: Any) -> None:

@@ -10,10 +10,12 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
+from weakref import finalize
 
 from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
@@ -109,6 +111,7 @@ class Store:
         self.writing = writing
         self._alone = alone
         self.damage: list[str] = []
+        self._tell = partial(_add_once, self.damage, self.name)
         self._copies: TemporaryDirectory[str] | None = None
         path = expanded(place)
         is_new = writing and not is_url(place) and not path.exists()
@@ -116,6 +119,8 @@ class Store:
         self._limits = StatementLimits(path)
         self._file: tuple[int, int] | None = None
         self.engine = self._engine()
+        # Connections of a store that is forgotten are closed; nothing that the engine knows may know the store.
+        finalize(self, self.engine.dispose).atexit = False
         # SQLite lets one write at a time: threads of this process wait in order instead of trying again.
         self._turn: AbstractContextManager[object] = Lock() if self.kind == "sqlite" and writing else nullcontext()
         try:
@@ -267,7 +272,7 @@ class Store:
             raise RecordingError(f"{self.name}: {error.strerror or error}") from error
         pool = QueuePool if self._alone else NullPool
         if self.writing:
-            engine = create_engine("sqlite://", creator=lambda: connected(path, self._limits), poolclass=pool)
+            engine = create_engine("sqlite://", creator=partial(connected, path, self._limits), poolclass=pool)
             event.listen(engine, "begin", _begin_immediately)
             return engine
         return reading_engine(self._readable(path), self._tell, self._limits, pool)
@@ -296,10 +301,6 @@ class Store:
         except OSError as error:
             copies.cleanup()
             raise RecordingError(f"{self.name} is damaged, no room for a copy: {error.strerror or error}") from error
-
-    def _tell(self, text: str) -> None:
-        if (told := f"{self.name}: {text}") not in self.damage:
-            self.damage.append(told)
 
     def _engine_of_url(self) -> Engine:
         try:
@@ -418,6 +419,11 @@ _TROUBLES = {
     "locked": "somebody else keeps it locked",
     "disk i/o error": "its disk cannot be written or read",
 }
+
+
+def _add_once(damage: list[str], name: str, text: str) -> None:
+    if (told := f"{name}: {text}") not in damage:
+        damage.append(told)
 
 
 def _with_driver(url: URL) -> URL:
