@@ -238,8 +238,9 @@ def _changes(record: Any, rounds: int, later: timedelta) -> list[Change]:
     return [change(name, kind) for name, (kind, _) in field_types(record).items()]
 
 
-def _course(polls: int) -> list[Snapshot]:
-    return [snapshot for snapshot, _ in polled("mixed", polls, step=STEP)]
+def _course(task: Task, polls: int) -> list[Snapshot]:
+    """Return polls of the scenario that the part names: a month of `queueing` takes a fifth of one of `mixed`."""
+    return [snapshot for snapshot, _ in polled(task.part.split()[-1], polls, step=STEP)]
 
 
 def _polls(rounds: Rounds, month: Month, say: Callable[[str], None], now_and_then: Callable[[int], None]) -> list[Look]:
@@ -265,7 +266,7 @@ def _look(polls: int) -> Look:
 
 def record(task: Task, course: int = COURSE) -> str:
     """Record a month into a folder, of which a day is kept besides the present one."""
-    month, told = Month(_course(course)), []
+    month, told = Month(_course(task, course)), []
     shelf = Shelf(f"{task.folder}{os.sep}")
     target = RecordedTarget("month", "simulator", lambda: month, 1e-4, Scope.CLUSTER, (), None)
     recorder = DatabaseRecorder(
@@ -299,7 +300,7 @@ def record(task: Task, course: int = COURSE) -> str:
 
 def metrics(task: Task, course: int = COURSE) -> str:
     """Watch two databases for a month, scraped at each third poll."""
-    months = [Month(_course(course)) for _ in range(2)]
+    months = [Month(_course(task, course)) for _ in range(2)]
     told: list[str] = []
     targets = [
         ObservedTarget(f"db{number}", lambda month=month: month, 1e-4, Scope.CLUSTER, (), None, ())
@@ -333,7 +334,7 @@ def metrics(task: Task, course: int = COURSE) -> str:
 
 def fleet(task: Task, course: int = COURSE) -> str:
     """Watch a fleet of two for a month."""
-    months = [Month(_course(course)) for _ in range(2)]
+    months = [Month(_course(task, course)) for _ in range(2)]
     watched = LiveFleet("fleet", [WatchedTarget(f"db{place}", lambda month=month: month)
                                   for place, month in enumerate(months)], 1e-4)  # fmt: skip
     for each in watched.databases.values():
@@ -470,9 +471,7 @@ def _look_at(pid: int, folder: Path) -> Look:
 
 
 _WHAT: dict[str, Callable[[Task], str]] = {
-    "record": record,
-    "metrics": metrics,
-    "fleet": fleet,
+    **{f"{part.__name__} {scenario}": part for scenario in ("queueing", "mixed") for part in (record, metrics, fleet)},
     "monitor storm": monitor,
     "monitor rac": monitor,
 }

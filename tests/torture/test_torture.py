@@ -83,7 +83,7 @@ def test_machines_that_refuse(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", ["record", "metrics", "fleet"])
 def test_some_minutes_of_a_month(part: str, tmp_path: Path) -> None:
     """Thirty polls of a course of twelve: three rounds, each with statements and sessions of its own."""
-    told = getattr(endurance, part)(task(part, 30, tmp_path), course=12)
+    told = getattr(endurance, part)(task(f"{part} mixed", 30, tmp_path), course=12)
     assert told.startswith("30 polls, 0.00 days at 5 s,")
 
 
@@ -98,7 +98,7 @@ def test_a_monitor_with_random_keys(tmp_path: Path) -> None:
 
 def test_a_month_goes_on_with_new_names() -> None:
     """The second round of a course is one course later, and none of its statements was there before."""
-    course = endurance._course(4)
+    course = endurance._course(task("mixed", 4, Path()), 4)
     month = endurance.Month(course)
     found = []
     for _ in range(8):
