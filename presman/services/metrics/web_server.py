@@ -218,6 +218,7 @@ class WebServer:
         """Listen no more."""
         if self._thread.is_alive():
             self._listener.shutdown()
+            self._thread.join()
         self._listener.server_close()
 
 
