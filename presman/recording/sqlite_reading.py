@@ -34,7 +34,8 @@ def connected_for_reading(path: Path, tell: Callable[[str], None], limits: State
         # A folder that may not be written has no room for the files by which SQLite knows of writers: there is none.
         connection = opened(path, "immutable=1", limits)
     connection.still = still
-    connection.execute("PRAGMA cache_size=-2048")
+    with closed_on_error(connection):
+        connection.execute("PRAGMA cache_size=-2048")
     return connection
 
 
