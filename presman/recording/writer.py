@@ -79,15 +79,19 @@ class RecordingWriter:
         self._pending.append(event)
 
     def lose(self, reason: str) -> None:
-        """Tell who looks at the store that the database cannot be reached. Raises RecordingError."""
+        """Tell who looks at the store that the database cannot be reached. Raises RecordingError.
+
+        What is written is ended as by `close`: when the database comes back it may have been removed for its age, and
+        polls that are read with the help of removed ones would be lost.
+        """
         try:
             with self._store.transaction() as connection:
                 if not self._ready:
                     self._prepare(connection)
+                self._end(connection)
                 self._fleet.mark(LOST, reason, connection)
-        except BaseException:
+        finally:
             self._ready = False
-            raise
 
     def close(self, *, lost: bool = False) -> None:
         """End the recording: the polls written last become one block. Raises RecordingError.
@@ -96,11 +100,14 @@ class RecordingWriter:
         """
         if self._ready:
             with self._store.transaction() as connection:
-                self._snapshots.finish(self._last_at, connection)
-                self._lives.close(connection)
+                self._end(connection)
                 if not lost:
                     self._fleet.mark(STOPPED, "its recorder was ended", connection)
         self._ready = False
+
+    def _end(self, connection: Connection) -> None:
+        self._snapshots.finish(self._last_at, connection)
+        self._lives.close(connection)
 
     def _prepare(self, connection: Connection) -> None:
         """Find the database and the end of what is there."""

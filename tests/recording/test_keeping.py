@@ -158,6 +158,27 @@ def test_what_is_too_old_or_too_much_goes(tmp_path: Path, monkeypatch: pytest.Mo
         assert recording.tape().reading(len(recording.tape()) - 1) == moments[-1][1]
 
 
+def test_what_was_removed_while_a_database_was_lost_is_not_needed_when_it_comes_back(tmp_path: Path) -> None:
+    """Two polls, then a loss that is longer than what is kept: of the two nothing stays, the next two are read."""
+    place = str(tmp_path / "a.presman")
+    moments = list(polled("quiet", 4))
+    shelf = Shelf(place)
+    writer = RecordingWriter(shelf.store(START), "prod", "simulator")
+    for snapshot, reading in moments[:2]:
+        writer.append(snapshot, reading)
+    writer.lose("ORA-12541: no listener")
+    assert trim(shelf, RetentionLimits(age=timedelta()), moments[2][0].at) == 2
+    for snapshot, reading in moments[2:]:
+        writer.append(snapshot, reading)
+    with Recording(place) as recording:
+        tape = recording.tape()
+        assert [tape.reading(number).at for number in range(len(tape))] == [snapshot.at for snapshot, _ in moments[2:]]
+        assert tape.reading(1) == moments[3][1]
+        assert not recording.told(tape)
+    writer.close()
+    shelf.close()
+
+
 def test_a_file_is_kept_small_whatever_is_in_it(tmp_path: Path) -> None:
     """In PostgreSQL other recorders have limits of their own; a file has one, also for what is recorded no more."""
     place = str(tmp_path / "two.presman")
