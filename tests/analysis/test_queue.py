@@ -64,6 +64,7 @@ def test_documented_case_sixty_in_use_and_sixteen_wanted_of_sixty_four() -> None
     rows = [active_plan(active=60, target=64), directive("DAY", "BATCH", 50), *waiting(16, servers=16)]
     head = one_head(analyse(None, snapshot(*rows)))
     assert (head.cause, head.short, head.in_use, head.target) == (Cause.SYSTEM, 12, 60, 64)
+    assert (head.held, head.allowed) == (None, None), "no view tells what the group holds"
     assert (
         head.sentence
         == "wants 16 servers (DOP 16, one set by PQ_SERVERS); 60 of the target's 64 are in use; short by 12"

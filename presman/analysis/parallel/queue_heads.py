@@ -116,7 +116,7 @@ def heads(
                 statement=head,
                 cause=cause,
                 wants=head.wants,
-                held=tightest.held if tightest else (own.px_servers or 0) if own else 0,
+                held=tightest.held if tightest else own.px_servers if own else None,
                 allowed=tightest.allowed if tightest else None,
                 in_use=situation.system.in_use,
                 target=situation.system.target,

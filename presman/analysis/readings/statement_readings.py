@@ -227,9 +227,9 @@ class Shortage(Struct, frozen=True):
 class QueueHead(Struct, frozen=True):
     """Why the first statement of a group's queue waits, with the figures of the sentence.
 
-    All in servers: `wants`, the group's `held` of `allowed` (None: no group limit), the system's `in_use` of
-    `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that binds;
-    where the servers wanted are a range, they are for the most it may want. `container` is the name of its pluggable
+    All in servers: `wants`, the group's `held` (None: no view tells) of `allowed` (None: no group limit), the system's
+    `in_use` of `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit
+    that binds; where the servers wanted are a range, they are for the most it may want. `container` is the name of its pluggable
     database where others are seen, too. `equals` others of its queue have waited the same: which of them all is the
     first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up.
     """
@@ -238,7 +238,7 @@ class QueueHead(Struct, frozen=True):
     statement: QueuedStatement
     cause: Cause
     wants: Servers | None
-    held: int
+    held: int | None
     allowed: int | None
     in_use: int | None
     target: int | None
