@@ -228,10 +228,10 @@ class QueueHead(Struct, frozen=True):
     """Why the first statement of a group's queue waits, with the figures of the sentence.
 
     All in servers: `wants`, the group's `held` (None: no view tells) of `allowed` (None: no group limit), the system's
-    `in_use` of `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit
-    that binds; where the servers wanted are a range, they are for the most it may want. `container` is the name of its pluggable
-    database where others are seen, too. `equals` others of its queue have waited the same: which of them all is the
-    first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up.
+    `in_use` of `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that
+    binds; where the servers wanted are a range, they are for the most it may want. `container` is the name of its
+    pluggable database where others are seen, too. `equals` others of its queue have waited the same: which of them all
+    is the first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up.
     """
 
     group: str
