@@ -139,7 +139,7 @@ class ThickConnection:
     def close(self) -> None:
         """Log off. Never raises."""
         if self._connection is not None:
-            with suppress(oracledb.Error):
+            with suppress(oracledb.Error, StopIteration):  # the second is a fault of the driver before 26.1
                 if self._connection.is_healthy():  # the driver crashes when a dead one is given a timeout
                     self._connection.call_timeout = round(PARTING * 1000)
                     self._connection.close()
