@@ -27,7 +27,7 @@ from presman.records.session_rows import Session, SessionInfo
 from presman.records.snapshot import Snapshot
 from presman.records.wait_rows import SystemEvent
 
-_VIEWS: dict[RecordType, str] = {
+VIEWS: dict[RecordType, str] = {
     Session: "GV$SESSION",
     ConsumerGroup: "GV$RSRC_CONSUMER_GROUP",
     PxSession: "GV$PX_SESSION",
@@ -40,13 +40,14 @@ _VIEWS: dict[RecordType, str] = {
     SystemEvent: "GV$SYSTEM_EVENT",
     Sysstat: "GV$SYSSTAT",
 }
+"""The views of which a reading says whether they told something (`Reading.unseen`)."""
 
 _NOT_THERE = " is not there"
 
 
 def view_of(snapshot: Snapshot, record: RecordType) -> str:
     """Return the view that the rows of `record` come from, in the snapshot's scope."""
-    name = _VIEWS[record]
+    name = VIEWS[record]
     return name.removeprefix("G") if snapshot.scope is Scope.INSTANCE else name
 
 
@@ -139,7 +140,7 @@ CPU_COUNTERS = ("consumed_cpu_time", "cpu_wait_time")
 
 def unseen_views(snapshot: Snapshot) -> tuple[UnseenView, ...]:
     """Return the views that were asked and told nothing."""
-    asked = (record for record in _VIEWS if record in snapshot.sections)
+    asked = (record for record in VIEWS if record in snapshot.sections)
     return tuple(UnseenView(view_of(snapshot, record), why) for record in asked if (why := unseen(snapshot, record)))
 
 

@@ -42,7 +42,12 @@ class Moment:
     _worked_out: dict[Callable[[Moment], Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, work_out: Callable[[Moment], T]) -> T:
-        """Return `work_out(self)`, worked out once for all parts of a tab that need it."""
+        """Return `work_out(self)`, worked out once for all parts of a tab that need it.
+
+        Raises ValueError for a function made where it is called, a lambda: it would be another one each time.
+        """
+        if "<" in work_out.__qualname__:
+            raise ValueError(f"{work_out.__qualname__} would be worked out each time: name it in its module")
         if work_out not in self._worked_out:
             self._worked_out[work_out] = work_out(self)
         return cast(T, self._worked_out[work_out])

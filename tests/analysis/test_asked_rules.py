@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
-from presman.analysis.alerts.asked_rules import Asked, asked
+from presman.analysis.alerts.asked_rules import _ANSWERS, Asked, asked
+from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.sight_readings import Basis, UnseenView
 from presman.analysis.readings.wait_readings import Bucket, Histogram
@@ -124,3 +125,12 @@ def test_what_is_said_of_one_group_is_not_said_again_for_all() -> None:
         AlertSetting("queue_waits"),
     )
     assert [list(amounts(answer)) for answer in asked(grouped(ETL=3, BATCH=1), settings)] == [["ETL"], ["BATCH"]]
+
+
+def test_each_rule_that_is_asked_for_has_an_answer() -> None:
+    assert set(_ANSWERS) == {rule.key for rule in RULE_BOOK.values() if rule.asked}
+
+
+def test_amounts_that_are_always_there() -> None:
+    """Of the rules that are asked for all have an amount but `no_plan`, which takes no threshold."""
+    assert {rule.key for rule in RULE_BOOK.values() if rule.is_amount} == set(_ANSWERS) - {"no_plan"}

@@ -22,6 +22,7 @@ from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.link import Link
+from presman.tabs.unseen import blind
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 TO_SERIAL = "Parallel operations downgraded to serial"
@@ -180,3 +181,9 @@ def test_an_empty_table_of_an_unseen_view_says_so() -> None:
     assert lines[place + 1] == "Not known: GV$PX_SESSION is not there."
     place = lines.index("-- Queued (0)")
     assert lines[place + 1] == "Nothing is queued."
+
+
+def test_a_table_of_a_view_that_nobody_looks_at_is_refused() -> None:
+    assert blind("V$SESSION")
+    with pytest.raises(ValueError, match=r"does not look at V\$SQL_WORKAREA_ACTIVE"):
+        blind("V$SESSION", "V$SQL_WORKAREA_ACTIVE")

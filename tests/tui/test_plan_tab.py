@@ -202,3 +202,10 @@ def test_changes_of_plan_are_marks_on_the_chart() -> None:
     ((place, words),) = chart_data(moment, "used", "CPUs used", None).marks
     assert words.endswith("NIGHT (MONDAY)")
     assert 0 < place < 60
+
+
+def test_what_is_worked_out_once_has_a_name() -> None:
+    """A lambda is another function each time, and would be worked out each time without anybody noticing."""
+    moment = Moment(busy())
+    with pytest.raises(ValueError, match="name it in its module"):
+        moment.once(lambda each: each.reading.at)

@@ -102,17 +102,13 @@ def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
     if setting.severity is not None:
         return _as(alert, setting.severity)  # type: ignore[arg-type]  # off is out
     if not setting.has_thresholds or alert.amount is None:
-        return alert if alert.key not in _ASKED_AMOUNTS else None
+        return None if RULE_BOOK[alert.key].is_amount else alert
     warning, critical = setting.limits(was_warning=old.warn is not None, was_critical=old.bad is not None)
     if critical is not None and alert.amount >= critical:
         return _as(alert, "bad")
     if warning is not None and alert.amount >= warning:
         return _as(alert, "warn")
-    return None if alert.key in _ASKED_AMOUNTS else _as(alert, "note")
-
-
-_ASKED_AMOUNTS = frozenset({"queue_length", "throttled", "servers_used", "latency", "own_cost"})
-"""Rules whose amounts are there always: below the threshold there is nothing to tell."""
+    return None if RULE_BOOK[alert.key].is_amount else _as(alert, "note")
 
 
 def _as(alert: Alert, state: Severity) -> Alert:
@@ -157,7 +153,8 @@ def groupless(settings: AlertSettings, reading: Reading) -> dict[AlertSetting, s
     folded = {name.casefold() for name in known}
     found = {}
     for each in settings:
-        is_judged = RULE_BOOK[each.key].subject == "group" and each.key not in _ASKED_AMOUNTS
+        rule = RULE_BOOK[each.key]
+        is_judged = rule.subject == "group" and not rule.is_amount
         if is_judged and each.subject and " (" not in each.subject and each.subject.casefold() not in folded:
             near = nearest(each.subject, sorted(known))
             found[each] = f"there is no group {each.subject}" + (f", did you mean {near}?" if near else "")

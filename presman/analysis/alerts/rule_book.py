@@ -25,6 +25,11 @@ class AlertRule(NamedTuple):
     amount: str = ""
     asked: bool = False
 
+    @property
+    def is_amount(self) -> bool:
+        """Whether there is an amount at any time, so that below its threshold there is nothing to tell."""
+        return self.asked and self.unit is not None
+
 
 _RULES = (
     AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first "
