@@ -32,7 +32,7 @@ from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 from presman.records.snapshot import Snapshot
 
 PRESMAN = str(Path(sys.executable).parent / "presman")

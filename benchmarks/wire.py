@@ -14,7 +14,7 @@ from benchmarks.terminal import Screen, key_answer
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource

@@ -20,9 +20,9 @@ from textual.pilot import Pilot
 
 from presman.analysis import analyse
 from presman.polling.poller import Poller
-from presman.records.breadth import Breadth
 from presman.records.commands import Command
 from presman.records.focus import Focus
+from presman.records.queries import Breadth
 from presman.records.rows import by_query
 from presman.records.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource

@@ -19,7 +19,7 @@ from presman.cli.polling import Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
 from presman.output.attention import Attention, attention_of
 from presman.output.csv_export import MEASURES, CsvExport
-from presman.records.breadth import Breadth, of_measure
+from presman.records.queries import Breadth, of_measure
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading

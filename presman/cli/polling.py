@@ -19,7 +19,7 @@ from presman.cli.settings import Resolved
 from presman.polling.budget import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 from presman.records.rows import RecordType
 from presman.records.snapshot import Snapshot
 from presman.records.wait_rows import IoOutlier, LgwrioOutlier

@@ -14,13 +14,13 @@ from typing import TextIO
 from presman.base.errors import InputError
 from presman.base.svg import PictureError, png, require_png
 from presman.base.text import clean
-from presman.trace import trace_chart, trace_report
+from presman.trace import trace_report
 from presman.trace.expressions import LONGEST_NAME
 from presman.trace.progress_line import Progress
 from presman.trace.sampling import histogram
 from presman.trace.survey import Survey
+from presman.trace.trace_charts import SvgChart, histogram_text, scatter_text, svg
 from presman.trace.trace_files import STANDARD_INPUT, TraceError, TraceFile
-from presman.trace.trace_svg import SvgChart, svg
 from presman.trace.wait_counts import EVERYTHING, REDO_WRITE, EventSelection
 from presman.trace.waits_csv import WaitsCsv
 
@@ -147,9 +147,9 @@ def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:
         for kind in dict.fromkeys(kinds):
             if kind == "scatter":
                 scatter = survey.trails[total.event].scatter()
-                yield trace_chart.scatter_text(total.event, scatter, width=width, height=height - 2, colour=colour)
+                yield scatter_text(total.event, scatter, width=width, height=height - 2, colour=colour)
             else:
-                yield trace_chart.histogram_text(total.event, histogram(survey.total.tallies[total.event]), width=width)
+                yield histogram_text(total.event, histogram(survey.total.tallies[total.event]), width=width)
 
 
 def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:

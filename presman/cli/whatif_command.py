@@ -8,7 +8,7 @@ from pathlib import Path
 from presman.analysis.trends.arrivals import Arrival, ArrivalTracker
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 from presman.reports.whatif.observed import ArrivalsError, read
 from presman.reports.whatif.replay import Rules, changed, observed, observed_rules, replay
 from presman.reports.whatif.whatif_report import report

@@ -12,7 +12,7 @@ from presman.analysis.alerts.alert_settings import AlertSettings
 from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading
 from presman.output.alert_command import AlertCommand
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 
 
 class Attention:

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from presman.polling.budget import rest_after
-from presman.records.breadth import Breadth
-from presman.records.queries import Cadence, Query
+from presman.records.queries import Breadth, Cadence, Query
 from presman.records.snapshot import Section
 
 MINUTE = timedelta(seconds=60)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from presman.polling.sampler import Event, Sampler
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 
 
 class HeadStart:

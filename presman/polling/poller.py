@@ -22,7 +22,6 @@ from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statem
 from presman.polling.named_sessions import BECOME, NamedSessions, named, requests, together
 from presman.polling.poll_needs import EVERYTHING, PollNeeds
 from presman.polling.session_listing import SessionListing
-from presman.records.breadth import Breadth
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
 from presman.records.group_rows import GroupMetric, GroupMetricHistory
@@ -30,7 +29,7 @@ from presman.records.gv_servers import ServerProcesses
 from presman.records.instance_rows import SEED, Database, Instance, Pdb
 from presman.records.parallel_rows import FastStartTransaction, PxProcess, PxSession
 from presman.records.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
-from presman.records.queries import Cadence, Query, load
+from presman.records.queries import Breadth, Cadence, Query, load
 from presman.records.session_rows import (
     BACKGROUND,
     NamedSession,

@@ -20,10 +20,9 @@ from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
 from presman.polling.poll_needs import EVERYTHING, PollNeeds
-from presman.records.breadth import Breadth
 from presman.records.commands import Command
 from presman.records.focus import Focus
-from presman.records.queries import Scope
+from presman.records.queries import Breadth, Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import Exhausted, LoginRefusal, Source, SourceError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from presman.polling.cadence import MINUTE
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 
 
 class SessionListing:

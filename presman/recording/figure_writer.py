@@ -1,15 +1,280 @@
-"""Figure writer: what the measures say of each poll of one database."""
+"""Figure writer: what the measures say of each poll of one database: rows, buckets of histograms, long texts."""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Table, func, select
 
 from presman.analysis.readings.reading import Reading
-from presman.recording.bucket_writer import BucketWriter
-from presman.recording.case_numbers import WordNumbers
-from presman.recording.measure_tables import ROW_TABLES
-from presman.recording.row_writer import RowWriter
-from presman.recording.text_keeper import TextKeeper
+from presman.analysis.readings.wait_readings import Bucket
+from presman.figures.measures import BucketRow
+from presman.recording.measure_tables import BUCKET, PART, ROW_TABLES, SPAN, KeptFigure, RowTable, kept
+from presman.recording.row_commands import insert, run, update
+from presman.recording.schema import BUCKET_WAITS, BUCKETS, CASES, ROWS, TEXTS, WORDS
+
+# ---- Text keeper: long texts, each once for all databases of a recording, known by a hash
+
+
+_KEEP = insert(TEXTS, "ON CONFLICT (hash) DO UPDATE SET last_at = excluded.last_at")
+
+HASH = 16
+"""Bytes by which a text is known."""
+
+
+class TextKeeper:
+    """Collects the long texts of a poll and writes them before what refers to them."""
+
+    def __init__(self) -> None:
+        self._new: dict[bytes, str] = {}
+
+    def keep(self, text: str) -> bytes:
+        """Return the hash of a text that will be written."""
+        found = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH).digest()
+        self._new[found] = text
+        return found
+
+    def write(self, at: int, connection: Connection) -> None:
+        """Write what was collected; what is there already is marked as in use at the instant `at`."""
+        if not self._new:
+            return
+        # In the order of their hashes: two recorders that write the same ones would else wait for each other.
+        run(connection, _KEEP, [(key, self._new[key].replace("\0", ""), at) for key in sorted(self._new)])
+        self._new = {}
+
+
+# ---- Figure writer: what the measures say of each poll of one database
+
+
+# ---- Numbers that stand for what is long and comes again and again: cases, buckets, words
+
+
+MOST_CASES = 4000
+"""Cases remembered of each kind; one that was forgotten is written again."""
+
+FORGOTTEN_AFTER = 2048
+"""Polls after which all cases are forgotten, so that those which no row needs can be told by their numbers."""
+
+_NEW_WORD = insert(WORDS)
+
+
+class CaseNumbers:
+    """The numbers of cases, the least recently used forgotten."""
+
+    def __init__(self, connection: Connection, column: Any, database_id: int) -> None:
+        highest = connection.execute(select(func.max(column)).where(column.table.c.database_id == database_id)).scalar()
+        self._next = (highest or 0) + 1
+        self._known: OrderedDict[Hashable, int] = OrderedDict()
+
+    def forget(self) -> None:
+        """Give new numbers from now on."""
+        self._known.clear()
+
+    def number(self, case: Hashable) -> tuple[int, bool]:
+        """Return the number of a case, and whether it is new."""
+        known = self._known.get(case)
+        if known is not None:
+            self._known.move_to_end(case)
+            return known, False
+        number = self._known[case] = self._next
+        self._next += 1
+        if len(self._known) > MOST_CASES:
+            self._known.popitem(last=False)
+        return number, True
+
+
+class WordNumbers:
+    """The numbers of the words of one database; a new word is written before what refers to it."""
+
+    def __init__(self, connection: Connection, database_id: int) -> None:
+        self._database_id = database_id
+        of = WORDS.c
+        rows = connection.execute(select(of.word, of.word_id).where(of.database_id == database_id)).all()
+        self._known = {str(word): int(number) for word, number in rows}
+        self._new: list[tuple[int, int, str]] = []
+
+    def number(self, word: str | None) -> int | None:
+        """Return the number of a word."""
+        if word is None or word in self._known:
+            return None if word is None else self._known[word]
+        number = self._known[word] = max(self._known.values(), default=0) + 1
+        self._new.append((self._database_id, number, word))
+        return number
+
+    def write(self, connection: Connection) -> None:
+        """Write the words that are new."""
+        run(connection, _NEW_WORD, self._new)
+        self._new = []
+
+
+# ---- Figure writer: what the measures say of each poll of one database
+
+
+# ---- Raw values: what several figures say of a row, read at once, because there are hundreds of rows in a poll
+
+
+Values = tuple[Any, ...]
+
+
+class RawValues:
+    """Reads some figures of a row, and makes of them what is kept."""
+
+    def __init__(self, figures: Sequence[KeptFigure]) -> None:
+        paths = [each.figure.path for each in figures]
+        by_head: dict[str, list[str]] = {}
+        for path in filter(None, paths):
+            head, _, rest = path.rpartition(".")
+            by_head.setdefault(head, []).append(rest)
+        self._plain = _getter(by_head.pop("", []))
+        self._parts = [(attrgetter(head), _getter(names), (None,) * len(names)) for head, names in by_head.items()]
+        # The order in which they are read: plain attributes, attributes of a part, what a function works out.
+        heads = ["", *by_head]
+        ranks = [heads.index(path.rpartition(".")[0]) if path else len(heads) for path in paths]
+        order = sorted(range(len(figures)), key=ranks.__getitem__)
+        self._functions = [figures[place].figure.value for place in order if not paths[place]]
+        self._keep = [(each.keep, order.index(place)) for place, each in enumerate(figures)]
+
+    def read(self, row: Any) -> Values:
+        """Return the values in an order of their own; where a part of the row is None, all of it is."""
+        found = self._plain(row)
+        for head, names, blank in self._parts:
+            part = head(row)
+            found += blank if part is None else names(part)
+        return (*found, *[value(row) for value in self._functions]) if self._functions else found
+
+    def kept(self, raw: Values) -> list[Any]:
+        """Return what is kept of values that were read, in the order of the figures."""
+        return [keep(raw[place]) for keep, place in self._keep]
+
+
+def _getter(names: Sequence[str]) -> Callable[[Any], Values]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda row: tuple(getattr(row, name) for name in names)
+
+
+# ---- Figure writer: what the measures say of each poll of one database
+
+
+# ---- Row writer: the rows of one kind for each poll of a database; what did not change is not written again
+
+
+SLACK = 50_000
+"""Microseconds by which two instants may differ that are one: a poll reads its views one after the other."""
+
+
+class _Open(NamedTuple):
+    """A row that may go on: its first poll within the span, and its values."""
+
+    first: int
+    values: tuple[Any, ...]
+
+
+class RowWriter:
+    """The rows of one kind. A row lasts to the end of its span unless it is ended before."""
+
+    def __init__(self, table: RowTable, connection: Connection, database_id: int, words: WordNumbers) -> None:
+        cases, self._rows = CASES[table.name], ROWS[table.name]
+        self._table = table
+        self._database_id = database_id
+        self._words = words
+        self._numbers = CaseNumbers(connection, cases.c.case_id, database_id)
+        self._long = [place for place, each in enumerate(table.of_cases) if each.is_long]
+        self._numbered = [place for place, each in enumerate(table.of_rows) if each.is_numbered]
+        self._counting = [place for place, each in enumerate(table.of_rows) if each.counts]
+        self._cases, self._values = RawValues(table.of_cases), RawValues(table.of_rows)
+        self._known: dict[Values, int] = {}
+        self._span = -1
+        self._open: dict[int, _Open] = {}
+        self._new_case, self._new_row = insert(cases), insert(self._rows)
+        self._end = ending(self._rows, "case_id")
+
+    def write(self, reading: Reading, poll: int, connection: Connection, texts: TextKeeper) -> None:
+        """Write the rows of one poll; words that are new are left to whoever gave `words`."""
+        span, place = divmod(poll, SPAN)
+        if poll % FORGOTTEN_AFTER == 0 or len(self._known) > MOST_CASES:
+            self._known.clear()
+        if poll % FORGOTTEN_AFTER == 0:
+            self._numbers.forget()
+        if self._span < 0 and place:
+            end_all(self._rows, self._database_id, span, place, connection)
+        at = kept(reading.at)
+        before = self._open if span == self._span else {}
+        now: dict[int, _Open] = {}
+        cases, rows = [], []
+        for row in self._table.rows(reading):
+            number, case = self._case(row)
+            if number in now:
+                continue
+            if case is not None:
+                cases.append((self._database_id, number, *self._with_hashes(case, texts)))
+            known = before.get(number)
+            values = self._kept_values(row, at, known)
+            if known is not None and known.values == values:
+                now[number] = known
+            else:
+                now[number] = _Open(place, values)
+                rows.append((self._database_id, span, place, number, SPAN - 1, *values))
+        ended = [
+            (place - 1, self._database_id, span, known.first, number)
+            for number, known in before.items()
+            if now.get(number) is not known
+        ]
+        self._words.write(connection)
+        run(connection, self._new_case, cases)
+        run(connection, self._end, ended)
+        run(connection, self._new_row, rows)
+        self._span, self._open = span, now
+
+    def _case(self, row: Any) -> tuple[int, Sequence[Any] | None]:
+        """Return the number of a row's case, and what is kept of that if it is new."""
+        raw = self._cases.read(row)
+        if raw in self._known:
+            return self._known[raw], None
+        case = self._cases.kept(raw)
+        number, is_new = self._numbers.number(tuple(case))
+        self._known[raw] = number
+        return number, case if is_new else None
+
+    def _with_hashes(self, case: Sequence[Any], texts: TextKeeper) -> Sequence[Any]:
+        """Return the values of a case with hashes in place of long texts."""
+        found = list(case)
+        for place in self._long:
+            if found[place] is not None:
+                found[place] = texts.keep(found[place])
+        return found
+
+    def _kept_values(self, row: Any, at: int, known: _Open | None) -> tuple[Any, ...]:
+        """Return the values of a row with numbers in place of words, instants in place of seconds that count."""
+        values = self._values.kept(self._values.read(row))
+        for place in self._numbered:
+            values[place] = self._words.number(values[place])
+        for place in self._counting:
+            if values[place] is not None:
+                values[place] = since = at - PART * values[place]
+                before = known.values[place] if known is not None else None
+                if before is not None and abs(since - before) < SLACK:
+                    values[place] = before
+        return tuple(values)
+
+
+def ending(table: Table, number: str) -> Any:
+    """Return the command by which a row that was to last to the end of its span ends before; `number` is of its key."""
+    return update(table, ("last",), ("database_id", "span", "first", number))
+
+
+def end_all(table: Table, database_id: int, span: int, place: int, connection: Connection) -> None:
+    """End the rows that the recorder before this one left open."""
+    c = table.c
+    left = (c.database_id == database_id, c.span == span, c.last >= place)
+    connection.execute(table.update().where(*left).values(last=place - 1))
+
+
+# ---- Figure writer: what the measures say of each poll of one database
 
 
 class FigureWriter:
@@ -25,3 +290,78 @@ class FigureWriter:
         for each in self._rows:
             each.write(reading, poll, connection, texts)
         self._buckets.write(reading, poll, connection)
+
+
+# ---- Bucket writer: the waits of the buckets of histograms, the polls of a span side by side
+
+
+_KEY = ("database_id", "span", "first", "bucket_id")
+_NEW_BUCKET, _NEW_WAITS = insert(BUCKETS), insert(BUCKET_WAITS)
+_END = ending(BUCKET_WAITS, "bucket_id")
+_ADD = tuple(update(BUCKET_WAITS, (f"waits_{place}",), _KEY) for place in range(SPAN))
+
+
+class _OpenBucket(NamedTuple):
+    """A row of a bucket that may go on: its number, its first poll within the span, the total after the newest one."""
+
+    number: int
+    first: int
+    total: int
+
+
+_Key = tuple[int, str, int]
+"""Instance, event, upper bound."""
+
+
+class BucketWriter:
+    """Writes the waits of all histograms. After a transaction that failed a new one is needed."""
+
+    def __init__(self, connection: Connection, database_id: int) -> None:
+        self._database_id = database_id
+        self._numbers = CaseNumbers(connection, BUCKETS.c.bucket_id, database_id)
+        self._span = -1
+        self._open: dict[_Key, _OpenBucket] = {}
+
+    def write(self, reading: Reading, poll: int, connection: Connection) -> None:
+        """Write the waits of one poll."""
+        span, place = divmod(poll, SPAN)
+        if poll % FORGOTTEN_AFTER == 0:
+            self._numbers.forget()
+        if self._span < 0 and place:
+            end_all(BUCKET_WAITS, self._database_id, span, place, connection)
+        before = self._open if span == self._span else {}
+        now: dict[_Key, _OpenBucket] = {}
+        buckets, begun, added = [], [], []
+        for histogram in reading.histograms:
+            for bucket in histogram.buckets:
+                key = (histogram.inst_id, histogram.event, bucket.upper_us)
+                known, waits, total = before.get(key), bucket.delta, bucket.count
+                if key in now:
+                    continue
+                if known is not None and waits is not None and known.total + waits == total:
+                    if waits:
+                        known = known._replace(total=total)
+                        added.append((waits, self._database_id, span, known.first, known.number))
+                    now[key] = known
+                    continue
+                number, is_new = self._numbers.number(key)
+                now[key] = _OpenBucket(number, place, total)
+                begun.append(self._row(number, span, place, bucket))
+                if is_new:
+                    row = BucketRow(histogram, bucket)
+                    buckets.append((self._database_id, number, *(each.kept(row) for each in BUCKET)))
+        run(connection, _NEW_BUCKET, buckets)
+        run(connection, _END, [
+            (place - 1, self._database_id, span, known.first, known.number)
+            for key, known in before.items()
+            if key not in now or now[key].first != known.first
+        ])  # fmt: skip
+        run(connection, _NEW_WAITS, begun)
+        run(connection, _ADD[place], added)
+        self._span, self._open = span, now
+
+    def _row(self, number: int, span: int, place: int, bucket: Bucket) -> list[int | None]:
+        places: list[int | None] = [None] * SPAN
+        places[place] = bucket.delta or None
+        before, is_known = bucket.count - (bucket.delta or 0), int(bucket.delta is not None)
+        return [self._database_id, span, place, number, SPAN - 1, is_known, before, *places]

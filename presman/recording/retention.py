@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, true
 
-from presman.recording.case_numbers import FORGOTTEN_AFTER
 from presman.recording.codec.values import microseconds
+from presman.recording.figure_writer import FORGOTTEN_AFTER
 from presman.recording.measure_tables import SPAN
 from presman.recording.schema import (
     ARRIVED,

@@ -38,8 +38,7 @@ from presman.base.text import clean, one_line
 from presman.recording.measure_views import selects
 from presman.recording.postgres_size import bytes_in_use
 from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
-from presman.recording.schema_check import ForeignSchemaError, foreign_relation
-from presman.recording.schema_rescue import has_layout_of_today, is_whole, rescued
+from presman.recording.schema_check import ForeignSchemaError, foreign_relation, has_layout_of_today, is_whole, rescued
 from presman.recording.sqlite_files import (
     connected,
     empty_log,

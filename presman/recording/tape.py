@@ -13,8 +13,15 @@ from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
-from presman.recording.chain_index import Chain, ChainIndex, read_chains
-from presman.recording.chain_reader import ChainReader, blocks_of, instant_of, polls_until
+from presman.recording.chain_reader import (
+    Chain,
+    ChainIndex,
+    ChainReader,
+    blocks_of,
+    instant_of,
+    polls_until,
+    read_chains,
+)
 from presman.recording.codec.chain import is_whole
 from presman.recording.codec.values import DamagedError, instant, microseconds
 from presman.recording.events import RecordedEvent

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, Flag
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -20,8 +20,31 @@ from msgspec import Struct
 
 from presman.base.errors import InputError
 from presman.base.release import Release
-from presman.records.breadth import Breadth
 from presman.records.rows import RecordType, by_query
+
+# ---- Breadth of a poll: what it reads besides what each refresh needs
+
+
+class Breadth(Flag):
+    """What of a database's many rows is read at each poll; without it, once a minute.
+
+    Tens of thousands of sessions may be connected that do nothing: each refresh counts them and reads those that do
+    something or that others name. Whoever shows or writes more says so with this.
+    """
+
+    NARROW = 0
+    IDLE_SESSIONS = 1
+    HISTOGRAMS = 2
+    WHOLE = IDLE_SESSIONS | HISTOGRAMS
+
+
+def of_measure(name: str) -> Breadth:
+    """Return what has to be read for a measure to be written; "" is none."""
+    return Breadth.HISTOGRAMS if name == "latency" else Breadth.NARROW
+
+
+# ---- Queries: the files of queries/, their headers, and the record that each fills
+
 
 OLDEST = Release(11, 2)
 """What the files that stand directly in queries/ serve."""

@@ -12,7 +12,7 @@ from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 from presman.records.session_rows import SessionCount
 from presman.tabs import title
 from presman.tabs.folded import servers_folded, statements_folded

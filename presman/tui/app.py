@@ -28,8 +28,7 @@ from presman.tui.widgets.tab_line import Clicked, Labelled
 
 if TYPE_CHECKING:
     from presman.polling.sampler import CarryOut, Event, Sampler
-    from presman.records.breadth import Breadth
-    from presman.records.queries import Scope
+    from presman.records.queries import Breadth, Scope
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
     from presman.tui.widgets.filter_line import FilterLine

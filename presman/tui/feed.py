@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from presman.analysis.facts.row_cache import RowCache
     from presman.analysis.readings.reading import Reading
     from presman.polling.sampler import Event, Sampler
-    from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
+    from presman.records.queries import Breadth
     from presman.records.snapshot import Snapshot
 
 Post = Callable[[Message], object]

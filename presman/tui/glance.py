@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import Struct
 
-from presman.records.breadth import Breadth
-from presman.records.queries import Scope
+from presman.records.queries import Breadth, Scope
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading

@@ -18,9 +18,9 @@ from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
     from presman.recording.tape import Pair, Tape
-    from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
+    from presman.records.queries import Breadth
     from presman.tui.past_timeline import Recall
 
 SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)

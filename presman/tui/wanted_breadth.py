@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from presman.records.breadth import of_measure
+from presman.records.queries import of_measure
 
 if TYPE_CHECKING:
     from presman.tui.csv_recording import CsvRecording

@@ -12,8 +12,8 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.release import Release
 from presman.polling.poller import Poller
-from presman.records.breadth import Breadth
 from presman.records.group_rows import ConsumerGroup
+from presman.records.queries import Breadth
 from presman.records.wait_rows import EventHistogram
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, group, instance, snapshot

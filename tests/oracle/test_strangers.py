@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 from presman.base.secret import Secret
 from presman.sources import SourceError
-from presman.sources.oracle.capabilities import UnfitAnswer, is_whole
 from presman.sources.oracle.oracle_source import OracleSource
-from presman.sources.oracle.other_protocols import describe, looks_like
-from presman.sources.oracle.packets import NotOracle, Packets
+from presman.sources.oracle.packets import NotOracle, Packets, UnfitAnswer, describe, is_whole, looks_like
 from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle.bench import Bench
 

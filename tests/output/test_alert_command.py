@@ -18,7 +18,7 @@ from presman.config.alert_lines import read_alerts
 from presman.output.alert_command import AlertCommand, event, run
 from presman.output.attention import Attention, attention_of
 from presman.output.check_state import CheckState, state_of
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 from tests.output.readings import reading
 from tests.patience import until
 

@@ -11,7 +11,7 @@ from presman.analysis.fleet import vitals_of
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
-from presman.recording.fleet_reader import PAST, read_fleet, read_past
+from presman.recording.fleet_rows import PAST, read_fleet, read_past
 from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
 from presman.recording.schema import FLEET

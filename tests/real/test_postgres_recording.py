@@ -43,7 +43,7 @@ def vacuumed(store: Store) -> int:
 def test_what_is_too_much_goes_the_oldest_first_and_no_more(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 8)
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
     url = server.database("too_much")
     moments = list(polled("mixed", POLLS))
     record(url, moments)

@@ -95,7 +95,7 @@ def two(url: str, moments: Sequence[Moment]) -> Shelf:
 
 
 def test_what_is_too_old_for_one_stays_of_another(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 8)
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
     url = server.database("too_old")
     moments = list(
         polled("quiet", 40)
@@ -116,7 +116,7 @@ def test_a_size_is_of_what_one_recorder_has_written(
     server: PostgresServer, aside: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two databases with the same polls are half of it each; both recorders may remove at the same time."""
-    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 8)
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
     url = server.database("sizes")
     moments = list(polled("mixed", 80))
     shelf = two(url, moments)

@@ -31,7 +31,7 @@ from presman.recording.past_spans import past_spans
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import FORMAT
-from presman.recording.schema_rescue import rescued
+from presman.recording.schema_check import rescued
 from presman.recording.store import RecordingError, Store
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import TapePart
@@ -57,7 +57,7 @@ POLLS = 12
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "a.presman"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("presman.recording.snapshot_writer.CHAIN", 4)
+        patched.setattr("presman.recording.writer.CHAIN", 4)
         record(path, list(polled("quiet", POLLS)))
     return path
 
@@ -142,7 +142,7 @@ def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -
 
 
 def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 4)
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
     path = tmp_path / "a.presman"
     moments = list(polled("quiet", POLLS))
     record(path, moments)
@@ -171,7 +171,7 @@ def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest
 def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_newest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run
 ) -> None:
-    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 4)
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
     path = tmp_path / "a.presman"
     moments = list(polled("quiet", 8))
     record(path, moments)

@@ -136,7 +136,7 @@ def test_the_password_of_a_url_is_not_shown() -> None:
 
 
 def test_what_is_too_old_or_too_much_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 8)
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 40))
     record(place, moments)

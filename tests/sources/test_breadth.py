@@ -17,10 +17,9 @@ from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.named_sessions import BECOME, named
 from presman.polling.poller import Poller
-from presman.records.breadth import Breadth
 from presman.records.focus import Focus
 from presman.records.parallel_rows import PxSession
-from presman.records.queries import Scope, load
+from presman.records.queries import Breadth, Scope, load
 from presman.records.session_rows import (
     NamedSession,
     NamedSessionInfo,

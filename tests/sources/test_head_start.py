@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from presman.polling.head_start import HeadStart
 from presman.polling.sampler import Event, Polled, Sampler
-from presman.records.breadth import Breadth
-from presman.records.queries import Scope
+from presman.records.queries import Breadth, Scope
 from presman.sources.simulator_source import SimulatorSource
 from tests.patience import until
 

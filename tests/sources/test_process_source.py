@@ -17,8 +17,7 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.targets import parse_target
 from presman.polling.poller import Poller
-from presman.records.breadth import Breadth
-from presman.records.queries import Scope
+from presman.records.queries import Breadth, Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.apart import process_source

@@ -27,10 +27,9 @@ from presman.polling.sampler import (
     stop_all,
     tick_after,
 )
-from presman.records.breadth import Breadth
 from presman.records.commands import Command, Victim, kill
 from presman.records.focus import Focus
-from presman.records.queries import QueryError, Scope
+from presman.records.queries import Breadth, QueryError, Scope
 from presman.sources import LoginRefusal, SourceError
 from presman.sources.apart.looked_at import Looked
 from tests.sources.fakes import START, FakeSource

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from presman.figures.measures import MEASURES
-from presman.recording import snapshot_writer
+from presman.recording import writer
 from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
@@ -27,11 +27,11 @@ POLLS, CHAIN = 96, 16
 def flip(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]) -> str:
     """Damage a recording in each round, and read all that it holds. Raises Broken where damage is not told."""
     path = folder / "whole.presman"
-    usual, snapshot_writer.CHAIN = snapshot_writer.CHAIN, CHAIN
+    usual, writer.CHAIN = writer.CHAIN, CHAIN
     try:
         record(path, list(polled("queueing", POLLS)))
     finally:
-        snapshot_writer.CHAIN = usual
+        writer.CHAIN = usual
     outcomes: Counter[str] = Counter()
     for number, damaged in enumerate(damaged_copies(path.read_bytes(), rounds, seed, folder), start=1):
         outcomes[_outcome(damaged)] += 1

@@ -54,12 +54,12 @@ def _one(path: Path, seconds: float) -> int:
 
 def main(path: str) -> None:
     """Record until killed; write the number of polls in the file after each."""
-    from presman.recording import snapshot_writer
+    from presman.recording import writer as recording_writer
     from presman.recording.store import Store
     from presman.recording.writer import RecordingWriter
     from tests.recording.taped import polled
 
-    snapshot_writer.CHAIN = 8  # so that kills meet the packing of chains, too
+    recording_writer.CHAIN = 8  # so that kills meet the packing of chains, too
     moments = list(polled("quiet", 3))
     writer = RecordingWriter(Store(path, writing=True), "demo:quiet", "simulator")
     while True:

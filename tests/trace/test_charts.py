@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from presman.trace.sampling import HistogramBar, Scatter, Trail, histogram
 from presman.trace.tally import Tally
-from presman.trace.trace_chart import decades, histogram_text, scatter_text, title
-from presman.trace.trace_svg import PANEL, SvgChart, svg
+from presman.trace.trace_charts import PANEL, SvgChart, decades, histogram_text, scatter_text, svg, title
 
 TIMES = st.lists(st.integers(0, 10**7), min_size=1, max_size=300)
 

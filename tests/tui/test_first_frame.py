@@ -18,8 +18,7 @@ from presman.config.alert_lines import read_alerts
 from presman.output.attention import attention_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import Glimpse, Polled
-from presman.records.breadth import Breadth
-from presman.records.queries import Scope
+from presman.records.queries import Breadth, Scope
 from presman.records.snapshot import Snapshot
 from presman.sources.apart import channel
 from presman.sources.simulator_source import SimulatorSource

@@ -368,7 +368,7 @@ async def test_it_begins_at_a_time_and_goes_on_from_there(tmp_path: Path) -> Non
 @pytest.fixture
 def holed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A recording of twelve polls of which the first four and the third four are damaged."""
-    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 4)
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
     path = tmp_path / "holed.presman"
     record(path, list(polled("quiet", 16)))
     with closing(sqlite3.connect(path)) as connection, connection:

@@ -11,10 +11,10 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel import idle_limits, last_operation
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.records import wait_events
 from presman.records.parallel_rows import FastStartTransaction, PxSession
 from presman.records.session_kind import session_kind
 from presman.records.session_rows import IDLE_STATUSES, Session
+from presman.records.wait_events import blocker, doing, is_queued
 
 SAME_CLOCK = 2.0
 """Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a bit."""
@@ -172,7 +172,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         elapsed=None if own and _before_logon(own) else _elapsed(facts, own or server),
         idle=idle,
         status=session.status if session else "",
-        event=wait_events.doing(session.event, session.state, session.status) if session else "",
+        event=doing(session.event, session.state, session.status) if session else "",
         servers_by_instance=MappingProxyType(dict(sorted(Counter([row.inst_id for row in holding.rows]).items()))),
         dop=facts.cursors.story(inst_id, sql_id, child),
         sql_text=facts.cursors.text(inst_id, sql_id, child),
@@ -190,7 +190,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         last_call=None if session is None or session.last_call_et is None else float(session.last_call_et),
         is_last=last is not None and last.comes_nearer and not last.overdue,
         overdue=last is not None and last.overdue,
-        queued=session is not None and wait_events.is_queued(session.event, session.state),
+        queued=session is not None and is_queued(session.event, session.state),
         oracle_ends_in=oracle_ends_in,
         ended_by=ended_by,
         idle_known=session is None or session.last_call_et is not None,
@@ -218,8 +218,8 @@ def _blocker(facts: Facts, holding: Holding) -> str:
     names = {f"{inst}:{each}" for inst, each in own}
     for place in sorted(own & blocked.keys(), key=lambda each: (each != (inst_id, sid), each)):
         row = blocked[place]
-        final = wait_events.blocker(row.state, row.inst_id, row.final_blocking_instance, row.final_blocking_session)
-        near = wait_events.blocker(row.state, row.inst_id, row.blocking_instance, row.blocking_session)
+        final = blocker(row.state, row.inst_id, row.final_blocking_instance, row.final_blocking_session)
+        near = blocker(row.state, row.inst_id, row.blocking_instance, row.blocking_session)
         found = next((each for each in (final, near) if each and each not in names), "")
         if found:
             return found

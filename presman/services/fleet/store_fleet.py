@@ -14,8 +14,7 @@ from presman.analysis.readings.fleet_readings import Member, Past, Presence
 from presman.base.formats import duration
 from presman.base.paths import expanded
 from presman.base.text import clean, one_line
-from presman.recording.fleet_reader import FleetRow, PastPoll, past_of, read_fleet, read_past
-from presman.recording.fleet_writer import LOST, STOPPED
+from presman.recording.fleet_rows import LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
 from presman.recording.store import MOST_DATABASES, SUFFIX, RecordingError, Store, is_url, shown
 
 USUAL = 5.0

@@ -31,8 +31,7 @@ from presman.polling.sampler import (
     SourceLost,
     no_thread,
 )
-from presman.records.breadth import Breadth
-from presman.records.queries import Scope
+from presman.records.queries import Breadth, Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import Source
 

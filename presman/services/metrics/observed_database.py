@@ -21,8 +21,7 @@ from presman.figures.observed_reading import LATE, ObservedReading
 from presman.polling.budget import budget_of
 from presman.polling.poll_needs import PollNeeds
 from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost, no_thread
-from presman.records.breadth import Breadth
-from presman.records.queries import Scope
+from presman.records.queries import Breadth, Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import Source
 

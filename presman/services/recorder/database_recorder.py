@@ -20,8 +20,7 @@ from presman.recording.events import lost
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError
 from presman.recording.writer import RecordingWriter
-from presman.records.breadth import Breadth
-from presman.records.queries import Scope
+from presman.records.queries import Breadth, Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import LoginRefusal, Source
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from presman.sources.oracle.other_protocols import describe
-from presman.sources.oracle.packets import NotOracle, Packets
+from presman.sources.oracle.packets import NotOracle, Packets, describe
 
 MOST = 32_000_000
 """Bytes that the answer to one call may have. A poll of a large database has two million."""

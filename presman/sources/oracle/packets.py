@@ -9,8 +9,132 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from presman.sources.oracle.capabilities import UnfitAnswer, is_whole
-from presman.sources.oracle.other_protocols import describe, looks_like
+from presman.base.text import clean, one_line
+
+# ---- Other protocols, recognised by the first bytes of an answer
+
+
+PREFIXES = (
+    (b"HTTP/", "HTTP"),
+    (b"SSH-", "SSH"),
+    (b"\x15\x03", "TLS: write the address as tcps://host:port/service"),
+    (b"\x16\x03", "TLS: write the address as tcps://host:port/service"),
+    (b"-ERR", "Redis"),
+    (b"-DENIED", "Redis"),
+    (b"220 ", "SMTP or FTP"),
+    (b"220-", "SMTP or FTP"),
+    (b"+OK", "POP3"),
+    (b"* OK", "IMAP"),
+    (b"RFB ", "VNC"),
+    (b"AMQP", "AMQP"),
+)
+
+FRAME = 8
+"""The first bytes of an HTTP/2 frame: length (3), type, flags and most of the stream's number."""
+
+SETTINGS, GOAWAY = 4, 7
+"""The types of frames such a server begins with, on stream 0."""
+
+SHOWN = 40
+
+
+def looks_like(data: bytes) -> str:
+    """Return what an answer that begins with `data` looks like; "" if nothing else than Oracle is known to."""
+    for prefix, name in PREFIXES:
+        if data.startswith(prefix):
+            return name
+    if len(data) >= FRAME and data[0] == 0 and data[3] in {SETTINGS, GOAWAY} and not any(data[5:FRAME]):
+        return "HTTP/2"
+    if len(data) >= 6 and data[3] == 0 and data[4] in {10, 255} and 0 < int.from_bytes(data[:3], "little") < 1024:
+        return "MySQL"
+    if data[:1] == b"E" and data[5:6] == b"S" and data[6:11] in {b"FATAL", b"ERROR"}:
+        return "PostgreSQL"
+    return ""
+
+
+def describe(data: bytes) -> str:
+    """Return the beginning of an answer for people: its first line if it is text, else its first bytes."""
+    try:
+        text = data[:SHOWN].decode("ascii").splitlines()[0]
+    except (UnicodeDecodeError, IndexError):
+        text = ""
+    if text and text.isprintable():
+        return f'"{one_line(clean(text), SHOWN)}"'
+    return f"{len(data)} bytes: {data[:HEX].hex(' ').upper()}"
+
+
+HEX = 8
+"""How many bytes of an answer that is no text are shown."""
+
+
+# ---- Packets that may reach the driver: whole ones of Oracle's network protocol with sane headers, and nothing else
+
+
+# ---- The first thing a server says of itself: its protocol, character sets and capabilities
+
+
+PROTOCOL = 1
+"""How the answer begins."""
+
+COMPILED, AT_RUN_TIME = 41, 7
+"""How long the two arrays are at least: as far as the driver looks without asking. Real ones are longer."""
+
+LONGEST = 16_384
+"""Bytes; real answers have some hundred."""
+
+ARRAY_IN_PARTS = 254
+NOTHING = (0, 255)
+
+
+class UnfitAnswer(ValueError):  # noqa: N818 - what is wrong with the answer
+    """The driver must not see this answer."""
+
+
+class _Short(Exception):  # noqa: N818 - the rest is in the next packet
+    pass
+
+
+def is_whole(answer: bytes) -> bool:
+    """Say whether an answer is complete as far as the capabilities go. Raises Unfit if the driver must not see it."""
+    if answer[:1] != bytes([PROTOCOL]) or len(answer) > LONGEST:
+        raise UnfitAnswer
+    try:
+        compiled, at = _array(answer, _behind_character_sets(answer))
+        at_run_time, _ = _array(answer, at)
+    except _Short:
+        return False
+    if compiled < COMPILED or at_run_time < AT_RUN_TIME:
+        raise UnfitAnswer
+    return True
+
+
+def _behind_character_sets(answer: bytes) -> int:
+    """Return where the arrays begin: behind the banner, the elements of the character set, and a description."""
+    end = answer.find(0, 3)
+    if end < 0:
+        raise _Short
+    elements = end + 4
+    description = elements + 2 + 5 * int.from_bytes(_cut(answer, elements, 2), "little")
+    return description + 2 + int.from_bytes(_cut(answer, description, 2), "big")
+
+
+def _array(answer: bytes, at: int) -> tuple[int, int]:
+    """Return the length of the array at `at`, and where it ends. Raises Unfit if it comes in parts."""
+    size = _cut(answer, at, 1)[0]
+    if size in NOTHING or size >= ARRAY_IN_PARTS:
+        raise UnfitAnswer
+    _cut(answer, at + 1, size)
+    return size, at + 1 + size
+
+
+def _cut(answer: bytes, at: int, size: int) -> bytes:
+    if at + size > len(answer):
+        raise _Short
+    return answer[at : at + size]
+
+
+# ---- Packets that may reach the driver: whole ones of Oracle's network protocol with sane headers, and nothing else
+
 
 HEADER = 8
 LARGEST = 2_097_152

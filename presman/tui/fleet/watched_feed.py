@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from presman.tui.feed import Acted, Arrived, Ended, Failed, Lost, Post
 
 if TYPE_CHECKING:
-    from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
+    from presman.records.queries import Breadth
     from presman.services.fleet.watched_database import Heard, WatchedDatabase
 
 

@@ -13,7 +13,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.arrivals import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.cli import main
 from presman.output.csv_export import CsvExport
-from presman.records.breadth import Breadth
+from presman.records.queries import Breadth
 from presman.reports.whatif.observed import COLUMNS, ArrivalsError, read
 from presman.reports.whatif.replay import (
     ReplayedStatement,

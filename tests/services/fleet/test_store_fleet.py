@@ -15,8 +15,7 @@ from presman.analysis.fleet import KEPT, vitals_of
 from presman.analysis.readings.fleet_readings import Member, Past, Presence
 from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
-from presman.recording.fleet_reader import PAST, FleetRow, read_fleet
-from presman.recording.fleet_writer import LIVE, LOST, STOPPED
+from presman.recording.fleet_rows import LIVE, LOST, PAST, STOPPED, FleetRow, read_fleet
 from presman.recording.measure_tables import MICRO
 from presman.recording.shelf import Shelf
 from presman.recording.store import Store
