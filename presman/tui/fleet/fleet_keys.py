@@ -9,7 +9,7 @@ from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
 from presman.tui import state_files
 from presman.tui.keys.app_key import AppKey
-from presman.tui.keys.page_keys import THEMES
+from presman.tui.keys.page_keys import QUIT, SUSPEND, THEMES
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
@@ -208,11 +208,9 @@ SIGNS = AppKey(
 PALETTE = AppKey(
     Key("palette", "", "^P", "palette", "Find a command by its name."), lambda app: app.action_command_palette()
 )
-QUIT = AppKey(Key("quit", "", "^Q", "quit", "Quit."), lambda app: app.action_quit())
-
 FLEET_KEYS: tuple[AppKey, ...] = (
     HELP, OPEN, ESCAPE, LEAVE, PAUSE, FILTER, SORT, REVERSE, COLUMNS, SLOWER, FASTER, POLL_NOW, COPY, THEME, SIGNS,
-    PALETTE, QUIT,
+    PALETTE, SUSPEND, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 

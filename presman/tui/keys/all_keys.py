@@ -8,7 +8,7 @@ from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey, has_tables
 from presman.tui.keys.go_keys import COLUMNS, GO, SIGNS, TARGETS
-from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, TABS, THEME
+from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SUSPEND, TABS, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
 from presman.tui.keys.place_keys import where as trail_to
 from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
@@ -49,7 +49,7 @@ HELP = AppKey(
 APP_KEYS: tuple[AppKey, ...] = (
     HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT,
     REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO,
-    TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, QUIT,
+    TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, SUSPEND, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 
@@ -116,7 +116,7 @@ def listed(app: FrameApp) -> list[Key]:
     has = ((INSTANCES, has_instances(app)), (WINDOW, present.over_time), (UNFOLD, folding))
     without = [each for each, there in has if not there]
     if app.is_served:
-        without += [ACT, TAPE, TARGETS]
+        without += [ACT, TAPE, TARGETS, SUSPEND]
     found = [each.key for each in keys_of(app) if each not in without]
     place = found.index(COPY.key)
     return [*found[:place], *present.keys, *found[place:]]

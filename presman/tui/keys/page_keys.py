@@ -89,6 +89,11 @@ THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in t
 PALETTE = AppKey(
     Key("palette", "", "^P", "palette", "Find a command by its name."), lambda app: app.action_command_palette()
 )
+SUSPEND = AppKey(
+    Key("suspend", "ctrl+z", "^Z", "to the shell", "Go back to the shell; fg comes back here. Nothing is polled until "
+        "then."),
+    lambda app: app.action_suspend_process(),
+)  # fmt: skip
 QUIT = AppKey(Key("quit", "", "^Q", "quit", "Quit."), lambda app: app.action_quit())
 
 
