@@ -69,8 +69,7 @@ async def leave(app: FleetFrame) -> None:
 
 def refresh(app: FleetFrame, direction: int) -> None:
     """Poll less (1) or more (-1) often."""
-    app.view.interval = next_step(app.fleet.interval, direction)
-    app.fleet.set_interval(app.view.interval)
+    app.fleet.set_interval(next_step(app.fleet.interval, direction))
     app.repaint()
 
 
@@ -124,7 +123,7 @@ def _row_text(table: Table[Any], row: Any) -> str:
 def next_theme(app: FleetFrame) -> None:
     """Take the next theme."""
     place = THEMES.index(app.theme) + 1 if app.theme in THEMES else 0
-    app.theme = app.view.theme = THEMES[place % len(THEMES)]
+    app.theme = THEMES[place % len(THEMES)]
     app.tell(f"theme {app.theme}", seconds=2)
 
 
@@ -133,7 +132,6 @@ def change_signs(app: FleetFrame) -> None:
     from presman.tui.widgets.line_api import LineApiWidget
 
     app.keep_to_ascii(only=not app.is_ascii)
-    app.view.ascii_only = app.is_ascii
     app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
     app.refresh_css(animate=False)
     app.repaint()

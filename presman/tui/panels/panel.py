@@ -16,6 +16,7 @@ from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, Lines, OverTime, Part, Rows
+from presman.tui.keeper import put_back_table
 from presman.tui.kept_view import KeptView
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.containers import Horizontal, PlainBackground, Vertical
@@ -69,7 +70,7 @@ class Panel(PlainBackground):
         """Return the grid of a table, made when first asked for; `show` will fill it."""
         trends = Trends(part.trends) if part.trends else None
         made = self._grids[part.table.key] = kind(part.table, trend=trends, filterable=part.filterable)
-        self._as_kept(made, f"{self.name}/{part.table.key}")
+        put_back_table(self.kept, f"{self.name}/{part.table.key}", made)
 
         def fill(moment: Moment) -> None:
             if trends is not None:
@@ -89,13 +90,6 @@ class Panel(PlainBackground):
 
         self._filled[part.table.key] = _Filled(made, fill, part.optional)
         return made
-
-    def _as_kept(self, grid: Grid, name: str) -> None:
-        """Sort a table and choose its columns as they were kept, as far as it has those."""
-        key, descending = self.kept.sorts.get(name, (grid.rows.sort_key, grid.rows.descending))
-        if not key or any(column.key == key and column.sort for column in grid.table.columns):
-            grid.rows.sort_key, grid.rows.descending = key, descending
-        grid.drawing.choose(self.kept.columns.get(name, ()))
 
     def _sentences(self, part: Lines) -> Sentences:
         made = Sentences(id=part.key, step=part.step)
