@@ -91,6 +91,37 @@ async def sorted_by_each(acting: Stage) -> None:
 
 
 @acted
+async def test_sorting_by_a_number_begins_with_the_largest_by_a_name_with_a() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.press("2")
+        grid = acting.app.panels.grid
+        for key, names in (
+            ("used_cpus", ["INTERACTIVE", "REPORTS", "BATCH", "ETL", "OTHER_GROUPS", "SYS_GROUP"]),
+            ("consumer_group", ["BATCH", "ETL", "INTERACTIVE", "OTHER_GROUPS", "REPORTS", "SYS_GROUP"]),
+        ):
+            while grid.rows.sort_key != key:
+                await acting.press("s")
+            assert [row.name for row in grid.rows.shown] == names, "10.4, 6.0, 2.9, 0.6, 0.3 and 0.0 CPUs"
+            await acting.keys("S")
+            assert [row.name for row in grid.rows.shown] == names[::-1]
+
+
+@acted
+async def test_the_head_of_a_column_explains_itself_to_the_mouse() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.press("2")
+        grid = acting.app.panels.grid
+        left, top = grid.region.x, grid.region.y
+        place = acting.screen.splitlines()[top + 1].index("state")
+        await acting.pilot.hover(None, offset=(place, top + 1))
+        assert str(grid.tooltip) == f"state: {grid.table.column('state').help}"
+        await acting.pilot.hover(None, offset=(left + 1, top + 1))
+        assert str(grid.tooltip) == f"Group: {grid.table.column('consumer_group').help}"
+        await acting.pilot.hover(None, offset=(left + 1, top + 2))
+        assert grid.tooltip is None, "a row explains nothing"
+
+
+@acted
 async def test_cursor_stays_on_its_row() -> None:
     async with stage(busy()) as acting:
         await acting.press("4", "down", "down", "down")

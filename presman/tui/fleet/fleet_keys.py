@@ -32,7 +32,7 @@ def sort(app: FleetFrame) -> None:
     """Sort by the next column."""
     keys = app.grid.drawing.sortable()
     place = keys.index(app.grid.rows.sort_key) + 1 if app.grid.rows.sort_key in keys else 0
-    app.grid.sort_by(keys[place % len(keys)], descending=app.grid.rows.descending)
+    app.grid.sort_by(keys[place % len(keys)])
 
 
 def reverse(app: FleetFrame) -> None:

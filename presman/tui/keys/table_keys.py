@@ -18,7 +18,7 @@ def sort(app: FrameApp) -> None:
     if grid is not None:
         keys = grid.drawing.sortable()
         place = keys.index(grid.rows.sort_key) + 1 if grid.rows.sort_key in keys else 0
-        grid.sort_by(keys[place % len(keys)], descending=grid.rows.descending)
+        grid.sort_by(keys[place % len(keys)])
 
 
 def reverse(app: FrameApp) -> None:
@@ -105,7 +105,12 @@ FILTER = AppKey(
         "Enter keeps it, an empty one shows all."),
     ask_filter, has_tables, _PAGE,
 )  # fmt: skip
-SORT = AppKey(Key("sort", "s", "s", "sort", "Sort by the next column (or click its head)."), sort, has_tables, _PAGE)
+SORT = AppKey(
+    Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); of numbers the largest come first."),
+    sort,
+    has_tables,
+    _PAGE,
+)
 REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, _PAGE)
 INSTANCES = AppKey(
     Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),

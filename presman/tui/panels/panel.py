@@ -41,6 +41,7 @@ class Panel(PlainBackground):
         self.tab = tab(name)
         self._grids: dict[str, Grid] = {}
         self._filled: dict[str, _Filled] = {}
+        self._optional: set[Widget] = set()
         self.kept = KeptView()
 
     @property
@@ -66,6 +67,21 @@ class Panel(PlainBackground):
             else:
                 assert_never(part)
 
+    def on_mount(self) -> None:
+        """Mark what a flat terminal leaves out: all but the first table that is always there."""
+        grids = [grid for grid in self.query(Grid) if grid not in self._optional]
+        for node in grids[0].ancestors_with_self if grids else ():
+            if node is self or not isinstance(node.parent, Widget):
+                break
+            node.add_class("-main")
+            for other in node.parent.children:
+                other.set_class(other is not node, "-aside")
+
+    def _put_away(self, widget: Widget, empty: bool) -> None:
+        """Show what may be put away when it is not `empty`, and there is room for it."""
+        if widget in self._optional:
+            widget.display = not (empty or (widget.has_class("-aside") and self.screen.has_class("-flat")))
+
     def grid(self, part: Rows, kind: type[Grid] = Grid) -> Grid:
         """Return the grid of a table, made when first asked for; `show` will fill it."""
         trends = Trends(part.trends) if part.trends else None
@@ -76,8 +92,7 @@ class Panel(PlainBackground):
             if trends is not None:
                 trends.at(moment)
             rows = part.rows(moment)
-            if part.optional:
-                made.display = bool(rows)
+            self._put_away(made, part.optional and not rows)
             made.show_rows(
                 rows,
                 part.hidden(moment),
@@ -89,6 +104,7 @@ class Panel(PlainBackground):
             )
 
         self._filled[part.table.key] = _Filled(made, fill, part.optional)
+        self._optional |= {made} if part.optional else set()
         return made
 
     def _sentences(self, part: Lines) -> Sentences:
@@ -96,11 +112,11 @@ class Panel(PlainBackground):
 
         def fill(moment: Moment) -> None:
             lines = part.lines(moment)
-            if part.optional:
-                made.display = bool(lines)
+            self._put_away(made, part.optional and not lines)
             made.show(lines, part.shorter(moment))
 
         self._filled[part.key] = _Filled(made, fill, part.optional)
+        self._optional |= {made} if part.optional else set()
         return made
 
     def _chart(self, part: OverTime) -> Chart:

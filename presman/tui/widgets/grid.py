@@ -9,7 +9,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
-from textual.events import Click
+from textual.content import Content
+from textual.events import Click, MouseMove
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -77,6 +78,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self._version = 0
         self._painted: list[Line] = []
         self._drawn = _Drawn()
+        self._told: str | None = None
 
     # ---- data in
 
@@ -109,8 +111,10 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             self.rows.needle = needle
             self._arrange()
 
-    def sort_by(self, key: str, *, descending: bool) -> None:
-        """Sort by the column of that key ("": the order of the data)."""
+    def sort_by(self, key: str, *, descending: bool | None = None) -> None:
+        """Sort by the column of that key ("": the order of the data); of numbers the largest come first unless told."""
+        if descending is None:
+            descending = bool(key) and self.table.column(key).largest_first
         self.rows.sort_key, self.rows.descending = key, descending
         self._arrange()
 
@@ -230,13 +234,23 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         elif place >= top + height:
             self.scroll_to(y=place - height + 1, animate=False)
 
+    def on_mouse_move(self, event: MouseMove) -> None:
+        """Have the head of a column explained to whoever stays on it."""
+        on_heads = event.y == HEADER_LINES - 1
+        column = self.drawing.column_at(event.x, self.scrollable_content_region.width) if on_heads else None
+        told = None if column is None else f"{column.head}: {column.help}"
+        if told != self._told:
+            self._told = told
+            self.tooltip = None if told is None else Content(told)
+
     def on_click(self, event: Click) -> None:
         """Sort by the head that was clicked, or choose the row; a second click opens it."""
         rows = self.rows
         if event.y == HEADER_LINES - 1:
-            key = self.drawing.head_at(event.x, self.scrollable_content_region.width)
-            if key:
-                self.sort_by(key, descending=not rows.descending if key == rows.sort_key else False)
+            column = self.drawing.column_at(event.x, self.scrollable_content_region.width)
+            if column is not None and column.sort is not None:
+                key = column.key
+                self.sort_by(key, descending=not rows.descending if key == rows.sort_key else None)
         elif event.y >= HEADER_LINES:
             place = event.y - HEADER_LINES + self.scroll_offset.y
             if place < len(rows.shown):
