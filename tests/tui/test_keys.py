@@ -191,10 +191,35 @@ async def test_details_follow_a_statement_that_ends() -> None:
 async def test_help_golden() -> None:
     async with stage(busy(), size=(120, 60)) as acting:
         await acting.press("question_mark")
-        _, _, columns = acting.app.reader.text.partition("\n\nStates")
+        columns, _, _ = acting.app.reader.text.partition("\n\nKeys")
         check("help-overview", columns.strip() + "\n")
         assert await acting.press("q") != ""
         assert not acting.app.reader.is_open
+
+
+@acted
+async def test_the_help_begins_with_the_columns_and_is_searched() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        screen = (await acting.press("2", "question_mark")).splitlines()
+        assert "/ searches" in screen[4]
+        assert screen[6].strip() == "Table CPU by consumer group"
+        assert screen[7].split()[0] == "Inst", "the first column, on a cluster"
+        found = (await acting.press("slash", *"yield", "enter")).splitlines()
+        assert "filter: yield" in found[4]
+        assert found[6].strip() == "Table CPU by consumer group"
+        lines = [line for line in acting.app.reader.text.splitlines()[1:] if line and not line.startswith("Table")]
+        assert lines
+        assert all("yield" in line.lower() for line in lines)
+        assert "Nothing matches." in await acting.press("slash", *"zzz", "enter")
+        assert "\nStates\n" in (await acting.press("escape") and acting.app.reader.text), "the whole page again"
+        assert "[2 CPU]" in await acting.press("escape")
+        assert not acting.app.reader.is_open
+        assert "filter" not in acting.screen.splitlines()[3], "the table has its own"
+        await acting.press("question_mark", "slash", *"yield", "enter", "q", "question_mark")
+        assert acting.app.reader.needle == "", "the next page is whole"
+        tabs = [line for line in acting.app.reader.text.splitlines() if "Show a tab" in line]
+        assert len(tabs) == 1
+        assert "2 CPU" in tabs[0]
 
 
 @acted

@@ -172,18 +172,22 @@ class FleetFrame(TerminalApp):
         self.repaint()
 
     def filter(self, needle: str, *, done: bool) -> None:
-        """Show only rows that match; once that is `done`, go back to the table."""
-        self.view.filter = needle
-        self.grid.set_filter(needle)
+        """Show only rows, or lines of the help, that match; once that is `done`, go back to them."""
+        if self.is_reading:
+            self.frame.page.set_filter(needle)
+        else:
+            self.view.filter = needle
+            self.grid.set_filter(needle)
         if done:
             for line in self.query("FilterLine"):
                 line.display = False
-            self.grid.focus()
+            (self.frame.page if self.is_reading else self.grid).focus()
         self.repaint()
 
     def read(self, lines: list[Line] | None) -> None:
         """Show a page in place of the table, or (None) the table again."""
         self.is_reading = lines is not None
+        self.frame.page.set_filter("")
         self.frame.read(lines)
         self.repaint()
 

@@ -48,12 +48,12 @@ async def ask_filter(app: FleetFrame) -> None:
     if line is None:
         line = FilterLine()
         await app.mount(line, before="#keys")
-    line.begin(app.view.filter)
+    line.begin(app.frame.page.needle if app.is_reading else app.view.filter)
 
 
 def escape(app: FleetFrame) -> None:
-    """Close the help, else end the filter."""
-    if app.is_reading:
+    """Close the help, or end its filter or that of the table."""
+    if app.is_reading and not app.frame.page.needle:
         app.read(None)
     else:
         app.filter("", done=True)
@@ -170,8 +170,8 @@ PAUSE = AppKey(
 )  # fmt: skip
 FILTER = AppKey(
     Key("filter", "slash", "/", "filter", "Show only databases whose row contains a text: a name, lost, a plan; with "
-        "! before it, those that do not. Enter keeps it, an empty one shows all."),
-    ask_filter, is_list, _PAGE,
+        "! before it, those that do not; of the help, lines. Enter keeps it, an empty one shows all."),
+    ask_filter,
 )  # fmt: skip
 SORT = AppKey(
     Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); at first they stand in order of "

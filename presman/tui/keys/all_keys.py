@@ -8,7 +8,7 @@ from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey, has_tables
 from presman.tui.keys.go_keys import COLUMNS, GO, SIGNS, TARGETS
-from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SUSPEND, TABS, THEME
+from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SUSPEND, TABS, TABS_IN_HELP, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
 from presman.tui.keys.place_keys import where as trail_to
 from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
@@ -117,9 +117,9 @@ def listed(app: FrameApp) -> list[Key]:
     without = [each for each, there in has if not there]
     if app.is_served:
         without += [ACT, TAPE, TARGETS, SUSPEND]
-    found = [each.key for each in keys_of(app) if each not in without]
+    found = [each.key for each in keys_of(app) if each not in without and each not in TABS]
     place = found.index(COPY.key)
-    return [*found[:place], *present.keys, *found[place:]]
+    return [*present.keys, TABS_IN_HELP, *found[:place], *found[place:]]
 
 
 def tab_key_action(keys: str) -> str:

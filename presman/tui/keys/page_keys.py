@@ -36,6 +36,8 @@ async def escape(app: FrameApp) -> None:
         lines[0].display = False
         if not app.reader.is_open:
             app.panels.focus_first()
+    elif app.reader.is_open and (app.reader.needle or any(line.display for line in app.query("FilterLine"))):
+        set_filter(app, "", done=True)
     elif app.reader.is_open:
         app.reader.close()
         app.reader.look_at(None)
@@ -49,6 +51,7 @@ async def escape(app: FrameApp) -> None:
 async def leave(app: FrameApp) -> None:
     """Close the page, or go back to where one came from; at the top, quit."""
     if app.reader.is_open:
+        app.reader.filter("", done=True)
         await escape(app)
     elif app.monitor.choices.places:
         await go_into(app, app.monitor.choices.places[:-1])
@@ -107,5 +110,13 @@ def _tab_key(name: TabName) -> AppKey:
 
     return AppKey(key, lambda app: show_tab(app, name.name), has_it, why_not)
 
+
+TABS_IN_HELP = Key(
+    "tabs",
+    "",
+    f"{tab_names()[0].key} … {tab_names()[-1].key}",
+    "tabs",
+    f"Show a tab: {', '.join(f'{each.key} {each.title}' for each in tab_names())}.",
+)
 
 TABS = tuple(_tab_key(name) for name in tab_names())

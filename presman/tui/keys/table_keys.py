@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import AppKey, has_tables
+from presman.tui.keys.app_key import NO_DATA, AppKey, has_data, has_tables
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -43,19 +43,23 @@ async def ask_filter(app: FrameApp) -> None:
     if line is None:
         line = FilterLine()
         await app.mount(line, before="#keys")
-    line.begin(app.monitor.choices.filter)
+    line.begin(app.reader.needle if app.reader.is_open else app.monitor.choices.filter)
 
 
 def set_filter(app: FrameApp, needle: str, *, done: bool) -> None:
-    """Filter the tab by what is typed so far; once that is `done`, go back to the table."""
+    """Filter the page, else the tab, by what is typed so far; once that is `done`, go back to it."""
     choices = app.monitor.choices
+    if done:
+        for line in app.query("FilterLine"):
+            line.display = False
+    if app.reader.is_open:
+        app.reader.filter(needle, done=done)
+        return
     if needle != choices.filter:
         app.monitor.choose(filters={**choices.filters, choices.panel: needle})
         app.panels.filter()
         app.paint_lines()
     if done:
-        for line in app.query("FilterLine"):
-            line.display = False
         app.panels.focus_first()
 
 
@@ -101,9 +105,10 @@ DETAILS = AppKey(
     details, has_tables, _PAGE,
 )  # fmt: skip
 FILTER = AppKey(
-    Key("filter", "slash", "/", "filter", "Show only rows that contain a text; with ! before it, those that do not. "
-        "Enter keeps it, an empty one shows all."),
-    ask_filter, has_tables, _PAGE,
+    Key("filter", "slash", "/", "filter", "Show only rows, or lines of a page, that contain a text; with ! before it, "
+        "those that do not. Enter keeps it, an empty one shows all."),
+    ask_filter, lambda app: has_data(app) or app.reader.is_open, NO_DATA,
+    relabel=lambda app: "search" if app.reader.is_open else "filter",
 )  # fmt: skip
 SORT = AppKey(
     Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); of numbers the largest come first."),
