@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from presman.tui import kept_view
-from presman.tui.kept_view import KeptView
+from presman.tui.kept_view import KeptView, set_in_tables
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
     from presman.tui.terminal_app import TerminalApp
-    from presman.tui.widgets.grid import Grid
 
 
 class Keeper:
@@ -67,23 +66,6 @@ class Keeper:
         there = kept_view.forget()
         self.kept = app.panels.kept = KeptView()
         app.tell("Nothing is kept any more: the next start is as config.ini says." if there else "Nothing was kept.")
-
-
-def put_back_table(kept: KeptView, name: str, grid: Grid) -> None:
-    """Sort a table and choose its columns as they were kept, as far as it has those."""
-    key, descending = kept.sorts.get(name) or (grid.rows.sort_key, grid.rows.descending)
-    if not key or any(column.key == key and column.sort for column in grid.table.columns):
-        grid.rows.sort_key, grid.rows.descending = key, descending
-    grid.drawing.choose(kept.columns.get(name, ()))
-
-
-def set_in_tables(grids: Mapping[str, Grid]) -> dict[str, Any]:
-    """Return how tables are sorted, None as it is at first, and which columns were chosen."""
-    sorts, columns = {}, {}
-    for name, grid in grids.items():
-        now, first = (grid.rows.sort_key, grid.rows.descending), (grid.table.order, grid.table.descending)
-        sorts[name], columns[name] = None if now == first else now, grid.drawing.chosen
-    return {"sorts": sorts, "columns": columns}
 
 
 def _now(app: FrameApp) -> KeptView:

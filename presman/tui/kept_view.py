@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, fields, replace
@@ -17,6 +17,9 @@ from presman.base.private_files import read_private, state_folder
 from presman.base.text import one_line
 from presman.tabs.choices import WINDOWS
 from presman.tui import state_files
+
+if TYPE_CHECKING:
+    from presman.tui.widgets.grid import Grid
 
 LARGEST = 65_536
 """Bytes of such a file that are read."""
@@ -102,6 +105,23 @@ def forget() -> bool:
         path().unlink()
         return True
     return False
+
+
+def put_back_table(kept: KeptView, name: str, grid: Grid) -> None:
+    """Sort a table and choose its columns as they were kept, as far as it has those."""
+    key, descending = kept.sorts.get(name) or (grid.rows.sort_key, grid.rows.descending)
+    if not key or any(column.key == key and column.sort for column in grid.table.columns):
+        grid.rows.sort_key, grid.rows.descending = key, descending
+    grid.drawing.choose(kept.columns.get(name, ()))
+
+
+def set_in_tables(grids: Mapping[str, Grid]) -> dict[str, Any]:
+    """Return how tables are sorted, None as it is at first, and which columns were chosen."""
+    sorts, columns = {}, {}
+    for name, grid in grids.items():
+        now, first = (grid.rows.sort_key, grid.rows.descending), (grid.table.order, grid.table.descending)
+        sorts[name], columns[name] = None if now == first else now, grid.drawing.chosen
+    return {"sorts": sorts, "columns": columns}
 
 
 def _read(content: Any) -> KeptView:

@@ -13,8 +13,8 @@ from presman.tui import garbage
 from presman.tui.fleet import fleet_lines
 from presman.tui.fleet.fleet_screen import FleetScreen
 from presman.tui.fleet.fleet_view import FleetView
-from presman.tui.keeper import Keeper, put_back_table, set_in_tables
-from presman.tui.kept_view import KeptView
+from presman.tui.keeper import Keeper
+from presman.tui.kept_view import KeptView, put_back_table, set_in_tables
 from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.tab_line import Labelled
 

@@ -16,8 +16,7 @@ from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, Lines, OverTime, Part, Rows
-from presman.tui.keeper import put_back_table
-from presman.tui.kept_view import KeptView
+from presman.tui.kept_view import KeptView, put_back_table
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.containers import Horizontal, PlainBackground, Vertical
 from presman.tui.widgets.grid import Grid
