@@ -155,7 +155,7 @@ BY_CODE: dict[str, Explanation] = {
     ),
     "DPI-1047": Explanation(
         "--thick needs Oracle Client libraries, and none were found.",
-        ("Install Instant Client and name its folder: --thick=/opt/oracle/instantclient.",),
+        ("Install Instant Client; --thick=LIBDIR says where it is.",),
     ),
     "DPY-2029": Explanation(
         "A proxy is used for TLS alone.", ("Write the address as tcps://host:port/service.",), ADDRESS
