@@ -132,26 +132,8 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self.rows.arrange()
         self.drawing.arrange()
         self._version += 1
-        self._extend(HEADER_LINES + max(1, len(self.rows.shown)))
+        _extend(self, HEADER_LINES + max(1, len(self.rows.shown)))
         self._repaint()
-
-    def _extend(self, lines: int) -> None:
-        """Take a new virtual height, without having the whole screen laid out again where only the scrollbar changes.
-
-        The virtual width is never used: were it that of the widget, each tab would be laid out twice when it is shown.
-        """
-        before, seen = self.virtual_size.height, self.size.height
-        if lines == before:
-            return
-        size = Size(1, lines)
-        height = self.styles.height
-        is_fixed = height is not None and not height.is_auto
-        if not is_fixed or (before > seen) != (lines > seen):
-            self.virtual_size = size
-        elif lines > seen:
-            self.set_reactive(Grid.virtual_size, size)
-            self.vertical_scrollbar.window_virtual_size = lines
-            self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     # ---- painting
 
@@ -257,3 +239,22 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
                 self.action_move(place - rows.place)
                 if event.chain > 1:
                     self.action_open()
+
+
+def _extend(grid: Grid, lines: int) -> None:
+    """Take a new virtual height, without having the whole screen laid out again where only the scrollbar changes.
+
+    The virtual width is never used: were it that of the widget, each tab would be laid out twice when it is shown.
+    """
+    before, seen = grid.virtual_size.height, grid.size.height
+    if lines == before:
+        return
+    size = Size(1, lines)
+    height = grid.styles.height
+    is_fixed = height is not None and not height.is_auto
+    if not is_fixed or (before > seen) != (lines > seen):
+        grid.virtual_size = size
+    elif lines > seen:
+        grid.set_reactive(Grid.virtual_size, size)
+        grid.vertical_scrollbar.window_virtual_size = lines
+        grid.scroll_y = grid.validate_scroll_y(grid.scroll_y)
