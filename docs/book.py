@@ -19,7 +19,6 @@ from docs.markdown import relinked, with_front_matter
 BUILD, SITE = ROOT / "build" / "book", ROOT / "site"
 SETTINGS = ROOT / "docs" / "book.toml"
 
-_FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
 _ELSEWHERE = r"""["']?(?:https?:)?//"""
 _LOADED = re.compile(
     rf"""<(?:script|img|iframe|source)\b[^>]*\bsrc={_ELSEWHERE}"""
@@ -69,8 +68,7 @@ def assemble(folder: Path) -> None:
     pictures = folder / "pages" / "screenshots"
     pictures.mkdir()
     for picture in (ROOT / "screenshots").glob("*.svg"):
-        text = _FONTS.sub("", picture.read_text(encoding="utf-8"))
-        (pictures / picture.name).write_text(text, encoding="utf-8")
+        shutil.copy(picture, pictures)
     shutil.copytree(ROOT / "docs" / "theme", folder / "pages" / "theme")
     settings = SETTINGS.read_text(encoding="utf-8").replace("nav = []\n", navigation())
     (folder / "zensical.toml").write_text(settings, encoding="utf-8")

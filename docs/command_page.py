@@ -18,7 +18,7 @@ def command_page() -> str:
         "Every command and option of presman, the terminal monitor for Oracle Resource Manager, with examples.",
         "Commands",
         "What TARGET can be, exit codes and environment variables: [Targets and exit codes](../targets.md). "
-        "Every command has `--help`.",
+        "Every command has `--help`, which explains what fits it; `--help all` explains all of these.",
         "## presman",
         "`presman [OPTIONS] [TARGET]`: the monitor. Without a terminal it prints `--polls` readings as text.",
         options(option for option in front.options if option not in shared),

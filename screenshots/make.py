@@ -2,7 +2,7 @@
 
     python -m screenshots.make [NAME ...]
 
-Each picture is written as SVG (Textual's own export) and as PNG.
+Each picture is written as SVG and as PNG, the film as SVG.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from textual.pilot import Pilot
 
@@ -28,13 +30,13 @@ from presman.records.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import MonitorApp
 from presman.tui.feed import Arrived, Post
+from screenshots.drawing import Scene, svg
 
 FOLDER = Path(__file__).parent
 START = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 THEME = "textual-dark"
 """Said, or the terminal in which they are made would decide."""
 
-FONT = "DejaVu Sans Mono"
 FONT_FILES = ("DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSans")
 """The last one has the braille patterns that the first ones lack."""
 
@@ -51,7 +53,18 @@ class Shot:
     theme: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the film: keys, polls behind them, what stands above the screen, for how many seconds."""
+
+    keys: tuple[str, ...]
+    polls: int
+    title: str
+    seconds: float
+
+
 SHOTS = (
+    Shot("hero", "storm", ("4",), polls=36, size=(100, 30)),
     Shot("overview", "mixed"),
     Shot("cpu", "throttled", ("2",)),
     Shot("io", "mixed", ("3",)),
@@ -68,6 +81,24 @@ SHOTS = (
     Shot("light", "mixed", theme="textual-light"),
     Shot("help", "mixed", ("question_mark",)),
 )
+
+
+FILM = "film"
+FILM_OF = Shot(FILM, "storm", polls=24, size=(100, 30))
+STEPS = (
+    Step((), 1, "presman prod", 1.5),
+    Step((), 1, "presman prod", 1.5),
+    Step((), 1, "what is wrong, the worst first, and what to do", 2.0),
+    Step(("4",), 1, "4: the queue, and why its head waits", 2.5),
+    Step(("down",), 0, "↓ to a statement", 0.7),
+    Step(("enter",), 1, "Enter: all about it", 2.5),
+    Step(("q", "g"), 1, "q, g: who ran when", 2.5),
+    Step(("g", "2"), 1, "2: who gets the CPU", 2.0),
+    Step(("left", "left", "left"), 0, "←: back in time", 1.5),
+    Step(("end", "7"), 1, "7: how long waits take", 2.0),
+    Step(("question_mark",), 0, "?: what every column means", 2.0),
+)
+"""Some twenty seconds."""
 
 
 class SteppedFeed:
@@ -117,6 +148,24 @@ class SteppedFeed:
 
 async def picture(shot: Shot) -> str:
     """Return the SVG of one shot."""
+    async with _playing(shot) as pilot:
+        for key in shot.keys:
+            await _go_on(pilot, (key,), 1)
+        return svg([_scene(pilot, f"presman demo:{shot.scenario}")])
+
+
+async def film(shot: Shot, steps: Sequence[Step]) -> str:
+    """Return the SVG of what some steps show, one after the other."""
+    scenes = []
+    async with _playing(shot) as pilot:
+        for step in steps:
+            await _go_on(pilot, step.keys, step.polls)
+            scenes.append(_scene(pilot, step.title, step.seconds))
+    return svg(scenes)
+
+
+@asynccontextmanager
+async def _playing(shot: Shot) -> AsyncIterator[Pilot[None]]:
     app = MonitorApp(
         lambda post, _: SteppedFeed(shot.scenario, post),
         name=f"demo:{shot.scenario}",
@@ -128,12 +177,20 @@ async def picture(shot: Shot) -> str:
         for _ in range(shot.polls):
             app.feed.poll_now()
             await pilot.pause()
-        for key in shot.keys:
-            await pilot.press(key)
-            await _settle(pilot)
-            app.feed.poll_now()
-            await _settle(pilot)
-        return app.export_screenshot(title=f"presman demo:{shot.scenario}")
+        yield pilot
+
+
+async def _go_on(pilot: Pilot[None], keys: Sequence[str], polls: int) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await _settle(pilot)
+    for _ in range(polls):
+        cast(MonitorApp, pilot.app).feed.poll_now()
+        await _settle(pilot)
+
+
+def _scene(pilot: Pilot[None], title: str, seconds: float = 0.0) -> Scene:
+    return Scene([list(strip) for strip in pilot.app.screen._compositor.render_strips()], title, seconds)
 
 
 async def _settle(pilot: Pilot[None]) -> None:
@@ -141,18 +198,18 @@ async def _settle(pilot: Pilot[None]) -> None:
         await pilot.pause(0.05)
 
 
-def png(svg: str) -> bytes:
-    """Return an SVG of Textual's as PNG, with a font that has every block and braille pattern."""
+def png(picture: str) -> bytes:
+    """Return an SVG as PNG, with a font that has every block and braille pattern."""
     import matplotlib
     import resvg_py
 
     font = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf"
     return bytes(
         resvg_py.svg_to_bytes(
-            svg_string=svg.replace("Fira Code", FONT),
+            svg_string=picture,
             font_files=[str(font.with_name(f"{name}.ttf")) for name in FONT_FILES],
             skip_system_fonts=True,
-            monospace_family=FONT,
+            monospace_family="DejaVu Sans Mono",
         )
     )
 
@@ -162,17 +219,20 @@ def main(names: Sequence[str]) -> int:
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.pop("NO_COLOR", None)
-    unknown = set(names) - {shot.name for shot in SHOTS}
+    unknown = set(names) - {FILM, *(shot.name for shot in SHOTS)}
     if unknown:
         print(f"no such picture: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
     for shot in SHOTS:
         if names and shot.name not in names:
             continue
-        svg = asyncio.run(picture(shot))
-        (FOLDER / f"{shot.name}.svg").write_text(svg, encoding="utf-8")
-        (FOLDER / f"{shot.name}.png").write_bytes(png(svg))
+        made = asyncio.run(picture(shot))
+        (FOLDER / f"{shot.name}.svg").write_text(made, encoding="utf-8")
+        (FOLDER / f"{shot.name}.png").write_bytes(png(made))
         print(f"screenshots/{shot.name}.svg and .png")
+    if not names or FILM in names:
+        (FOLDER / f"{FILM}.svg").write_text(asyncio.run(film(FILM_OF, STEPS)), encoding="utf-8")
+        print(f"screenshots/{FILM}.svg")
     return 0
 
 

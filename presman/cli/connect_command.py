@@ -19,14 +19,14 @@ from presman.cli.interruption import ending_reads
 from presman.cli.limits import bound_memory
 from presman.cli.password_keeping import Keeping, ask_keeping, put_away
 from presman.cli.settings import load
-from presman.config.config_file import Config, places
+from presman.config.config_file import NAME, Config, places
 from presman.config.section_writing import write_section
-from presman.config.setup.connect_answers import NAME, Answers
+from presman.config.setup.connect_answers import Answers
 from presman.config.setup.doctor import doctor
-from presman.config.setup.login_failures import ADDRESS, PASSWORD, USER, explained
 from presman.config.target import Target
 from presman.records.queries import Scope
 from presman.sources import Source, SourceError
+from presman.sources.oracle.login_failures import ADDRESS, PASSWORD, USER, explained
 
 INTRODUCTION = """\
 This makes a section of {path} for a database.
@@ -125,14 +125,12 @@ def _examine(target: Target, source: Source, scope: Scope) -> None:
 
 def _after(error: Exception) -> str:
     """Explain a failure and ask what to do about it."""
-    code = error.code if isinstance(error, SourceError) else ""
     console.show("\n" + _filled(f"That did not work: {clean(str(error))}"))
-    found = explained(code, str(error))
+    found = explained(error.code, str(error)) if isinstance(error, SourceError) else None
     if found is None:
         console.show("presman knows no more of this than the message says.\n")
     else:
-        advice = "".join(_filled(text, "  - ") for text in found.advice)
-        console.show("\n" + _filled(found.meaning) + advice)
+        console.show("".join(_filled(text, "  - ") for text in found.advice[1:]))
     console.show("\n")
     ways = {
         "a": "another address",

@@ -10,9 +10,10 @@ from presman.base import watcher
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_targets import FleetTargets
-from presman.cli.start import check_theme
+from presman.cli.start import check_theme, fixed
 from presman.config.target import Target
 from presman.services.fleet.live_fleet import LiveFleet
+from presman.tui import kept_view
 from presman.tui.app import MonitorEnd
 from presman.tui.fleet.fleet_app import run_fleet
 from presman.tui.fleet.fleet_view import FleetView
@@ -27,12 +28,11 @@ Open = Callable[[str, FleetView], MonitorEnd]
 
 def watch_fleet(fleet: Fleet, opened: Open, options: Namespace) -> int:
     """Show the fleet, and each database that is opened, until the user quits; return the exit code."""
-    view = FleetView.load(fleet.name)
     if options.theme:
         check_theme(options.theme)
-        view.theme = options.theme
-    if view.interval is not None and options.interval is None:
-        fleet.set_interval(view.interval)
+    view, kept = FleetView(theme=options.theme), kept_view.load()[0]
+    if kept.fleet_refresh is not None and options.interval is None:
+        fleet.set_interval(kept.fleet_refresh)
     began = False
 
     def begin() -> None:
@@ -52,7 +52,7 @@ def watch_fleet(fleet: Fleet, opened: Open, options: Namespace) -> int:
 def _shown(fleet: Fleet, view: FleetView, begin: Callable[[], None], opened: Open) -> int:
     notice = ""
     while True:
-        end = run_fleet(fleet, view, begin, ascii_only=_is_ascii(view), notice=notice)
+        end = run_fleet(fleet, view, begin, ascii_only=console.wants_ascii(), notice=notice)
         notice, name = "", "" if end.chosen is None else end.chosen.name
         if not name:
             return end.code
@@ -66,10 +66,6 @@ def _shown(fleet: Fleet, view: FleetView, begin: Callable[[], None], opened: Ope
             if not (closed.home or closed.target):
                 return closed.code
             name = closed.target
-
-
-def _is_ascii(view: FleetView) -> bool:
-    return console.wants_ascii() if view.ascii_only is None else view.ascii_only
 
 
 def live(fleet: LiveFleet, targets: FleetTargets, options: Namespace, gateway: ActionGateway | None) -> Open:
@@ -92,8 +88,8 @@ def live(fleet: LiveFleet, targets: FleetTargets, options: Namespace, gateway: A
             theme=found.theme or view.theme,
             packs=found.packs,
             gateway=gateway,
-            ascii_only=_is_ascii(view),
-            fixed=[each for each in ("theme", "refresh") if getattr(options, each)],
+            ascii_only=console.wants_ascii(),
+            fixed=fixed(found, options),
             targets=list(fleet.databases),
             bell=found.bell,
             home=True,
@@ -120,7 +116,7 @@ def recorded(store: Target) -> Open:
             make_source,
             name=target.name,
             theme=target.settings.theme or view.theme,
-            ascii_only=_is_ascii(view),
+            ascii_only=console.wants_ascii(),
             home=True,
             follow=True,
         )

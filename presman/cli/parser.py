@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from math import isnan, nan
 from typing import Any, NoReturn
@@ -13,10 +13,23 @@ from presman.cli import console, exit_codes
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaints are one line, with the nearest name where there is one."""
+    """An argument parser whose complaints are one line, with the nearest name where there is one.
 
-    def __init__(self, **options: Any) -> None:
+    Its help explains the options `behind` (their names in the namespace) for `--help all` only.
+    """
+
+    def __init__(self, *, behind: Collection[str] = (), **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
+        self._behind = behind
+
+    def _put_behind(self) -> None:
+        """Name the options that are `behind`, and explain them no more."""
+        actions = [action for action in self._actions if action.dest in self._behind]
+        names = ", ".join(action.option_strings[-1] for action in actions)
+        for action in actions:
+            action.help = argparse.SUPPRESS
+        if actions:
+            self.add_argument_group(f"more options ({self.prog} --help all)", names)
 
     def error(self, message: str) -> NoReturn:
         """Raise Failure instead of printing a usage page."""
@@ -29,6 +42,8 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, arguments: Sequence[str], known: argparse.Namespace) -> argparse.Namespace:
         """Return what `arguments` say on top of `known`. Raises Failure."""
+        if {"-h", "--help"} & set(arguments) and "all" not in arguments:
+            self._put_behind()
         found, extra = self.parse_known_args(arguments, known)
         if extra:
             self.error(self._stray(extra[0]))

@@ -96,7 +96,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
 def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = "") -> MonitorEnd:
     """Show the monitor on one target."""
     if resolved.target.tape is not None:
-        return _replay(resolved)
+        return _replay(resolved, options)
     gateway = acting() if options.allow_actions else None
     attention = None
     with ending_at_once():
@@ -116,7 +116,7 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
             packs=resolved.packs,
             gateway=gateway,
             ascii_only=console.wants_ascii(),
-            fixed=[name for name in ("theme", "refresh") if getattr(options, name)],
+            fixed=fixed(resolved, options),
             targets=config.targets,
             bell=resolved.bell,
             notice=notice,
@@ -127,6 +127,12 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
             head_start.end()
         if attention is not None:
             attention.close()
+
+
+def fixed(resolved: Resolved, options: Namespace) -> list[str]:
+    """Return what comes before what was set by keys the last time: options, and how often a target is to be polled."""
+    said = {"theme": options.theme, "refresh": options.refresh or resolved.target.settings.refresh}
+    return [name for name, value in said.items() if value]
 
 
 def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
@@ -181,7 +187,7 @@ def _shows_around(resolved: Resolved, options: Namespace) -> bool:
     return not was_ended()
 
 
-def _replay(resolved: Resolved) -> MonitorEnd:
+def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
     """Play a recording on the screens of the monitor."""
     from presman.base import watcher
     from presman.recording.recording_source import RecordingSource
@@ -198,7 +204,10 @@ def _replay(resolved: Resolved) -> MonitorEnd:
         return source
 
     ascii_only = console.wants_ascii()
-    return run_replay(make_source, name=target.name, theme=resolved.theme, ascii_only=ascii_only, begin=begin)
+    return run_replay(
+        make_source, name=target.name, theme=resolved.theme, ascii_only=ascii_only, begin=begin,
+        fixed=fixed(resolved, options),
+    )  # fmt: skip
 
 
 def acting() -> ActionGateway:

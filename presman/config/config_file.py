@@ -47,6 +47,9 @@ LARGEST = 1_000_000
 DEFAULTS = "presman"
 """The section whose settings hold for all others too."""
 
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+"""What a section may be called, so that it can be typed as a TARGET."""
+
 _TARGET_WORD = re.compile(r"demo(:.*)?|(spool|recording):.*|.*\.presman", re.IGNORECASE)
 """What is a target by itself, without a section of that name."""
 

@@ -7,8 +7,8 @@ import os
 from presman.base.environment_secrets import PASSWORD, of_environment
 from presman.base.paths import expanded
 from presman.base.secret import Secret
-from presman.base.suggest import nearest
-from presman.config.config_file import Config, Settings
+from presman.base.suggest import closest, nearest
+from presman.config.config_file import NAME, Config, Settings
 from presman.config.target import Target, TargetError, connected
 from presman.config.tnsnames import entries
 from presman.sources.oracle.settings import ConnectSettings
@@ -67,8 +67,10 @@ def _unknown(text: str, config: Config) -> str:
 
     if expanded(text).is_dir():
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
-    demos = {f"demo:{name}" for name in scenarios()}
-    found = nearest(text, [*config.targets, *scenarios(), *demos])
-    if found is not None:
-        return f"no target {text!r}, did you mean {'demo:' + found if found in scenarios() else found!r}?"
+    section = nearest(text, config.targets)
+    scenario = closest(text.removeprefix("demo:"), scenarios())
+    if section or scenario:
+        return f"no target {text!r}, did you mean {section or f'demo:{scenario}'!r}?"
+    if NAME.fullmatch(text):
+        return f"no [{text}] yet: presman connect {text}"
     return f"no target {text!r}: neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"

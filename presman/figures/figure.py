@@ -131,6 +131,11 @@ class Figure(Generic[T]):
             object.__setattr__(self, name, found)
 
     @property
+    def largest_first(self) -> bool:
+        """Whether sorting by it begins with the largest: it counts or measures something."""
+        return self.unit not in (TEXT, NAME, WORD, FLAG, NUMBER, INSTANT)
+
+    @property
     def path(self) -> str:
         """Where it stands in a record of the JSON document, "" for what is worked out from several fields."""
         return self.of if isinstance(self.of, str) else ""

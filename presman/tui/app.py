@@ -145,7 +145,7 @@ class MonitorApp(FrameApp):
             )
         if self.keeper is not None:
             yield SystemCommand(
-                "forget the kept view", "Do away with what is kept of this target: sorting, columns, filters, colours.",
+                "forget the kept view", "Do away with what is kept for the next start: sorting, columns, colours.",
                 partial(self.keeper.forget, self),
             )  # fmt: skip
         yield SystemCommand("themes", "Choose one of all themes.", self.action_change_theme)
@@ -211,14 +211,13 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     `make_feed` is called before the first frame, its start comes after that; `name` is the target without secrets.
     `packs` are the licensed packs the user has; `gateway` leads to actions and is given only where they were allowed.
     `ascii_only` is for terminals that have no other signs; without a `theme`, those of 16 colours get one of their own.
-    `fixed` names what the command line said, which comes before what is kept of the last time; `bell` rings at new
-    alerts; `notice` is told at first; `home` tells that there is a fleet to go back to;
-    `tour` shows around.
+    `fixed` names what comes before what is kept of the last time; `bell` rings at new alerts; `notice` is told at
+    first; `home` tells that there is a fleet to go back to; `tour` shows around.
     """
     name = clean(name)
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     app.targets, app.notice = targets, notice
-    app.keeper = Keeper(name, fixed)
+    app.keeper = Keeper(fixed)
     app.keeper.attend(app)
     if bell:
         from presman.tabs.alert_news import AlertNews

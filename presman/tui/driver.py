@@ -114,6 +114,21 @@ class TerminalDriver(LinuxDriver):
     def _hands_on(self) -> bool:
         return bool(getattr(self._app, "hands_on", False))
 
+    def go_to_shell(self) -> bool:
+        """Put the terminal back and stop, with all that runs presman (make, a script), until the shell says go on.
+
+        Return False where no shell would: presman leads the session, or was begun by somebody out of it.
+        """
+        session, leads = os.getsid(0), os.getpgrp() == os.getpid()
+        if os.getpgrp() == session or (leads and os.getsid(os.getppid()) != session):
+            return False
+        self.suspend_application_mode()
+        heard = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        os.killpg(0, signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, heard)
+        os.kill(os.getpid(), signal.SIGSTOP)  # SIGCONT will wake it: _go_on takes the terminal again
+        return True
+
     def _go_on(self, handler: Callable[[int, Any], Any], number: int, frame: Any) -> None:
         """Go on after SIGCONT. Textual's handler makes everything anew, which is right after Ctrl-Z only.
 
@@ -126,6 +141,7 @@ class TerminalDriver(LinuxDriver):
             self.suspend_application_mode()
         if self._app.is_running:
             handler(number, frame)
+            self._app.refresh()  # of a screen as large as before Textual paints only what has changed
 
     def close(self) -> None:
         """Write what is left to write; then the terminal is as it was."""

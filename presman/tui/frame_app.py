@@ -42,7 +42,8 @@ class FrameApp(TerminalApp):
         (160, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-short"),
+        (0, "-flat"),
+        (15, "-short"),
         (28, "-middle"),
         (42, "-tall"),
     ]

@@ -2,107 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING
 
 from presman.tui import kept_view
-from presman.tui.kept_view import KeptView
+from presman.tui.kept_view import KeptView, set_in_tables
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
-
-T = TypeVar("T")
+    from presman.tui.terminal_app import TerminalApp
 
 
 class Keeper:
-    """Keeps the view of one target. `fixed` names what the command line says, which comes before what is kept.
+    """Keeps what is set, the same for all targets. `fixed` names what comes before what is kept.
 
     `trouble` says why a file that is there was not used.
     """
 
-    def __init__(self, target: str, fixed: Collection[str] = ()) -> None:
-        self._target = target
+    def __init__(self, fixed: Collection[str] = ()) -> None:
         self._fixed = frozenset(fixed)
-        self.kept, self.trouble = kept_view.load(target)
-        self._begun = KeptView()
+        self.kept, self.trouble = kept_view.load()
+        self._noted: KeptView | None = None
         self._told = False
 
     def attend(self, app: FrameApp) -> None:
         """Have an app ask for what was kept before anything is painted, and tell what is set."""
-        app.put_back, app.note_view = partial(self._put_back, app), partial(self._note, app)
+        app.put_back = partial(self._put_back, app)
+        app.note_view = lambda: self.note(app, _now(app)) if app.begun else None
         app.notice = app.notice or self.trouble
 
+    def put_back_colours(self, app: TerminalApp) -> None:
+        """Give an app the theme and the signs that were kept."""
+        if self.kept.theme in app.available_themes and "theme" not in self._fixed:
+            app.theme = self.kept.theme
+        if self.kept.ascii_only is not None:
+            app.keep_to_ascii(only=self.kept.ascii_only)
+
     def _put_back(self, app: FrameApp) -> None:
-        kept, monitor = self.kept, app.monitor
-        if kept.theme in app.available_themes and "theme" not in self._fixed:
-            app.theme = kept.theme
+        self.put_back_colours(app)
         given = {name: value for name in ("refresh", "window", "by_instance", "unfolded")
-                 if (value := getattr(kept, name)) is not None and name not in self._fixed}  # fmt: skip
-        monitor.choose(filters=dict(kept.filters), **given)
-        app.feed.set_refresh(monitor.choices.refresh)
-        if kept.ascii_only is not None:
-            app.keep_to_ascii(only=kept.ascii_only)
-        app.panels.kept = kept
-        self._begun = self._now(app)
+                 if (value := getattr(self.kept, name)) is not None and name not in self._fixed}  # fmt: skip
+        app.monitor.choose(**given)
+        app.feed.set_refresh(app.monitor.choices.refresh)
+        app.panels.kept = self.kept
+        self._noted = _now(app)
 
-    def _note(self, app: FrameApp) -> None:
-        """Keep what differs from how it began or from what is kept; a file that cannot be written is told once."""
-        if not app.begun:
+    def note(self, app: TerminalApp, now: KeptView) -> None:
+        """Keep what has changed since the last time, the first time nothing; that it cannot be kept is told once."""
+        before, self._noted = self._noted, now
+        if before is None or now == before:
             return
-        now, begun, kept = self._now(app), self._begun, self.kept
-        changed: dict[str, Any] = {
-            name: getattr(now, name)
-            for name in ("theme", "refresh", "window", "by_instance", "unfolded", "ascii_only")
-            if getattr(now, name) != getattr(begun, name)
-        }
-        view = replace(
-            kept,
-            **changed,
-            filters=now.filters,
-            sorts=_merged(kept.sorts, now.sorts, app.panels.all_grids),
-            columns=_merged(kept.columns, now.columns, app.panels.all_grids),
-        )
-        if view != kept:
-            self.kept = view
-            self._begun = replace(begun, **changed)
-            app.panels.kept = view
-            self._save(app)
-
-    def _save(self, app: FrameApp) -> None:
         try:
-            kept_view.save(self._target, self.kept)
+            self.kept = kept_view.keep(before, now)
         except OSError as error:
             if not self._told:
-                app.tell(
-                    f"What is set is not kept: {error.filename or 'its file'}: {error.strerror}", severity="warning"
-                )
+                why = f"{error.filename or 'its file'}: {error.strerror}"
+                app.tell(f"What is set is not kept: {why}", severity="warning")
             self._told = True
 
     def forget(self, app: FrameApp) -> None:
         """Do away with what is kept; what is on the screen stays as it is until presman ends."""
-        there = kept_view.forget(self._target)
-        self._begun = self._now(app)
-        self.kept = KeptView(filters=self._begun.filters, sorts=self._begun.sorts, columns=self._begun.columns)
+        there = kept_view.forget()
+        self.kept = app.panels.kept = KeptView()
         app.tell("Nothing is kept any more: the next start is as config.ini says." if there else "Nothing was kept.")
 
-    def _now(self, app: FrameApp) -> KeptView:
-        choices = app.monitor.choices
-        sorts, columns = {}, {}
-        for name, grid in app.panels.all_grids.items():
-            rows, table = grid.rows, grid.table
-            if (rows.sort_key, rows.descending) != (table.order, table.descending):
-                sorts[name] = (rows.sort_key, rows.descending)
-            if grid.drawing.chosen:
-                columns[name] = grid.drawing.chosen
-        return KeptView(
-            app.theme, choices.refresh, choices.window, choices.by_instance, choices.unfolded, app.is_ascii,
-            {name: needle for name, needle in choices.filters.items() if needle}, sorts, columns,
-        )  # fmt: skip
 
-
-def _merged(kept: Mapping[str, T], now: Mapping[str, T], seen: Collection[str]) -> dict[str, T]:
-    """Return what is so now, and what is kept of tables that were not made."""
-    return {**{name: value for name, value in kept.items() if name not in seen}, **now}
+def _now(app: FrameApp) -> KeptView:
+    choices = app.monitor.choices
+    return KeptView(
+        app.theme, choices.refresh, None, choices.window, choices.by_instance, choices.unfolded, app.is_ascii,
+        **set_in_tables(app.panels.all_grids),
+    )  # fmt: skip

@@ -1,61 +1,65 @@
-"""View as a user set it, kept between runs: one private file for each database, read with suspicion."""
+"""View as a user set it, kept between runs: one private file for all targets, read with suspicion.
+
+Filters are not kept: rows that are missing for what somebody typed last night are not looked for.
+"""
 
 from __future__ import annotations
 
-import re
-from binascii import crc32
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
-from msgspec.structs import asdict, fields
+from msgspec.structs import asdict, fields, replace
 
 from presman.base.private_files import read_private, state_folder
 from presman.base.text import one_line
 from presman.tabs.choices import WINDOWS
 from presman.tui import state_files
 
+if TYPE_CHECKING:
+    from presman.tui.widgets.grid import Grid
+
 LARGEST = 65_536
 """Bytes of such a file that are read."""
 
 _MOST = 100
-"""Tables, columns and filters that are believed to be there at most."""
+"""Tables and columns that are believed to be there at most."""
 
 _LONGEST = 200
-"""Characters of a name or of a filter."""
+"""Characters of a name."""
+
+_FILE = "view.json"
 
 
 class KeptView(Struct, frozen=True, dict=True):
     """What a user set by keys, None or empty where he did not.
 
-    `refresh` in seconds, `window` in minutes. Tables go by panel and key (``parallel/queue``): what each is sorted by
-    and whether that is descending, and its columns in order. `filters` go by panel.
+    `refresh`, of a monitor, and `fleet_refresh` in seconds, `window` in minutes. Tables go by panel and key
+    (``parallel/queue``): what each is sorted by and whether that is descending, and its columns in order.
     """
 
     theme: str | None = None
     refresh: float | None = None
+    fleet_refresh: float | None = None
     window: int | None = None
     by_instance: bool | None = None
     unfolded: bool | None = None
     ascii_only: bool | None = None
-    filters: Mapping[str, str] = field(default_factory=dict)
-    sorts: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
+    sorts: Mapping[str, tuple[str, bool] | None] = field(default_factory=dict)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def path_of(target: str) -> Path:
-    """Return the file of a target, by its name without secrets. Raises OSError."""
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", target).strip("-")[:60]
-    return state_folder() / "views" / f"{plain}-{crc32(target.encode()):08x}.json"
+def path() -> Path:
+    """Return the file. Raises OSError."""
+    return state_folder() / _FILE
 
 
-def load(target: str) -> tuple[KeptView, str]:
-    """Return what is kept for a target, and why a file that is there was not used ("" if it was, or there is none)."""
+def load() -> tuple[KeptView, str]:
+    """Return what is kept, and why a file that is there was not used ("" if it was, or there is none)."""
     try:
-        path = path_of(target)
-        content = read_private(path, LARGEST)
+        content = read_private(path(), LARGEST)
     except FileNotFoundError:
         return KeptView(), ""
     except OSError as error:
@@ -68,24 +72,56 @@ def load(target: str) -> tuple[KeptView, str]:
         told = (
             "it is no JSON" if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError) else str(error)
         )
-        return KeptView(), f"The kept view is not used: {path}: {one_line(told, 100)}."
+        return KeptView(), f"The kept view is not used: {path()}: {one_line(told, 100)}."
 
 
-def save(target: str, view: KeptView) -> None:
-    """Keep what was set. Raises OSError."""
+def keep(before: KeptView, now: KeptView) -> KeptView:
+    """Keep what differs between two views, of tables those of `now`; return all that is kept. Raises OSError.
+
+    What another presman has kept meanwhile stays.
+    """
+    kept = load()[0]
+    changed = {name: value for name, value in asdict(now).items() if value != getattr(before, name)}
+    for name in changed.keys() & {"sorts", "columns"}:
+        merged = {**getattr(kept, name), **changed[name]}
+        changed[name] = {table: value for table, value in merged.items() if value}
+    view = replace(kept, **changed)
+    if view != kept:
+        save(view)
+    return view
+
+
+def save(view: KeptView) -> None:
+    """Write what is kept. Raises OSError."""
     import json
 
     given = {name: value for name, value in asdict(view).items() if value is not None and value != {}}
-    path = path_of(target)
-    state_files.keep(f"views/{path.name}", json.dumps(given, indent=1, sort_keys=True) + "\n")
+    state_files.keep(_FILE, json.dumps(given, indent=1, sort_keys=True) + "\n")
 
 
-def forget(target: str) -> bool:
-    """Do away with what is kept for a target; return whether there was anything."""
+def forget() -> bool:
+    """Do away with what is kept; return whether there was anything."""
     with suppress(OSError):
-        path_of(target).unlink()
+        path().unlink()
         return True
     return False
+
+
+def put_back_table(kept: KeptView, name: str, grid: Grid) -> None:
+    """Sort a table and choose its columns as they were kept, as far as it has those."""
+    key, descending = kept.sorts.get(name) or (grid.rows.sort_key, grid.rows.descending)
+    if not key or any(column.key == key and column.sort for column in grid.table.columns):
+        grid.rows.sort_key, grid.rows.descending = key, descending
+    grid.drawing.choose(kept.columns.get(name, ()))
+
+
+def set_in_tables(grids: Mapping[str, Grid]) -> dict[str, Any]:
+    """Return how tables are sorted, None as it is at first, and which columns were chosen."""
+    sorts, columns = {}, {}
+    for name, grid in grids.items():
+        now, first = (grid.rows.sort_key, grid.rows.descending), (grid.table.order, grid.table.descending)
+        sorts[name], columns[name] = None if now == first else now, grid.drawing.chosen
+    return {"sorts": sorts, "columns": columns}
 
 
 def _read(content: Any) -> KeptView:
@@ -150,6 +186,6 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "theme": _word, "refresh": _seconds, "window": _window, "by_instance": _flag, "unfolded": _flag,
-    "ascii_only": _flag, "filters": _each(_word), "sorts": _each(_sort), "columns": _each(_names),
+    "theme": _word, "refresh": _seconds, "fleet_refresh": _seconds, "window": _window, "by_instance": _flag,
+    "unfolded": _flag, "ascii_only": _flag, "sorts": _each(_sort), "columns": _each(_names),
 }  # fmt: skip

@@ -39,6 +39,17 @@ class PageReader:
         return self._content is not None
 
     @property
+    def needle(self) -> str:
+        """What the page is filtered by."""
+        return self._page.needle if self.is_open else ""
+
+    def filter(self, needle: str, *, done: bool) -> None:
+        """Show the lines of the page that contain a text; once that is `done`, go back to it."""
+        self._page.set_filter(needle)
+        if done:
+            self._page.focus()
+
+    @property
     def text(self) -> str:
         """The page as plain text."""
         return self._page.text
@@ -55,6 +66,7 @@ class PageReader:
             self._left = self._app.focused
         self._content, self._trail, self.row = content, trail, row
         page = self._page
+        page.set_filter("")
         self._panels.present.display = False
         page.display = True
         page.scroll_to(y=0, animate=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -14,6 +14,7 @@ from presman.base.errors import InputError
 from presman.base.text import clean
 from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
+from presman.tui.keeper import Keeper
 from presman.tui.keys.home_keys import lead_home
 from presman.tui.keys.replay_keys import REPLAY_KEYS
 from presman.tui.player import Player
@@ -174,13 +175,16 @@ def run_replay(
     follow: bool = False,
     home: bool = False,
     begin: str = "",
+    fixed: Collection[str] = (),
 ) -> MonitorEnd:
     """Show a recording until the user quits.
 
     With `follow` it begins at the end and goes on as the recording grows, else at the time that the words `begin` name;
-    `home` tells that there is a fleet to go back to.
+    `home` tells that there is a fleet to go back to, `fixed` what comes before what is kept of the last time.
     """
     app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow, begin=begin)
+    app.keeper = Keeper([*fixed, "refresh"])
+    app.keeper.attend(app)
     if home:
         lead_home(app)
     if ascii_only:

@@ -19,7 +19,7 @@ from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.tab_line import KeysLine, Labelled, TabLine
 from presman.tui.widgets.top_lines import StateView, TopLine, TopLines, is_ticking
 
-LEAST = (60, 15)
+LEAST = (60, 8)
 """The smallest terminal that shows anything useful, in columns and lines."""
 
 

@@ -75,6 +75,12 @@ class TerminalApp(App[None]):
         """End at Ctrl-C, where nothing is chosen that it would copy."""
         self.call_later(self.action_quit)
 
+    def action_suspend_process(self) -> None:
+        """Go back to the shell until it says go on."""
+        go = getattr(self._driver, "go_to_shell", None)
+        if go is None or not go():
+            self.tell("There is no shell to go back to here.")
+
     def set_timer(self, *arguments: Any, **named: Any) -> Timer:
         """Make a timer that rings once, however late: without the one that takes a new size, none is taken again."""
         return ring_once(super().set_timer(*arguments, **named))

@@ -17,11 +17,10 @@ from presman.cli.password_keeping import Keeping, put_away
 from presman.config.config_file import Config, Settings, read_config
 from presman.config.setup import credentials
 from presman.config.setup.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
-from presman.config.setup.login_failures import BY_CODE, PASSWORD, explained
 from presman.config.targets import parse_target
 from presman.config.tnsnames import entries
 from presman.sources import SourceError
-from presman.sources.oracle.oracle_errors import HINTS
+from presman.sources.oracle.login_failures import BY_CODE, BY_TEXT, PASSWORD, explained
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
@@ -200,6 +199,23 @@ def test_what_the_way_there_says_is_explained(answers: Answers, words: str) -> N
     assert words in found.meaning
 
 
+@pytest.mark.parametrize("asked", ["once", "check", "doctor", "lint"])
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("a@127.0.0.1:1/x", "nothing listens on this port. Is the listener up, and on this port?"),
+        ("a@NO_ALIAS", "the alias is not in tnsnames.ora"),
+    ],
+)
+def test_every_command_explains_as_connect_does(
+    inside: Run, monkeypatch: pytest.MonkeyPatch, asked: str, target: str, said: str
+) -> None:
+    monkeypatch.setenv("PRESMAN_PASSWORD", "b")
+    done = inside(asked, target)
+    assert done.returncode == exit_codes.SOURCE
+    assert said in done.stdout + done.stderr
+
+
 def test_a_wallet_that_is_not_there(server: OracleServer) -> None:
     answers = Answers(f"tcps://127.0.0.1:{server.port}/x", "a", Secret("b"), wallet_location="/nonexistent")
     with pytest.raises(SourceError) as caught:
@@ -209,8 +225,16 @@ def test_a_wallet_that_is_not_there(server: OracleServer) -> None:
     assert "wallet could not be read" in found.meaning
 
 
-def test_every_failure_with_a_hint_has_an_explanation() -> None:
-    assert set(HINTS) <= set(BY_CODE)
+def test_a_message_with_its_explanation_is_still_explained_by_the_same() -> None:
+    for words, found in BY_TEXT:
+        for word in words:
+            assert explained("", f"{word} - {found.line}") is found
+    for code, found in BY_CODE.items():
+        assert explained(code, f"{code}: not now - {found.line}") is found
+        assert explained("DPY-6005", f"DPY-6005: {code}: not now") is found
+
+
+def test_other_errors_are_not_explained() -> None:
     assert explained("", "ssl: CERTIFICATE_VERIFY_FAILED in /etc/wallet") is not explained("", "bad wallet")
     assert explained("ORA-00600", "ORA-00600: internal") is None
     assert BY_CODE["ORA-01017"].change == PASSWORD

@@ -76,7 +76,7 @@ def test_thick_mode_without_client_libraries_is_one_line(server: OracleServer, t
     done = presman(*arguments, cwd=tmp_path, env={"PRESMAN_PASSWORD": PASSWORD})
     assert done.returncode == exit_codes.SOURCE
     assert done.stderr.startswith("presman: DPI-1047: ")
-    assert done.stderr.endswith("--thick needs Oracle Client libraries: --thick=LIBDIR says where they are\n")
+    assert done.stderr.endswith("and none were found. Install Instant Client; --thick=LIBDIR says where it is.\n")
     assert done.stderr.count("\n") == 1
 
 

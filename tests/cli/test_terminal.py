@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import termios
@@ -94,6 +95,48 @@ def test_keys_between_the_fleet_and_a_database_are_not_written_into_what_is_pain
         assert termios.tcgetattr(terminal)[3] & termios.ECHO, "it is as it was"
     finally:
         screen.close()
+
+
+@pytest.mark.parametrize("through", ["", "sh -c '%s; true'"], ids=["alone", "in a script"])
+def test_ctrl_z_goes_to_the_shell_and_fg_comes_back(through: str) -> None:
+    """What runs presman, such as make, stops with it: else nobody would be there to say fg."""
+    screen = Screen(["bash", "--norc", "--noprofile", "-i"], **environment(PS1="here> "))
+    line = shlex.join(command("demo:quiet"))
+    flags = termios.ECHO | termios.ICANON | termios.ISIG
+    try:
+        screen.wait_for(b"here>")
+        screen.press((through % line if through else line).encode() + b"\n")
+        screen.wait_for(b"LIVE", b"CPUs used")
+        for _ in range(2):
+            screen.forget()
+            screen.press(b"\x1a")
+            screen.wait_for(b"Stopped", b"here>")
+            screen.forget()
+            screen.press(b"stty -a; echo 'I am'' back'\n")
+            screen.wait_for(b"I am back", b"\nisig icanon ", b" echo ")
+            screen.forget()
+            screen.press(b"fg\n")
+            screen.wait_for(b"CPUs used", b"1 Overview")
+            assert not termios.tcgetattr(screen._process.fd)[3] & flags
+            screen.forget()
+            screen.press(b"2")
+            screen.wait_for(b"[2 CPU]")
+            screen.press(b"1")
+            screen.wait_for(b"[1 Overview]")
+        screen.forget()
+        screen.press(b"q")
+        screen.wait_for(b"here>")
+        screen.press(b"echo code $?; exit\n")
+        screen.wait_for(b"code 0")
+        screen.wait_for_end()
+    finally:
+        screen.close()
+
+
+def test_without_a_shell_ctrl_z_says_so(screen: Screen) -> None:
+    screen.press(b"\x1a")
+    screen.wait_for(b"There is no shell to go back to")
+    assert psutil.Process(screen.pid).status() != psutil.STATUS_STOPPED
 
 
 def test_where_only_errors_go_elsewhere_that_is_said() -> None:

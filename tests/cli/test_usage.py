@@ -41,6 +41,29 @@ def test_help_of_every_command_has_examples(name: str, inside: Run) -> None:
     assert not done.stderr
 
 
+def test_help_explains_what_fits_and_names_the_rest(inside: Run) -> None:
+    page, whole = (inside("compare", "--help", *more).stdout for more in ([], ["all"]))
+    names = "--config, --refresh, --poll-timeout, --scope, --thick, --packs, --theme, --at, --from, --to"
+    assert f"\nmore options (presman compare --help all):\n  {names}\n" in page
+    assert page.startswith("usage: presman compare [-h] [--format F] A B\n")
+    assert "colours of the monitor" not in page
+    assert "colours of the monitor" in whole
+    assert "more options" not in whole
+    page = inside("once", "--help").stdout
+    places = [page.index(f"\n  {name} ") for name in ("--format F", "--outliers", "--scope SCOPE", "--at TIME")]
+    assert [*places, page.index("more options")] == sorted([*places, page.index("more options")])
+
+
+@pytest.mark.parametrize("name", ["", "-m", *COMMANDS])
+def test_help_all_explains_every_option_of_a_command(name: str, inside: Run) -> None:
+    parser = PARSERS[{"": "monitor", "-m": "classic"}.get(name, name)]()
+    page, whole = (inside(*name.split(), "--help", *more).stdout for more in ([], ["all"]))
+    for action in parser._actions:
+        for option in action.option_strings[-1:]:
+            assert f"  {option}" in whole or f", {option}" in whole
+            assert option in page, "explained or named"
+
+
 def test_front_page_names_commands_and_exit_codes() -> None:
     text = PARSERS["monitor"]().format_help()
     for word in (*COMMANDS, "130", "143", "PRESMAN_DEBUG"):
@@ -103,7 +126,9 @@ def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
         (["once", "spool:/nonexistent"], "no such folder: /nonexistent"),
         (["once", "demo:mixd"], "no scenario 'mixd'"),
         (["once"], "no TARGET"),
-        (["once", "nowhere"], "no target 'nowhere'"),
+        (["once", "nowhere"], "no [nowhere] yet: presman connect nowhere"),
+        (["prod"], "no [prod] yet: presman connect prod"),
+        (["record", "prod", "-o", "x.presman"], "no [prod] yet: presman connect prod"),
         (["collect"], "presman collect --sql"),
         (["-m", "cpuu", QUEUEING], "did you mean 'cpu'?"),
         (["-m", "queue", QUEUEING], "presman export --measure queue"),

@@ -105,6 +105,14 @@ def test_readme_is_short_and_begins_with_the_two_commands() -> None:
     assert lines[4].startswith("make test ")
 
 
+def test_names_of_rules_do_not_break_in_the_middle() -> None:
+    """The theme breaks code anywhere; a table that is too wide is scrolled."""
+    rule = re.search(r"\.md-typeset code \{([^}]*)\}", (DOCS / "theme" / "book.css").read_text("utf-8"))
+    assert rule is not None
+    assert "word-break: normal" in rule[1]
+    assert "anywhere" not in rule[1]
+
+
 def test_every_picture_is_shown_somewhere() -> None:
     shown = {Path(target).name for text in pages().values() for target in links(text) if target.endswith(".svg")}
     assert {path.name for path in (ROOT / "screenshots").glob("*.svg")} - shown == set()

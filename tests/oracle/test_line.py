@@ -186,7 +186,7 @@ def test_without_client_libraries(bench19: Bench, monkeypatch: pytest.MonkeyPatc
         raise oracledb.DatabaseError(f"DPI-1047: Cannot locate a 64-bit Oracle Client library: {lib_dir}")
 
     monkeypatch.setattr(oracledb, "init_oracle_client", missing)
-    with pytest.raises(SourceError, match="--thick=LIBDIR says where they are") as caught:
+    with pytest.raises(SourceError, match="--thick=LIBDIR says where it is") as caught:
         bench19.opened(thick=True)
     assert (caught.value.code, caught.value.retry) == ("DPI-1047", False)
     assert not bench19.server.counters.connections

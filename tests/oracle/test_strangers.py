@@ -77,11 +77,14 @@ def refused(dsn: str, connect_timeout: float = 15.0) -> str:
     return str(caught.value)
 
 
+ANOTHER = " - another program has that port. `lsnrctl status` on the database's host names the listener's."
+
+
 @pytest.mark.parametrize("speaks_first", [True, False])
 @pytest.mark.parametrize("name", GREETINGS)
 def test_who_it_is_is_told(name: str, speaks_first: bool) -> None:
     with port(lambda client: client.sendall(GREETINGS[name]), speaks_first=speaks_first) as number:
-        assert refused(f"127.0.0.1:{number}/x") == f"that is not an Oracle listener (it answered {name})"
+        assert refused(f"127.0.0.1:{number}/x") == f"that is not an Oracle listener (it answered {name}){ANOTHER}"
 
 
 def test_an_answer_that_comes_byte_by_byte() -> None:
@@ -96,12 +99,13 @@ def test_an_answer_that_comes_byte_by_byte() -> None:
 
 def test_silence_ends_with_the_connect_timeout() -> None:
     with port(lambda _client: None, speaks_first=False) as number:
-        assert refused(f"127.0.0.1:{number}/x", 0.2) == f"127.0.0.1:{number}: no answer within 0.2 s"
+        told = refused(f"127.0.0.1:{number}/x", 0.2)
+        assert told.startswith(f"127.0.0.1:{number}: no answer within 0.2 s - nothing came back: a firewall drops")
 
 
 def test_half_an_answer_is_told_when_the_time_is_up() -> None:
     with port(lambda client: client.sendall(b"N"), speaks_first=False) as number:
-        assert refused(f"127.0.0.1:{number}/x", 0.2) == 'that is not an Oracle listener (it answered "N")'
+        assert refused(f"127.0.0.1:{number}/x", 0.2) == f'that is not an Oracle listener (it answered "N"){ANOTHER}'
 
 
 def test_one_that_hangs_up_at_once() -> None:
@@ -138,7 +142,7 @@ def test_a_listener_is_not_taken_for_a_stranger_with_a_second_address(bench: Ben
 def test_tls_where_another_protocol_is_spoken(name: str) -> None:
     with port(lambda client: client.sendall(GREETINGS[name]), speaks_first=True) as number:
         assert refused(f"tcps://127.0.0.1:{number}/x").endswith(
-            "nobody speaks TLS there: write the address without tcps://"
+            "nobody speaks TLS there. Write the address without tcps://, or the port that has TLS."
         )
 
 

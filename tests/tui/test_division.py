@@ -46,6 +46,13 @@ def test_nothing_is_given_out_that_is_not_there() -> None:
         assert rows(found.running) < wanted.running + 4
 
 
+def test_in_a_flat_terminal_the_queue_has_all_of_it_or_what_runs() -> None:
+    """80x10 leaves five lines between the lines of every tab."""
+    assert divide(5, STORM) == (0, 5, 0, 0, 0, 0, 0)
+    assert divide(5, Contents(2, 0, 3, 6, 2)) == (0, 0, 5, 0, 0, 0, 0)
+    assert divide(5, Contents(2, 0, 0, 6, 2)) == (0, 5, 0, 0, 0, 0, 0)
+
+
 def test_a_few_statements_more_do_not_move_the_parts() -> None:
     assert divide(26, Contents(4, 5, 3, 6, 2)) == divide(26, Contents(4, 8, 4, 6, 2))
 

@@ -20,6 +20,7 @@ from presman.recording.writer import RecordingWriter
 from presman.records.queries import Breadth
 from presman.services.fleet.watched_database import WatchedDatabase, WatchedTarget
 from presman.sources import SourceError
+from presman.tui import kept_view
 from presman.tui.app import MonitorApp
 from presman.tui.fleet.fleet_app import FleetApp
 from presman.tui.fleet.fleet_view import FleetView
@@ -106,7 +107,7 @@ async def showing(
     members: Sequence[Member], size: tuple[int, int] = (120, 30), view: FleetView | None = None
 ) -> AsyncIterator[FleetStage]:
     clock, fleet = Clock(), HandFleet(members)
-    app = FleetApp(fleet, view or FleetView(fleet.name), fleet.start, clock=clock)
+    app = FleetApp(fleet, view or FleetView(), fleet.start, clock=clock)
     with (
         thrifty(False),
         mock.patch("textual.pilot.wait_for_idle", drained),
@@ -176,7 +177,7 @@ async def test_keys_poll_help_and_quit() -> None:
             assert word in text
         assert "test-lost" in await acting.press("q")
         await acting.press("T", "t", "c")
-        assert (acting.app.is_ascii, acting.app.view.ascii_only) == (True, True)
+        assert (acting.app.is_ascii, kept_view.load()[0].ascii_only) == (True, True)
         assert (await acting.look()).splitlines()[0].isascii()
         await acting.press("q")
         assert (acting.app.chosen, acting.app.return_code) == (None, 0)
@@ -184,17 +185,19 @@ async def test_keys_poll_help_and_quit() -> None:
 
 @acted
 async def test_enter_ends_with_the_database_and_the_view_is_as_it_was_left() -> None:
-    view = FleetView("config.ini")
+    view = FleetView()
     async with showing(every_state(), view=view) as acting:
         await acting.press("slash", *"prod", "enter", "s", "S", "down", "enter")
         assert acting.app.chosen is not None
         chosen = acting.app.chosen.name
-    assert (view.cursor, view.filter, view.sort_key, view.descending) == (chosen, "prod", "target", True)
+    assert (view.cursor, view.filter) == (chosen, "prod")
     async with showing(every_state(), view=view) as acting:
         assert acting.chosen == chosen
         assert "filter: prod" in await acting.look()
-    kept = FleetView.load("config.ini")
-    assert (kept.filter, kept.sort_key, kept.descending, kept.cursor) == ("prod", "target", True, None)
+        assert (acting.app.grid.rows.sort_key, acting.app.grid.rows.descending) == ("target", True)
+    async with showing(every_state()) as acting:
+        assert "filter: prod" not in await acting.look(), "it is not kept for the next run"
+    assert kept_view.load()[0].sorts == {"fleet": ("target", True)}
 
 
 @acted
@@ -202,7 +205,7 @@ async def test_columns_are_chosen_and_the_palette_has_every_key() -> None:
     async with showing(every_state()) as acting:
         await acting.press("O", "down", "down", "space", "enter")
         assert "alerts" not in (await acting.look()).splitlines()[3]
-        assert "alerts" not in acting.app.view.columns
+        assert "alerts" not in acting.app.grid.drawing.chosen
         titles = [command.title for command in acting.app.get_system_commands(acting.app.screen)]
         assert "open (Enter)" in titles
         assert "filter (/)" in titles

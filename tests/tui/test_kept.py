@@ -25,51 +25,63 @@ from tests.tui.test_live import playing
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state" / "presman" / "views"
+    return tmp_path / "state" / "presman" / "view.json"
 
 
 def view_file(state: Path, text: str) -> Path:
-    path = kept_view.path_of("DWPROD")
-    path.parent.mkdir(parents=True, mode=0o700)
-    path.write_text(text)
-    return path
+    assert kept_view.path() == state
+    state.parent.mkdir(parents=True, mode=0o700)
+    state.write_text(text)
+    return state
 
 
 @acted
-async def test_what_is_set_is_there_the_next_time_and_nowhere_else() -> None:
+async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        Keeper("DWPROD").attend(acting.app)
+        Keeper().attend(acting.app)
         acting.app.put_back()
-        await acting.keys(
-            "t", "plus", "5", "s", "S", "u", "slash", *"app", "enter", "O", "space", "down", "space", "enter"
-        )
+        await acting.keys("t", "plus", "5", "s", "S", "u", "O", "space", "down", "space", "enter")
         theme, shown = acting.app.theme, acting.screen.splitlines()[4:11]
         assert " Session " not in shown[1]
-    assert kept_view.path_of("DWPROD").stat().st_mode & 0o077 == 0
+        assert acting.screen != await acting.press("slash", *"app", "enter")
+        assert "filter: app" in acting.screen
+    assert "app" not in kept_view.path().read_text()
+    assert kept_view.path().stat().st_mode & 0o077 == 0
     async with stage(size=(120, 30)) as acting:
-        Keeper("DWPROD").attend(acting.app)
+        Keeper().attend(acting.app)
         acting.app.put_back()
         await acting.show(busy())
         await acting.keys("5")
-        assert acting.screen.splitlines()[4:11] == shown
+        assert acting.screen.splitlines()[4:11] == shown, "all rows: what was filtered last night is not now"
         assert acting.app.theme == theme
         assert (acting.app.monitor.choices.refresh, acting.feed.told[-1]) == (3.0, 3.0)
         assert acting.app.monitor.choices.unfolded
         await acting.keys("O", "r")
         assert " Session " in acting.screen.splitlines()[5]
-    assert kept_view.load("DWPROD")[0].columns == {}
-    assert kept_view.load("OTHER") == (KeptView(), "")
+    assert kept_view.load()[0].columns == {}
+
+
+@acted
+async def test_what_another_presman_has_kept_meanwhile_stays() -> None:
+    async with stage(busy()) as acting:
+        Keeper().attend(acting.app)
+        acting.app.put_back()
+        kept_view.save(KeptView(theme="nord", sorts={"fleet": ("target", True)}))
+        await acting.keys("w", "5", "S")
+    kept = kept_view.load()[0]
+    assert (kept.theme, kept.window, kept.sorts["fleet"]) == ("nord", 60, ("target", True))
+    assert set(kept.sorts) == {"fleet", "sessions/sessions"}
 
 
 @acted
 async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
-    kept_view.save("DWPROD", KeptView(refresh=10.0, theme="nord"))
+    kept_view.save(KeptView(refresh=10.0, theme="nord"))
     async with stage(busy()) as acting:
-        Keeper("DWPROD", ["refresh"]).attend(acting.app)
+        Keeper(["refresh"]).attend(acting.app)
         acting.app.put_back()
         await acting.keys("w")
         assert (acting.app.monitor.choices.refresh, acting.app.theme) == (2.0, "nord")
-    assert kept_view.load("DWPROD")[0] == KeptView(refresh=10.0, theme="nord", window=60)
+    assert kept_view.load()[0] == KeptView(refresh=10.0, theme="nord", window=60)
 
 
 @pytest.mark.parametrize(
@@ -78,14 +90,14 @@ async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
         ("", "no JSON"), ("{", "no JSON"), ("[" * 50_000, "no JSON"), ("[]", "no object"),
         ('{"refresh": true}', "refresh"),
         ('{"refresh": 1e999}', "refresh"), ('{"refresh": -1}', "refresh"), ('{"theme": 3}', "theme"),
-        ('{"filters": []}', "filters"), ('{"filters": {"cpu": "\\u001b[2J"}}', "filters"),
+        ('{"sorts": {"cpu\\u001b[2J": ["group", true]}}', "sorts"), ('{"fleet_refresh": "x"}', "fleet_refresh"),
         ('{"sorts": {"cpu/cpu": "x"}}', "sorts"), ('{"columns": {"cpu/cpu": [{}]}}', "columns"),
         ("x" * 70_000, "bytes"),
     ],
 )  # fmt: skip
 def test_a_file_that_makes_no_sense_is_told_in_one_line(state: Path, text: str, why: str) -> None:
     view_file(state, text)
-    view, told = kept_view.load("DWPROD")
+    view, told = kept_view.load()
     assert view == KeptView()
     assert why in told
     assert told.isprintable()
@@ -96,13 +108,13 @@ def test_a_link_a_pipe_and_what_somebody_else_linked_are_not_read(state: Path, t
     path.unlink()
     (tmp_path / "aim").write_text('{"theme": "nord"}')
     path.symlink_to(tmp_path / "aim")
-    assert "it is a link" in kept_view.load("DWPROD")[1]
+    assert "it is a link" in kept_view.load()[1]
     path.unlink()
     os.mkfifo(path)
-    assert "it is no file" in kept_view.load("DWPROD")[1]
+    assert "it is no file" in kept_view.load()[1]
     path.unlink()
     path.hardlink_to(tmp_path / "aim")
-    assert "it has another name" in kept_view.load("DWPROD")[1]
+    assert "it has another name" in kept_view.load()[1]
 
 
 @acted
@@ -111,7 +123,7 @@ async def test_names_of_a_file_that_are_nobodys_do_no_harm(state: Path) -> None:
     columns = {"sessions/sessions": ["nothing"], "cpu/cpu": ["group", "used_cpus", "group", "nothing"]}
     view_file(state, json.dumps({"sorts": names, "columns": columns, "theme": "no such", "of a later version": 1}))
     async with stage(busy(), size=(120, 30)) as acting:
-        Keeper("DWPROD").attend(acting.app)
+        Keeper().attend(acting.app)
         acting.app.put_back()
         assert acting.app.notice == ""
         await acting.keys("5")

@@ -91,6 +91,37 @@ async def sorted_by_each(acting: Stage) -> None:
 
 
 @acted
+async def test_sorting_by_a_number_begins_with_the_largest_by_a_name_with_a() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.press("2")
+        grid = acting.app.panels.grid
+        for key, names in (
+            ("used_cpus", ["INTERACTIVE", "REPORTS", "BATCH", "ETL", "OTHER_GROUPS", "SYS_GROUP"]),
+            ("consumer_group", ["BATCH", "ETL", "INTERACTIVE", "OTHER_GROUPS", "REPORTS", "SYS_GROUP"]),
+        ):
+            while grid.rows.sort_key != key:
+                await acting.press("s")
+            assert [row.name for row in grid.rows.shown] == names, "10.4, 6.0, 2.9, 0.6, 0.3 and 0.0 CPUs"
+            await acting.keys("S")
+            assert [row.name for row in grid.rows.shown] == names[::-1]
+
+
+@acted
+async def test_the_head_of_a_column_explains_itself_to_the_mouse() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.press("2")
+        grid = acting.app.panels.grid
+        left, top = grid.region.x, grid.region.y
+        place = acting.screen.splitlines()[top + 1].index("state")
+        await acting.pilot.hover(None, offset=(place, top + 1))
+        assert str(grid.tooltip) == f"state: {grid.table.column('state').help}"
+        await acting.pilot.hover(None, offset=(left + 1, top + 1))
+        assert str(grid.tooltip) == f"Group: {grid.table.column('consumer_group').help}"
+        await acting.pilot.hover(None, offset=(left + 1, top + 2))
+        assert grid.tooltip is None, "a row explains nothing"
+
+
+@acted
 async def test_cursor_stays_on_its_row() -> None:
     async with stage(busy()) as acting:
         await acting.press("4", "down", "down", "down")
@@ -160,10 +191,35 @@ async def test_details_follow_a_statement_that_ends() -> None:
 async def test_help_golden() -> None:
     async with stage(busy(), size=(120, 60)) as acting:
         await acting.press("question_mark")
-        _, _, columns = acting.app.reader.text.partition("\n\nStates")
+        columns, _, _ = acting.app.reader.text.partition("\n\nKeys")
         check("help-overview", columns.strip() + "\n")
         assert await acting.press("q") != ""
         assert not acting.app.reader.is_open
+
+
+@acted
+async def test_the_help_begins_with_the_columns_and_is_searched() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        screen = (await acting.press("2", "question_mark")).splitlines()
+        assert "/ searches" in screen[4]
+        assert screen[6].strip() == "Table CPU by consumer group"
+        assert screen[7].split()[0] == "Inst", "the first column, on a cluster"
+        found = (await acting.press("slash", *"yield", "enter")).splitlines()
+        assert "filter: yield" in found[4]
+        assert found[6].strip() == "Table CPU by consumer group"
+        lines = [line for line in acting.app.reader.text.splitlines()[1:] if line and not line.startswith("Table")]
+        assert lines
+        assert all("yield" in line.lower() for line in lines)
+        assert "Nothing matches." in await acting.press("slash", *"zzz", "enter")
+        assert "\nStates\n" in (await acting.press("escape") and acting.app.reader.text), "the whole page again"
+        assert "[2 CPU]" in await acting.press("escape")
+        assert not acting.app.reader.is_open
+        assert "filter" not in acting.screen.splitlines()[3], "the table has its own"
+        await acting.press("question_mark", "slash", *"yield", "enter", "q", "question_mark")
+        assert acting.app.reader.needle == "", "the next page is whole"
+        tabs = [line for line in acting.app.reader.text.splitlines() if "Show a tab" in line]
+        assert len(tabs) == 1
+        assert "2 CPU" in tabs[0]
 
 
 @acted

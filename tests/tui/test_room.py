@@ -116,6 +116,28 @@ async def test_of_more_alerts_than_there_is_room_for_the_rest_is_counted() -> No
         assert "   … +3 more" in acting.screen
 
 
+@pytest.mark.parametrize("size", [(80, 10), (300, 12)], ids=str)
+@acted
+async def test_a_flat_terminal_shows_what_is_wrong_what_to_do_and_one_table(size: tuple[int, int]) -> None:
+    async with playing("storm", size) as (acting, polls):
+        await polls(20)
+        for each in tab_names():
+            if each.containers:
+                continue
+            screen = (await acting.press(each.key)).splitlines()
+            grids = acting.app.panels.present.grids()
+            assert len(grids) == 1, each.name
+            assert grids[0].size.height == size[1] - 5, "but for facts, alerts, DO, tabs and keys"
+            assert "● LIVE" in screen[0]
+            assert "BATCH: 27 queued" in screen[1]
+            assert screen[2].startswith(" DO  ")
+            assert f"[{each.key} {each.title}]" in screen[3]
+            assert screen[4].startswith(f" {grids[0].table.title}")
+            assert "? help" in screen[-1]
+        await acting.resize(120, 30)
+        assert len(acting.app.panels.present.grids()) > 1
+
+
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 160])
 def test_every_tab_is_on_the_line_of_tabs_at_every_width(width: int) -> None:
     for each in tab_names():

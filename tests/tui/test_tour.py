@@ -61,7 +61,7 @@ async def test_where_there_is_no_room_it_does_not_hide_that(kept: Path) -> None:
     assert kept
     async with stage(busy(), size=(40, 10)) as acting:
         screen = await begun(acting)
-        assert "presman needs 60 x 15" in screen
+        assert "presman needs 60 x 8" in screen
         assert "Tour" not in screen
 
 

@@ -53,5 +53,5 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[str, argparse.Namespa
         return word, PARSERS[word]().read(rest[1:], known)
     command = "classic" if any(item[:2] in _CLASSIC for item in rest if item[:2] != "--") else "monitor"
     if command == "classic" and not {"-h", "--help"}.isdisjoint(rest):
-        rest = ["--help"]
+        rest = ["--help", *(word for word in rest if word == "all")]
     return command, PARSERS[command]().read(rest, known)

@@ -14,6 +14,32 @@ TARGET is one thing everywhere:
                               what `presman record` wrote"""
 
 
+_TAPE = ("at", "start", "end")
+_FITTING = {
+    "": ("refresh", "scope", "packs", "theme"),
+    "demo": ("refresh", "packs", "theme"),
+    "connect": ("config", "scope", "thick"),
+    "fleet": ("scope", "packs", "theme"),
+    "once": ("scope", "packs", "at"),
+    "watch": ("refresh", "scope", "packs", "start", "end"),
+    "export": ("refresh", "scope", "packs", "start", "end"),
+    "record": ("refresh", "scope", "packs"),
+    "metrics": ("refresh", "scope", "packs"),
+    "serve": ("refresh", "scope", "packs", "theme"),
+    "replay": (*_TAPE, "theme"),
+    "report": _TAPE,
+    "bundle": ("scope", "packs", "start", "end"),
+    "check": ("scope", "packs"),
+    "alerts": ("scope", "packs", "at"),
+    "whatif": ("scope", "start", "end"),
+    "doctor": ("scope", "thick", "packs"),
+    "lint": ("scope", "at"),
+    "config": ("config",),
+    "-m": ("refresh", "scope", "start", "end"),
+}
+"""The options of every command that the help of one explains; the others are named there."""
+
+
 def common() -> Parser:
     """Return the options that every command takes, before or after its name."""
     parser = Parser(add_help=False, prog="presman")
@@ -68,6 +94,11 @@ def add_log_options(parser: Parser) -> None:
     )
 
 
+def behind(name: str) -> frozenset[str]:
+    """Return the options of every command that the help of one explains for `--help all` only."""
+    return frozenset(action.dest for action in common()._actions) - frozenset(_FITTING.get(name, ()))
+
+
 def command_parser(name: str, description: str, examples: str) -> Parser:
     """Return the parser of a command, with its options yet to come."""
     return Parser(
@@ -75,4 +106,5 @@ def command_parser(name: str, description: str, examples: str) -> Parser:
         description=description,
         epilog=f"examples:\n{examples}",
         parents=[common()],
+        behind=behind(name),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from presman.cli import exit_codes
-from presman.cli.arguments.options import TARGET_HELP, command_parser, common
+from presman.cli.arguments.options import TARGET_HELP, behind, command_parser, common
 from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.parser import OneOf, Parser, listening, measure, positive, seconds, some_seconds
 
@@ -32,6 +32,7 @@ examples:
 environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_COLOR, TNS_ADMIN
 {exit_codes.HELP}""",
         parents=[common()],
+        behind=behind(""),
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (see below)")
     parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")

@@ -12,6 +12,7 @@ from presman.base.text import clean, one_line
 from presman.records.queries import Query, Scope, grant_of_view
 from presman.records.snapshot import Problem
 from presman.sources import LoginRefusal, SourceError
+from presman.sources.oracle.login_failures import explained
 
 LONGEST = 300
 
@@ -76,27 +77,6 @@ NOBODY_NAMED = (
     " (python-oracledb 26 or later), or --thick"
 )
 
-HINTS = {
-    "ORA-01017": "check user and password",
-    "ORA-28000": "the account is locked: ALTER USER ... ACCOUNT UNLOCK",
-    "ORA-28001": "the password has expired and must be changed",
-    "ORA-12514": "the listener does not know this service (now)",
-    "ORA-00018": "the database has no free session",
-    "ORA-00020": "the database has no free process",
-    "DPY-2029": "write the address as tcps://host:port/service",
-    "DPY-3001": "--thick can do this, with Oracle Client libraries",
-    "DPY-3010": "this release needs --thick",
-    "DPY-3015": "this password verifier needs --thick or a new password",
-    "DPI-1047": "--thick needs Oracle Client libraries: --thick=LIBDIR says where they are",
-    "DPY-4001": "no password: neither prompt, PRESMAN_PASSWORD, keyring nor config.ini gave one",
-}
-
-LOGIN_HELD = (
-    "though the login had begun - a quiesced database lets nobody in but SYS and SYSTEM (V$INSTANCE.ACTIVE_STATE), "
-    "and a full session pool of the account's group holds a login, too (V$SESSION.EVENT resmgr:become active)"
-)
-"""What is told of a login that the database took up and did not end."""
-
 _CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
 _POINTER = re.compile(r"\.? See https?://\S+ for help")
 _ATTEMPT = re.compile(r" \(CONNECTION_ID=[^)]*\)")
@@ -136,19 +116,26 @@ def has_timed_out(error: Any) -> bool:
     return any(found[0] in TIMED_OUT for found in _CODE.finditer(text_of(error)))
 
 
-def source_error(error: Any, user: str | None = "") -> SourceError:
-    """Return what a failed connect, or a lost connection, is for the caller; `user` is None if nobody was named."""
+def source_error(error: Any, told: str = "", why: str = "") -> SourceError:
+    """Return what a lost connection is for the caller; `told` stands in place of the error's text, `why` behind it."""
     code, text = code_of(error), text_of(error)
     codes = {code, *(found[0] for found in _CODE.finditer(text))}
-    hint = next((HINTS[found] for found in (code, *sorted(codes)) if found in HINTS), "")
-    if user is None and codes & NOBODY:
-        hint = NOBODY_NAMED
-    elif "CERTIFICATE_VERIFY_FAILED" in text:
-        hint = "nobody in the wallet has signed the server's certificate: see wallet_location"
-    elif "WRONG_VERSION_NUMBER" in text:
-        hint = "nobody speaks TLS there: write the address without tcps://"
     refusal = LoginRefusal.LOCKED if codes & LOCKED else LoginRefusal.PASSWORD if codes & PASSWORDS else None
-    return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS, refusal=refusal)
+    text = f"{told or text} - {why}" if why else told or text
+    return SourceError(text, code=code, retry=not codes & HOPELESS, refusal=refusal)
+
+
+def login_error(error: Any, user: str | None, address: str = "", *, begun: bool = False) -> SourceError:
+    """Return what a failed login is for the caller, with what it means; `user` is None if nobody was named.
+
+    `address` is told where the error names none; `begun` says that something had answered when the time was up.
+    """
+    told = f"{address}: {text_of(error)}" if address else text_of(error)
+    told += ", though the login had begun" if begun else ""
+    if user is None and {code_of(error), *(found[0] for found in _CODE.finditer(told))} & NOBODY:
+        return source_error(error, told, NOBODY_NAMED)
+    found = explained(code_of(error), told)
+    return source_error(error, told, found.line if found else "")
 
 
 def problem(error: Any, query: Query, scope: Scope, user: str, release: Release) -> Problem:

@@ -21,7 +21,7 @@ from presman.records.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.fetch_sizes import FetchSizes
 from presman.sources.oracle.guard import AnswerTooLarge
-from presman.sources.oracle.oracle_errors import LOGIN_HELD, code_of, problem, source_error, text_of
+from presman.sources.oracle.oracle_errors import code_of, login_error, problem, source_error
 from presman.sources.oracle.session_identity import HERE_AND_NOW, SessionIdentity
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.oracle.thick_connection import ThickConnection
@@ -128,18 +128,17 @@ class OracleSource:
             self.close()
             if isinstance(lost.cause, TimeoutError):  # the first question got no answer
                 raise self._silent(lost.cause, begun=True) from None
-            raise source_error(lost.cause, self._settings.user) from None
+            raise login_error(lost.cause, self._settings.user) from None
         except (TimeoutError, gaierror) as error:
             self.close()
             raise self._silent(error, begun=isinstance(error, TimeoutError) and connection.received > 0) from None
         except (oracledb.Error, OSError, ValueError, TypeError) as error:
             self.close()
-            raise source_error(error, self._settings.user) from None
+            raise login_error(error, self._settings.user) from None
 
     def _silent(self, error: OSError, *, begun: bool) -> SourceError:
         """Return what a login that did not end is for the caller; `begun` tells that something had answered."""
-        why = f", {LOGIN_HELD}" if begun else ""
-        return SourceError(f"{clean(self._settings.address)}: {text_of(error)}{why}")
+        return login_error(error, self._settings.user, clean(self._settings.address), begun=begun)
 
     @property
     def instance(self) -> int:

@@ -13,6 +13,8 @@ from presman.tui import garbage
 from presman.tui.fleet import fleet_lines
 from presman.tui.fleet.fleet_screen import FleetScreen
 from presman.tui.fleet.fleet_view import FleetView
+from presman.tui.keeper import Keeper
+from presman.tui.kept_view import KeptView, put_back_table, set_in_tables
 from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.tab_line import Labelled
 
@@ -60,7 +62,7 @@ class FleetFrame(TerminalApp):
         self.is_reading = False
         """Whether the help is open."""
         self._ticks = 0
-        self._told = False
+        self.keeper = Keeper(["theme"] if view.theme else [])
         self.take_theme(view.theme)
 
     # ---- making the screen
@@ -84,14 +86,12 @@ class FleetFrame(TerminalApp):
     def on_mount(self) -> None:
         """Show what there is, as it was left; begin to poll as soon as the first frame is on the screen."""
         self.animation_level = "none"
-        if self.view.ascii_only is not None:
-            self.keep_to_ascii(only=self.view.ascii_only)
+        self.keeper.put_back_colours(self)
         grid, view = self.grid, self.view
-        if any(column.key == view.sort_key and column.sort for column in grid.table.columns):
-            grid.rows.sort_key = view.sort_key
-        grid.rows.descending, grid.rows.needle = view.descending, view.filter
-        grid.drawing.choose(view.columns)
+        put_back_table(self.keeper.kept, "fleet", grid)
+        grid.rows.needle = view.filter
         grid.focus()
+        self.note_view()
         self.repaint()
         if view.cursor is not None:
             grid.select(view.cursor)
@@ -102,8 +102,8 @@ class FleetFrame(TerminalApp):
         self._begin_fleet()
         if self.view.row:
             self.grid.scroll_to(y=self.view.row, animate=False)
-        if self.notice or self.view.trouble:
-            self.tell(self.notice or self.view.trouble, severity="warning", seconds=12)
+        if notice := self.notice or self.keeper.trouble:
+            self.tell(notice, severity="warning", seconds=12)
         self.set_timer(SHORT_TICK, self._tick)
         self.set_timer(_SETTLED, self._settle)
 
@@ -172,35 +172,31 @@ class FleetFrame(TerminalApp):
         self.repaint()
 
     def filter(self, needle: str, *, done: bool) -> None:
-        """Show only rows that match; once that is `done`, go back to the table."""
-        self.view.filter = needle
-        self.grid.set_filter(needle)
+        """Show only rows, or lines of the help, that match; once that is `done`, go back to them."""
+        if self.is_reading:
+            self.frame.page.set_filter(needle)
+        else:
+            self.view.filter = needle
+            self.grid.set_filter(needle)
         if done:
             for line in self.query("FilterLine"):
                 line.display = False
-            self.grid.focus()
+            (self.frame.page if self.is_reading else self.grid).focus()
         self.repaint()
 
     def read(self, lines: list[Line] | None) -> None:
         """Show a page in place of the table, or (None) the table again."""
         self.is_reading = lines is not None
+        self.frame.page.set_filter("")
         self.frame.read(lines)
         self.repaint()
 
     def note_view(self) -> None:
-        """Take note of how the table is set, and keep it; a file that cannot be written is told once."""
-        if not self.screen_stack:
-            return
-        rows, view = self.grid.rows, self.view
-        view.sort_key, view.descending = rows.sort_key, rows.descending
-        view.columns = self.grid.drawing.chosen
-        try:
-            view.save()
-        except OSError as error:
-            if not self._told:
-                where = error.filename or "its file"
-                self.tell(f"What is set is not kept: {where}: {error.strerror}", severity="warning")
-            self._told = True
+        """Take note of what is set, and keep it."""
+        if self.screen_stack:
+            tables = set_in_tables({"fleet": self.grid})
+            interval, is_ascii = self.fleet.interval, self.is_ascii
+            self.keeper.note(self, KeptView(self.theme, fleet_refresh=interval, ascii_only=is_ascii, **tables))
 
     # ---- what widgets ask for
 

@@ -9,7 +9,7 @@ from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
 from presman.tui import state_files
 from presman.tui.keys.app_key import AppKey
-from presman.tui.keys.page_keys import THEMES
+from presman.tui.keys.page_keys import QUIT, SUSPEND, THEMES
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def sort(app: FleetFrame) -> None:
     """Sort by the next column."""
     keys = app.grid.drawing.sortable()
     place = keys.index(app.grid.rows.sort_key) + 1 if app.grid.rows.sort_key in keys else 0
-    app.grid.sort_by(keys[place % len(keys)], descending=app.grid.rows.descending)
+    app.grid.sort_by(keys[place % len(keys)])
 
 
 def reverse(app: FleetFrame) -> None:
@@ -48,12 +48,12 @@ async def ask_filter(app: FleetFrame) -> None:
     if line is None:
         line = FilterLine()
         await app.mount(line, before="#keys")
-    line.begin(app.view.filter)
+    line.begin(app.frame.page.needle if app.is_reading else app.view.filter)
 
 
 def escape(app: FleetFrame) -> None:
-    """Close the help, else end the filter."""
-    if app.is_reading:
+    """Close the help, or end its filter or that of the table."""
+    if app.is_reading and not app.frame.page.needle:
         app.read(None)
     else:
         app.filter("", done=True)
@@ -69,8 +69,7 @@ async def leave(app: FleetFrame) -> None:
 
 def refresh(app: FleetFrame, direction: int) -> None:
     """Poll less (1) or more (-1) often."""
-    app.view.interval = next_step(app.fleet.interval, direction)
-    app.fleet.set_interval(app.view.interval)
+    app.fleet.set_interval(next_step(app.fleet.interval, direction))
     app.repaint()
 
 
@@ -124,7 +123,7 @@ def _row_text(table: Table[Any], row: Any) -> str:
 def next_theme(app: FleetFrame) -> None:
     """Take the next theme."""
     place = THEMES.index(app.theme) + 1 if app.theme in THEMES else 0
-    app.theme = app.view.theme = THEMES[place % len(THEMES)]
+    app.theme = THEMES[place % len(THEMES)]
     app.tell(f"theme {app.theme}", seconds=2)
 
 
@@ -133,7 +132,6 @@ def change_signs(app: FleetFrame) -> None:
     from presman.tui.widgets.line_api import LineApiWidget
 
     app.keep_to_ascii(only=not app.is_ascii)
-    app.view.ascii_only = app.is_ascii
     app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
     app.refresh_css(animate=False)
     app.repaint()
@@ -172,8 +170,8 @@ PAUSE = AppKey(
 )  # fmt: skip
 FILTER = AppKey(
     Key("filter", "slash", "/", "filter", "Show only databases whose row contains a text: a name, lost, a plan; with "
-        "! before it, those that do not. Enter keeps it, an empty one shows all."),
-    ask_filter, is_list, _PAGE,
+        "! before it, those that do not; of the help, lines. Enter keeps it, an empty one shows all."),
+    ask_filter,
 )  # fmt: skip
 SORT = AppKey(
     Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); at first they stand in order of "
@@ -208,11 +206,9 @@ SIGNS = AppKey(
 PALETTE = AppKey(
     Key("palette", "", "^P", "palette", "Find a command by its name."), lambda app: app.action_command_palette()
 )
-QUIT = AppKey(Key("quit", "", "^Q", "quit", "Quit."), lambda app: app.action_quit())
-
 FLEET_KEYS: tuple[AppKey, ...] = (
     HELP, OPEN, ESCAPE, LEAVE, PAUSE, FILTER, SORT, REVERSE, COLUMNS, SLOWER, FASTER, POLL_NOW, COPY, THEME, SIGNS,
-    PALETTE, QUIT,
+    PALETTE, SUSPEND, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 

@@ -8,7 +8,7 @@ from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey, has_tables
 from presman.tui.keys.go_keys import COLUMNS, GO, SIGNS, TARGETS
-from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, TABS, THEME
+from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SUSPEND, TABS, TABS_IN_HELP, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
 from presman.tui.keys.place_keys import where as trail_to
 from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
@@ -49,7 +49,7 @@ HELP = AppKey(
 APP_KEYS: tuple[AppKey, ...] = (
     HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT,
     REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO,
-    TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, QUIT,
+    TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, SUSPEND, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 
@@ -116,10 +116,10 @@ def listed(app: FrameApp) -> list[Key]:
     has = ((INSTANCES, has_instances(app)), (WINDOW, present.over_time), (UNFOLD, folding))
     without = [each for each, there in has if not there]
     if app.is_served:
-        without += [ACT, TAPE, TARGETS]
-    found = [each.key for each in keys_of(app) if each not in without]
+        without += [ACT, TAPE, TARGETS, SUSPEND]
+    found = [each.key for each in keys_of(app) if each not in without and each not in TABS]
     place = found.index(COPY.key)
-    return [*found[:place], *present.keys, *found[place:]]
+    return [*present.keys, TABS_IN_HELP, *found[:place], *found[place:]]
 
 
 def tab_key_action(keys: str) -> str:

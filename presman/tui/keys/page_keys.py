@@ -36,6 +36,8 @@ async def escape(app: FrameApp) -> None:
         lines[0].display = False
         if not app.reader.is_open:
             app.panels.focus_first()
+    elif app.reader.is_open and (app.reader.needle or any(line.display for line in app.query("FilterLine"))):
+        set_filter(app, "", done=True)
     elif app.reader.is_open:
         app.reader.close()
         app.reader.look_at(None)
@@ -49,6 +51,7 @@ async def escape(app: FrameApp) -> None:
 async def leave(app: FrameApp) -> None:
     """Close the page, or go back to where one came from; at the top, quit."""
     if app.reader.is_open:
+        app.reader.filter("", done=True)
         await escape(app)
     elif app.monitor.choices.places:
         await go_into(app, app.monitor.choices.places[:-1])
@@ -89,6 +92,11 @@ THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in t
 PALETTE = AppKey(
     Key("palette", "", "^P", "palette", "Find a command by its name."), lambda app: app.action_command_palette()
 )
+SUSPEND = AppKey(
+    Key("suspend", "ctrl+z", "^Z", "to the shell", "Go back to the shell; fg comes back here. Nothing is polled until "
+        "then."),
+    lambda app: app.action_suspend_process(),
+)  # fmt: skip
 QUIT = AppKey(Key("quit", "", "^Q", "quit", "Quit."), lambda app: app.action_quit())
 
 
@@ -102,5 +110,13 @@ def _tab_key(name: TabName) -> AppKey:
 
     return AppKey(key, lambda app: show_tab(app, name.name), has_it, why_not)
 
+
+TABS_IN_HELP = Key(
+    "tabs",
+    "",
+    f"{tab_names()[0].key} … {tab_names()[-1].key}",
+    "tabs",
+    f"Show a tab: {', '.join(f'{each.key} {each.title}' for each in tab_names())}.",
+)
 
 TABS = tuple(_tab_key(name) for name in tab_names())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import AppKey, has_tables
+from presman.tui.keys.app_key import NO_DATA, AppKey, has_data, has_tables
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -18,7 +18,7 @@ def sort(app: FrameApp) -> None:
     if grid is not None:
         keys = grid.drawing.sortable()
         place = keys.index(grid.rows.sort_key) + 1 if grid.rows.sort_key in keys else 0
-        grid.sort_by(keys[place % len(keys)], descending=grid.rows.descending)
+        grid.sort_by(keys[place % len(keys)])
 
 
 def reverse(app: FrameApp) -> None:
@@ -43,19 +43,23 @@ async def ask_filter(app: FrameApp) -> None:
     if line is None:
         line = FilterLine()
         await app.mount(line, before="#keys")
-    line.begin(app.monitor.choices.filter)
+    line.begin(app.reader.needle if app.reader.is_open else app.monitor.choices.filter)
 
 
 def set_filter(app: FrameApp, needle: str, *, done: bool) -> None:
-    """Filter the tab by what is typed so far; once that is `done`, go back to the table."""
+    """Filter the page, else the tab, by what is typed so far; once that is `done`, go back to it."""
     choices = app.monitor.choices
+    if done:
+        for line in app.query("FilterLine"):
+            line.display = False
+    if app.reader.is_open:
+        app.reader.filter(needle, done=done)
+        return
     if needle != choices.filter:
         app.monitor.choose(filters={**choices.filters, choices.panel: needle})
         app.panels.filter()
         app.paint_lines()
     if done:
-        for line in app.query("FilterLine"):
-            line.display = False
         app.panels.focus_first()
 
 
@@ -101,11 +105,17 @@ DETAILS = AppKey(
     details, has_tables, _PAGE,
 )  # fmt: skip
 FILTER = AppKey(
-    Key("filter", "slash", "/", "filter", "Show only rows that contain a text; with ! before it, those that do not. "
-        "Enter keeps it, an empty one shows all."),
-    ask_filter, has_tables, _PAGE,
+    Key("filter", "slash", "/", "filter", "Show only rows, or lines of a page, that contain a text; with ! before it, "
+        "those that do not. Enter keeps it, an empty one shows all."),
+    ask_filter, lambda app: has_data(app) or app.reader.is_open, NO_DATA,
+    relabel=lambda app: "search" if app.reader.is_open else "filter",
 )  # fmt: skip
-SORT = AppKey(Key("sort", "s", "s", "sort", "Sort by the next column (or click its head)."), sort, has_tables, _PAGE)
+SORT = AppKey(
+    Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); of numbers the largest come first."),
+    sort,
+    has_tables,
+    _PAGE,
+)
 REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, _PAGE)
 INSTANCES = AppKey(
     Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),

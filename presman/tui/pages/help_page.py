@@ -25,17 +25,15 @@ _STATES = (
 
 def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]], tables: Sequence[Table[Any]],
               more: Sequence[str] = (), states: Sequence[tuple[str, str, str]] = _STATES) -> list[Line]:  # fmt: skip
-    """Return the help of a tab: its keys, the states, and every column with its source."""
-    lines: list[Line] = [((f"Help: {tab}", "title"), ("   q or Esc goes back", "dim")), ()]
-    lines.append((("Keys", "title"),))
-    for key in keys:
-        lines.append(((f"  {key.shown:<8}", "key"), (f"{key.label:<14}", ""), (key.help, "dim")))
-    lines += [((f"  {shown:<8}", "key"), (text, "")) for shown, text in in_table]
-    lines += [(), (("States", "title"),)]
-    lines += [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in states]
-    for text in more:
-        lines += [(), ((text, ""),)]
+    """Return the help of a tab: every column with its source, what else there is to know, its keys, the states."""
+    lines: list[Line] = [((f"Help: {tab}", "title"), ("   / searches, q or Esc goes back", "dim"))]
     for table in tables:
         lines += [(), ((f"Table {table.title}", "title"),)]
         lines += [((f"  {column.head:<20.60} ", "key"), (column.help, "")) for column in table.columns]
-    return lines
+    for text in more:
+        lines += [(), ((text, ""),)]
+    lines += [(), (("Keys", "title"),)]
+    lines += [((f"  {key.shown:<8}", "key"), (f"{key.label:<14}", ""), (key.help, "dim")) for key in keys]
+    lines += [((f"  {shown:<8}", "key"), (text, "")) for shown, text in in_table]
+    lines += [(), (("States", "title"),)]
+    return lines + [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in states]

@@ -16,7 +16,7 @@ from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, Lines, OverTime, Part, Rows
-from presman.tui.kept_view import KeptView
+from presman.tui.kept_view import KeptView, put_back_table
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.containers import Horizontal, PlainBackground, Vertical
 from presman.tui.widgets.grid import Grid
@@ -40,6 +40,7 @@ class Panel(PlainBackground):
         self.tab = tab(name)
         self._grids: dict[str, Grid] = {}
         self._filled: dict[str, _Filled] = {}
+        self._optional: set[Widget] = set()
         self.kept = KeptView()
 
     @property
@@ -65,18 +66,32 @@ class Panel(PlainBackground):
             else:
                 assert_never(part)
 
+    def on_mount(self) -> None:
+        """Mark what a flat terminal leaves out: all but the first table that is always there."""
+        grids = [grid for grid in self.query(Grid) if grid not in self._optional]
+        for node in grids[0].ancestors_with_self if grids else ():
+            if node is self or not isinstance(node.parent, Widget):
+                break
+            node.add_class("-main")
+            for other in node.parent.children:
+                other.set_class(other is not node, "-aside")
+
+    def _put_away(self, widget: Widget, empty: bool) -> None:
+        """Show what may be put away when it is not `empty`, and there is room for it."""
+        if widget in self._optional:
+            widget.display = not (empty or (widget.has_class("-aside") and self.screen.has_class("-flat")))
+
     def grid(self, part: Rows, kind: type[Grid] = Grid) -> Grid:
         """Return the grid of a table, made when first asked for; `show` will fill it."""
         trends = Trends(part.trends) if part.trends else None
         made = self._grids[part.table.key] = kind(part.table, trend=trends, filterable=part.filterable)
-        self._as_kept(made, f"{self.name}/{part.table.key}")
+        put_back_table(self.kept, f"{self.name}/{part.table.key}", made)
 
         def fill(moment: Moment) -> None:
             if trends is not None:
                 trends.at(moment)
             rows = part.rows(moment)
-            if part.optional:
-                made.display = bool(rows)
+            self._put_away(made, part.optional and not rows)
             made.show_rows(
                 rows,
                 part.hidden(moment),
@@ -88,25 +103,19 @@ class Panel(PlainBackground):
             )
 
         self._filled[part.table.key] = _Filled(made, fill, part.optional)
+        self._optional |= {made} if part.optional else set()
         return made
-
-    def _as_kept(self, grid: Grid, name: str) -> None:
-        """Sort a table and choose its columns as they were kept, as far as it has those."""
-        key, descending = self.kept.sorts.get(name, (grid.rows.sort_key, grid.rows.descending))
-        if not key or any(column.key == key and column.sort for column in grid.table.columns):
-            grid.rows.sort_key, grid.rows.descending = key, descending
-        grid.drawing.choose(self.kept.columns.get(name, ()))
 
     def _sentences(self, part: Lines) -> Sentences:
         made = Sentences(id=part.key, step=part.step)
 
         def fill(moment: Moment) -> None:
             lines = part.lines(moment)
-            if part.optional:
-                made.display = bool(lines)
+            self._put_away(made, part.optional and not lines)
             made.show(lines, part.shorter(moment))
 
         self._filled[part.key] = _Filled(made, fill, part.optional)
+        self._optional |= {made} if part.optional else set()
         return made
 
     def _chart(self, part: OverTime) -> Chart:

@@ -12,6 +12,9 @@ TALL = 36
 SHORT = 22
 """Lines of a tab below which the tables have fewer rows than they should."""
 
+FLAT = 10
+"""Lines of a tab below which there is room for one table and nothing else."""
+
 _OVER_TIME = 9
 """The fewest lines for the chart of statements over time: four statements, the servers, the times."""
 
@@ -60,6 +63,9 @@ def most_for_why(height: int) -> int:
 
 def divide(height: int, wanted: Contents) -> Division:
     """Divide `height` lines: first the least of each part by its importance, then what is left the same way."""
+    if height < FLAT:
+        queue = height if wanted.queued or not wanted.running else 0
+        return Division(0, queue, height - queue, 0, 0, 0, 0)
     least_queued, least_running = (4, 3) if height < SHORT else (6, 4)
     found = Division(
         why=wanted.why,

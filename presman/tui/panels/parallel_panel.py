@@ -73,6 +73,9 @@ class ParallelPanel(Panel):
         yield self._summary
         yield self._over_time
 
+    def on_mount(self) -> None:
+        """Mark nothing: the lines are divided here."""
+
     def on_resize(self) -> None:
         """Divide the lines anew."""
         self._divide_anew()

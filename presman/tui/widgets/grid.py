@@ -9,7 +9,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
-from textual.events import Click
+from textual.content import Content
+from textual.events import Click, MouseMove
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -77,6 +78,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self._version = 0
         self._painted: list[Line] = []
         self._drawn = _Drawn()
+        self._told: str | None = None
 
     # ---- data in
 
@@ -109,8 +111,10 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             self.rows.needle = needle
             self._arrange()
 
-    def sort_by(self, key: str, *, descending: bool) -> None:
-        """Sort by the column of that key ("": the order of the data)."""
+    def sort_by(self, key: str, *, descending: bool | None = None) -> None:
+        """Sort by the column of that key ("": the order of the data); of numbers the largest come first unless told."""
+        if descending is None:
+            descending = bool(key) and self.table.column(key).largest_first
         self.rows.sort_key, self.rows.descending = key, descending
         self._arrange()
 
@@ -128,26 +132,8 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self.rows.arrange()
         self.drawing.arrange()
         self._version += 1
-        self._extend(HEADER_LINES + max(1, len(self.rows.shown)))
+        _extend(self, HEADER_LINES + max(1, len(self.rows.shown)))
         self._repaint()
-
-    def _extend(self, lines: int) -> None:
-        """Take a new virtual height, without having the whole screen laid out again where only the scrollbar changes.
-
-        The virtual width is never used: were it that of the widget, each tab would be laid out twice when it is shown.
-        """
-        before, seen = self.virtual_size.height, self.size.height
-        if lines == before:
-            return
-        size = Size(1, lines)
-        height = self.styles.height
-        is_fixed = height is not None and not height.is_auto
-        if not is_fixed or (before > seen) != (lines > seen):
-            self.virtual_size = size
-        elif lines > seen:
-            self.set_reactive(Grid.virtual_size, size)
-            self.vertical_scrollbar.window_virtual_size = lines
-            self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     # ---- painting
 
@@ -230,16 +216,45 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         elif place >= top + height:
             self.scroll_to(y=place - height + 1, animate=False)
 
+    def on_mouse_move(self, event: MouseMove) -> None:
+        """Have the head of a column explained to whoever stays on it."""
+        on_heads = event.y == HEADER_LINES - 1
+        column = self.drawing.column_at(event.x, self.scrollable_content_region.width) if on_heads else None
+        told = None if column is None else f"{column.head}: {column.help}"
+        if told != self._told:
+            self._told = told
+            self.tooltip = None if told is None else Content(told)
+
     def on_click(self, event: Click) -> None:
         """Sort by the head that was clicked, or choose the row; a second click opens it."""
         rows = self.rows
         if event.y == HEADER_LINES - 1:
-            key = self.drawing.head_at(event.x, self.scrollable_content_region.width)
-            if key:
-                self.sort_by(key, descending=not rows.descending if key == rows.sort_key else False)
+            column = self.drawing.column_at(event.x, self.scrollable_content_region.width)
+            if column is not None and column.sort is not None:
+                key = column.key
+                self.sort_by(key, descending=not rows.descending if key == rows.sort_key else None)
         elif event.y >= HEADER_LINES:
             place = event.y - HEADER_LINES + self.scroll_offset.y
             if place < len(rows.shown):
                 self.action_move(place - rows.place)
                 if event.chain > 1:
                     self.action_open()
+
+
+def _extend(grid: Grid, lines: int) -> None:
+    """Take a new virtual height, without having the whole screen laid out again where only the scrollbar changes.
+
+    The virtual width is never used: were it that of the widget, each tab would be laid out twice when it is shown.
+    """
+    before, seen = grid.virtual_size.height, grid.size.height
+    if lines == before:
+        return
+    size = Size(1, lines)
+    height = grid.styles.height
+    is_fixed = height is not None and not height.is_auto
+    if not is_fixed or (before > seen) != (lines > seen):
+        grid.virtual_size = size
+    elif lines > seen:
+        grid.set_reactive(Grid.virtual_size, size)
+        grid.vertical_scrollbar.window_virtual_size = lines
+        grid.scroll_y = grid.validate_scroll_y(grid.scroll_y)

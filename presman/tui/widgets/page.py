@@ -10,6 +10,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from presman.figures.drawing.columns import matches
 from presman.figures.drawing.lines import Line, pad, plain, wrap
 from presman.tui.widgets.line_api import LineApiWidget
 
@@ -29,8 +30,16 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__(id="page")
+        self.needle = ""
         self._source: tuple[Line, ...] = ()
         self._wrapped: list[Line] = []
+
+    def set_filter(self, needle: str) -> None:
+        """Show only the lines that contain a text (`!` before it: only the others), with what they stand under."""
+        if needle != self.needle:
+            self.needle = needle
+            self.scroll_to(y=0, animate=False)
+            self._rewrap()
 
     def show_lines(self, lines: Sequence[Line]) -> None:
         """Show these lines; the place scrolled to is kept."""
@@ -41,11 +50,12 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     @property
     def text(self) -> str:
         """The page as plain text."""
-        return "\n".join(plain(line).rstrip() for line in self._source)
+        return "\n".join(plain(line).rstrip() for line in narrowed(self._source, self.needle))
 
     def _rewrap(self) -> None:
         width = max(20, self.scrollable_content_region.width)
-        self._wrapped = [part for line in self._source for part in wrap(line, width, _indent(line, width))]
+        lines = narrowed(self._source, self.needle)
+        self._wrapped = [part for line in lines for part in wrap(line, width, _indent(line, width))]
         self.virtual_size = Size(self.size.width, len(self._wrapped))
         self.refresh()
 
@@ -67,6 +77,21 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     def action_scroll_pages(self, pages: int) -> None:
         """Scroll by some screenfuls."""
         self.action_scroll_lines(pages * max(1, self.scrollable_content_region.height - 1))
+
+
+def narrowed(lines: Sequence[Line], needle: str) -> Sequence[Line]:
+    """Return the first line, and of the others those that pass a filter, below the headings they stand under."""
+    if not (needle and lines):
+        return lines
+    found: list[Line] = [(*lines[0], (f"   filter: {needle}", "warn"))]
+    heading: Line | None = None
+    for line in lines[1:]:
+        if line and line[0][1] == "title":
+            heading = line
+        elif line and matches(needle, plain(line).lower()):
+            found += [(), heading] if heading else []
+            found, heading = [*found, line], None
+    return found if len(found) > 1 else [*found, (), (("Nothing matches.", "dim"),)]
 
 
 def _indent(line: Line, width: int) -> int:

@@ -80,14 +80,14 @@ class TableFrame:
         keys = [column.key for column, _ in self._fitted if column.sort is not None]
         return keys if self.rows.table.order else ["", *keys]
 
-    def head_at(self, x: int, width: int) -> str:
-        """Return the key of the column whose head stands at a cell, "" where none is or it cannot be sorted by."""
+    def column_at(self, x: int, width: int) -> Figure[Any] | None:
+        """Return the column that stands at a cell, None where none does."""
         left = 0
         for column, size in self.fitted(width):
             if left <= x < left + size:
-                return column.key if column.sort is not None else ""
+                return column
             left += size + gap_at(width)
-        return ""
+        return None
 
     def lines(self, width: int, height: int, top: int) -> list[Line]:
         """Return all lines of a table of that size, scrolled so that row `top` is the first."""

@@ -1,10 +1,13 @@
 """Failed connections in a DBA's words: what the message means, what to look at, and what to say differently.
 
+Every command tells the meaning and the first advice behind the message; `presman connect` has room for all advice.
+
 The codes are those of Oracle's error messages; python-oracledb's own errors name the like of them in their texts.
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 ADDRESS, USER, PASSWORD = "address", "user", "password"
@@ -16,6 +19,13 @@ class Explanation(NamedTuple):
     meaning: str
     advice: tuple[str, ...] = ()
     change: str = ""
+
+    @property
+    def line(self) -> str:
+        """The meaning and the first advice, to follow a message."""
+        begins_in_lower_case = not self.meaning[1:2].isupper()
+        first = self.meaning[:1].lower() if begins_in_lower_case else self.meaning[:1]
+        return " ".join([first + self.meaning[1:], *self.advice[:1]])
 
 
 _SERVICE = Explanation(
@@ -55,11 +65,11 @@ _SILENCE = Explanation(
     ADDRESS,
 )
 _HELD = Explanation(
-    "A listener answered and the login began, but the database did not end it in time.",
+    "A quiesced database lets nobody in but SYS and SYSTEM, and a full session pool of the account's group holds a "
+    "login, too.",
     (
-        "A database that is being quiesced, or is (ALTER SYSTEM QUIESCE RESTRICTED), lets in SYS and SYSTEM alone; all "
-        "others hang until ALTER SYSTEM UNQUIESCE. SYS sees it: SELECT active_state FROM v$instance.",
-        "Where the account's consumer group has a full active session pool, a login waits for a place in it: "
+        "SYS sees that it is quiesced: SELECT active_state FROM v$instance. Others hang until ALTER SYSTEM UNQUIESCE.",
+        "A login waits for a place in a full active session pool of the account's consumer group: "
         "V$SESSION.EVENT is `resmgr:become active`. A monitor's user is better off in a group without a pool.",
         "Else the host may be too busy for another process: try again.",
     ),
@@ -76,6 +86,9 @@ _WRONG = Explanation(
         "A user of a pluggable database exists behind that database's service only; a common user begins with C##.",
     ),
     PASSWORD,
+)
+_NO_PASSWORD = Explanation(
+    "No password was given.", ("Neither prompt, PRESMAN_PASSWORD, keyring nor config.ini gave one.",), PASSWORD
 )
 _VERIFIER = Explanation(
     "The password is stored in a form too old for the driver.",
@@ -108,8 +121,8 @@ BY_CODE: dict[str, Explanation] = {
     "DPY-4026": _ALIAS,
     "DPY-4027": _ALIAS,
     "ORA-01017": _WRONG,
-    "ORA-01005": Explanation("No password was given.", (), PASSWORD),
-    "DPY-4001": Explanation("No password was given.", (), PASSWORD),
+    "ORA-01005": _NO_PASSWORD,
+    "DPY-4001": _NO_PASSWORD,
     "ORA-28000": Explanation(
         "The account is locked, often by somebody who goes on trying an old password.",
         ("ALTER USER ... ACCOUNT UNLOCK unlocks it; DBA_USERS.LOCK_DATE says since when it is.",),
@@ -142,7 +155,7 @@ BY_CODE: dict[str, Explanation] = {
     ),
     "DPI-1047": Explanation(
         "--thick needs Oracle Client libraries, and none were found.",
-        ("Install Instant Client and name its folder: --thick=/opt/oracle/instantclient.",),
+        ("Install Instant Client; --thick=LIBDIR says where it is.",),
     ),
     "DPY-2029": Explanation(
         "A proxy is used for TLS alone.", ("Write the address as tcps://host:port/service.",), ADDRESS
@@ -179,14 +192,14 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
         ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed"),
         Explanation(
             "TLS works, but nothing here vouches for the server's certificate.",
-            ("Name the wallet (or the folder with ewallet.pem) that has the certificate of who signed it.",),
+            ("wallet_location names the folder with the ewallet.pem that has the certificate of who signed it.",),
             ADDRESS,
         ),
     ),
     (
         ("WRONG_VERSION_NUMBER",),
         Explanation(
-            "Nobody speaks TLS on that port.",
+            "Nobody speaks TLS there.",
             ("Write the address without tcps://, or the port that has TLS.",),
             ADDRESS,
         ),
@@ -211,7 +224,9 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
     (
         ("not an Oracle listener",),
         Explanation(
-            "Something else than Oracle listens on that port.", ("`lsnrctl status` names the right one.",), ADDRESS
+            "Another program has that port.",
+            ("`lsnrctl status` on the database's host names the listener's.",),
+            ADDRESS,
         ),
     ),
 )
@@ -220,7 +235,6 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
 
 def explained(code: str, text: str) -> Explanation | None:
     """Return what the failure of a connection means; None where presman knows no more than the message says."""
-    found = BY_CODE.get(code)
-    if found is not None:
-        return found
-    return next((each for words, each in BY_TEXT if any(word in text for word in words)), None)
+    codes = [code, *sorted(re.findall(r"\b(?:ORA|DPY|DPI)-\d{4,5}\b", text))]
+    found = next((BY_CODE[each] for each in codes if each in BY_CODE), None)
+    return found or next((each for words, each in BY_TEXT if any(word in text for word in words)), None)
