@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from presman.base.formats import counted, spelled
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.record_command import target_of
 from presman.cli.settings import Resolved, load, resolve
 from presman.recording.redaction import Redactor, as_of
 from presman.recording.sqlite_files import remove_recording
@@ -45,7 +44,7 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
     from presman.services.recorder.recorder import Recorder
 
     redactor = Redactor()
-    target = target_of(resolved, None)
+    target = resolved.live()
     renamed = target._replace(name=redactor.target(target.name))
     recorder = Recorder([renamed], str(path), console.tell, redact=redactor)
     console.say(f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier")

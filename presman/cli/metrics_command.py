@@ -24,8 +24,9 @@ from presman.config.target import Target
 
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
+    from presman.services.live import LiveTarget
     from presman.services.metrics.exporter import Exporter
-    from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
+    from presman.services.metrics.observed_database import ObservedDatabase
     from presman.services.metrics.otlp_push import OtlpPush
     from presman.services.metrics.web_app import Credentials
 
@@ -55,7 +56,7 @@ def run(options: Namespace) -> int:
     app = WebApp(Exposition(exporter.databases), lambda: exporter.is_healthy, credentials)
     host, port = options.listen
     server = WebServer(app, host, port, certificates, partial(console.say, event="not_accepted", level="warning"))
-    names = ", ".join(each.target.label for each in exporter.databases)
+    names = ", ".join(each.target.name for each in exporter.databases)
     page = f"{server.url}/metrics"
     console.say(f"metrics of {names} at {page}; Ctrl-C ends it", "started")
     try:
@@ -82,9 +83,9 @@ def _status(database: ObservedDatabase) -> DatabaseStatus:
     return DatabaseStatus(state.label, state.interval, state.polls, last, trouble=database.trouble, next_try=following)
 
 
-def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
+def targets(options: Namespace, config: Config) -> list[LiveTarget]:
     """Return what is to be watched, each with a label of its own. Raises Failure."""
-    from presman.services.metrics.observed_database import ObservedTarget
+    from presman.output.attention import judging
 
     found = []
     server = False
@@ -94,13 +95,9 @@ def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
         if target.kind not in ENDLESS:
             raise Failure(f"{target.name} ends: metrics are of databases that go on")
         server = server or target.connect is not None
-        found.append(
-            ObservedTarget(
-                label_of(target), target.make_source, options.interval or options.refresh or INTERVAL, resolved.scope,
-                resolved.packs, resolved.budget, resolved.alerts, resolved.renewal,
-            )
-        )  # fmt: skip
-    labels = [each.label for each in found]
+        live = resolved.live(options.interval or options.refresh or INTERVAL, judging(resolved.alerts))
+        found.append(live._replace(name=label_of(target)))
+    labels = [each.name for each in found]
     twice = next((label for label in labels if labels.count(label) > 1), "")
     if twice:
         raise Failure(f"{twice} is there twice: a section of config.ini for each gives them names")

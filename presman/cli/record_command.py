@@ -16,11 +16,11 @@ from presman.base.status.run_status import DatabaseStatus
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory, make_room
-from presman.cli.settings import Resolved, load, resolve
+from presman.cli.settings import load, resolve
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
 from presman.recording.store import RecordingError, is_url, shown
-from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.services.recorder.database_recorder import DatabaseRecorder
 from presman.services.recorder.recorder import Recorder
 
 
@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
     config = load(options)
     names = options.targets or [None]
     resolved = [resolve(name, config, options) for name in names]
-    targets = [target_of(each, options.interval) for each in resolved]
+    targets = [each.live(options.interval) for each in resolved]
     redactor = _redactor() if options.redact else None
     if redactor is not None:
         targets = [each._replace(name=redactor.target(each.name)) for each in targets]
@@ -89,21 +89,12 @@ def _redactor() -> Redactor:
         return Redactor()
 
 
-def target_of(resolved: Resolved, interval: float | None) -> RecordedTarget:
-    """Return what is to be recorded, polled every `interval` seconds, or as is usual for it."""
-    target = resolved.target
-    return RecordedTarget(
-        target.name, target.kind, target.make_source, interval or resolved.refresh, resolved.scope, resolved.packs,
-        resolved.budget, resolved.renewal,
-    )  # fmt: skip
-
-
 def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
     """Return how a database of the recorder is, for `presman status`."""
     target = recorder.target
     return DatabaseStatus(
         target.name, target.interval, recorder.written, recorder.polled_at, recorder.waiting, recorder.given_up,
-        recorder.trouble, recorder.output_trouble, recorder.next_try,
+        recorder.connection.trouble, recorder.output_trouble, recorder.connection.next_try,
     )  # fmt: skip
 
 
@@ -122,7 +113,7 @@ class ProgressLine:
         each = "   ".join(
             f"{one.target.name}: {counted(one.written, 'poll')}"
             + (f", {one.waiting} waiting" if one.waiting > 1 else "")
-            + (", lost" if one.trouble else "")
+            + (", lost" if one.connection.trouble else "")
             for one in recorder.databases
         )
         minutes = (time.monotonic() - self._begun) / 60

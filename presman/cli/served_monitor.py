@@ -52,16 +52,7 @@ def _show(resolved: Resolved) -> int:
         from presman.output.attention import attention_of
 
         attention = attention_of(target.name, resolved.alerts, (), first_is_news=False)
-    return run_served(
-        target.make_source,
-        name=target.name,
-        refresh=resolved.refresh,
-        scope=resolved.scope,
-        theme=resolved.theme,
-        packs=resolved.packs,
-        budget=resolved.budget,
-        attention=attention,
-    )
+    return run_served(resolved.live(attention=attention)._replace(renewed=None), theme=resolved.theme)
 
 
 def _first_line() -> bytes:

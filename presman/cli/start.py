@@ -17,8 +17,8 @@ from presman.config.config_file import Config
 
 if TYPE_CHECKING:
     from presman.output.attention import Attention
-    from presman.polling.head_start import HeadStart
     from presman.polling.sampler import Event, Sampler
+    from presman.services.live import HeadStart
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
     from presman.tui.app import MonitorEnd
@@ -138,16 +138,13 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
     source = resolved.target.source_apart(glance)
     if source is None:
         return None
-    from presman.polling.head_start import HeadStart
-    from presman.polling.sampler import Sampler
+    from presman.services.live import HeadStart, sampler_of
 
     def make_sampler(hear: Callable[[Event], None]) -> Sampler:
         carry_out = gateway.carry_out if gateway is not None else None
-        sampler = Sampler(
-            lambda: source, refresh=resolved.refresh, scope=resolved.scope, post=hear, carry_out=carry_out,
-            packs=resolved.packs,
-        )  # fmt: skip
-        sampler.budget, sampler.glimpse = resolved.budget, partial(source.looked, glance.budget)
+        target = resolved.live()._replace(make_source=lambda: source, renewed=None)
+        sampler = sampler_of(target, hear, carry_out=carry_out)
+        sampler.glimpse = partial(source.looked, glance.budget)
         return sampler
 
     return HeadStart(make_sampler, source.end)
@@ -167,8 +164,8 @@ def _feed(
         watcher.start()
         return resolved.target.make_source()
 
-    carry_out = gateway.carry_out if gateway is not None else None
-    return sampler_feed(make_source, resolved.scope, carry_out, resolved.packs, resolved.budget, attention)
+    target = resolved.live(attention=attention)._replace(make_source=make_source, renewed=None)
+    return sampler_feed(target, gateway.carry_out if gateway is not None else None)
 
 
 def _shows_around(resolved: Resolved, options: Namespace) -> bool:

@@ -73,6 +73,11 @@ def attention_of(
     return Attention(Judge(settings), runs, _breadth(settings))
 
 
+def judging(settings: AlertSettings) -> Attention:
+    """Return what judges and runs nothing."""
+    return Attention(Judge(settings), None, _breadth(settings))
+
+
 def glance_of(settings: AlertSettings) -> Attention | None:
     """Return the attention of who looks once: how long anything has lasted is not known, and nothing is run."""
     return Attention(Judge(settings, None), None, _breadth(settings)) if settings else None

@@ -240,6 +240,14 @@ class Sampler:
         self._thread.start()
         self._begun = True
 
+    def begin(self) -> bool:
+        """Begin; where no thread can be had the source is lost. Return whether it has begun."""
+        try:
+            self.start()
+        except RuntimeError as error:
+            self._post_to(no_thread(error))
+        return self.is_alive
+
     def set_refresh(self, seconds: float) -> None:
         """Poll every `seconds` from now on."""
         with self._woken:

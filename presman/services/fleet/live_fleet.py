@@ -11,7 +11,8 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.analysis.readings.reading import Reading
 from presman.polling.sampler import PATIENCE, CarryOut, stop_all
-from presman.services.fleet.watched_database import WatchedDatabase, WatchedTarget
+from presman.services.fleet.watched_database import WatchedDatabase
+from presman.services.live import LiveTarget
 
 APART = 0.03
 """Seconds between two first logins: each takes as much CPU, and the screen wants some, too."""
@@ -26,7 +27,7 @@ class LiveFleet:
     def __init__(
         self,
         name: str,
-        targets: Sequence[WatchedTarget],
+        targets: Sequence[LiveTarget],
         interval: float,
         *,
         carry_out: CarryOut | None = None,

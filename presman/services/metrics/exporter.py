@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 from presman.base.log_event import Tell
 from presman.polling.sampler import stop_all
-from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
+from presman.services.live import LiveTarget
+from presman.services.metrics.observed_database import ObservedDatabase
 
 MOST_SPREAD = 10.0
 """Seconds over which the first polls are spread at most."""
@@ -20,7 +21,7 @@ PATIENCE = 1.0
 class Exporter:
     """Polls databases side by side. `tell` is told what somebody should know."""
 
-    def __init__(self, targets: Sequence[ObservedTarget], tell: Tell) -> None:
+    def __init__(self, targets: Sequence[LiveTarget], tell: Tell) -> None:
         self.databases = [ObservedDatabase(target, tell) for target in targets]
         self._begun = threading.Event()
 
