@@ -212,7 +212,7 @@ class Readings:
         return Preview(reading if self._attention is None else self._attention.look(reading), age)
 
 
-class Connection:
+class Reachability:
     """Whether a database answers, and what is told of that: each cause of a loss once, and the return."""
 
     def __init__(self, name: str, tell: Tell) -> None:

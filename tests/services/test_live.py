@@ -12,16 +12,17 @@ import pytest
 import presman.analysis
 from presman.base.log_event import LogEvent
 from presman.polling.poll_needs import PollNeeds
+from presman.polling.poller import Poller
 from presman.polling.sampler import Event, FirstLook, Polled, Sampler, SourceEnded, SourceLost
 from presman.records.breadth import Breadth
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.services.live import (
-    Connection,
     HeadStart,
     LiveTarget,
     NotUnderstood,
     Preview,
+    Reachability,
     ReadingCame,
     Readings,
     sampler_of,
@@ -90,13 +91,10 @@ class Attention:
 
 @pytest.fixture(scope="module")
 def polls() -> list[Snapshot]:
-    """Three polls of a simulated database, two simulated seconds apart."""
-    events: list[Event] = []
-    sampler = sampler_of(LiveTarget("demo", lambda: SimulatorSource("quiet"), 0.01), events.append)
-    sampler.start()
-    until(lambda: sum(isinstance(each, Polled) for each in events) >= 3, "three polls")
-    sampler.stop()
-    return [each.snapshot for each in events if isinstance(each, Polled)][:3]
+    """Three polls, two seconds apart by the clock of their source."""
+    poller = Poller(FakeSource(step=2.0))
+    poller.open()
+    return [poller.poll() for _ in range(3)]
 
 
 def test_each_poll_has_its_rates_from_the_one_before_until_that_is_forgotten(polls: list[Snapshot]) -> None:
@@ -107,7 +105,7 @@ def test_each_poll_has_its_rates_from_the_one_before_until_that_is_forgotten(pol
     assert isinstance(second, ReadingCame)
     assert (first.previous, first.reading.interval) == (None, None)
     assert second.previous is polls[0]
-    assert second.reading.interval == (polls[1].at - polls[0].at).total_seconds()
+    assert second.reading.interval == 2.0
     readings.forget()
     third = readings.of(Polled(polls[2]))
     assert isinstance(third, ReadingCame)
@@ -172,7 +170,7 @@ def test_where_no_thread_can_be_had_the_source_is_lost(monkeypatch: pytest.Monke
 
 def test_each_cause_of_a_loss_is_told_once_and_the_return_after_it() -> None:
     told: list[LogEvent] = []
-    connection = Connection("prod", told.append)
+    connection = Reachability("prod", told.append)
     connection.answer()
     soon = datetime(2026, 11, 24, tzinfo=UTC)
     connection.lose("cut number 1", "ORA-03113", "lost: cut number 1", next_try=soon)

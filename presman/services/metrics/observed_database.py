@@ -17,7 +17,7 @@ from presman.polling.budget import budget_of
 from presman.polling.poll_needs import PollNeeds
 from presman.polling.sampler import Event, FirstLook, Glimpse, SourceEnded, SourceLost
 from presman.records.breadth import Breadth
-from presman.services.live import Connection, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
+from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
 
 NEEDS = PollNeeds(statements=20, texts=False, most=100, largest=500_000, idle_sessions=False)
 """The first of each queue matter, their texts do not; idle sessions are counted."""
@@ -64,7 +64,7 @@ class ObservedDatabase:
         self._clock = clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
         self._readings = Readings(target.attention)
-        self._connection = Connection(target.name, tell)
+        self._reachability = Reachability(target.name, tell)
         self._histograms: tuple[Histogram, ...] = ()
         self._histograms_at: object = None
         self._heard = -self._fresh_for
@@ -89,7 +89,7 @@ class ObservedDatabase:
     @property
     def trouble(self) -> str:
         """Why there are no figures, in one line; "" while there are."""
-        return self._connection.trouble
+        return self._reachability.trouble
 
     def state(self) -> DatabaseState:
         """Return what is known now."""
@@ -124,7 +124,7 @@ class ObservedDatabase:
         if reading.histograms_at != self._histograms_at:
             self._histograms, self._histograms_at = reading.histograms, reading.histograms_at
         before = self._state
-        self._connection.answer()
+        self._reachability.answer()
         self._heard = self._clock()
         self._state = replace(
             before,
@@ -137,14 +137,14 @@ class ObservedDatabase:
         )
         figures = {"poll": self._state.polls, "seconds": round(snapshot.seconds, 4)}
         text = f"poll {self._state.polls} read"
-        self._connection.tell("polled", text, "debug", **figures, round_trips=snapshot.round_trips)
+        self._reachability.tell("polled", text, "debug", **figures, round_trips=snapshot.round_trips)
 
     def _lose(
         self, event: str, text: str, cause: str, level: Level = "warning", next_try: datetime | None = None
     ) -> None:
         """Have no figures any more; the same cause is told once."""
         trouble = one_line(clean(text), 500)
-        self._connection.lose(trouble, cause, trouble, event, level, next_try)
+        self._reachability.lose(trouble, cause, trouble, event, level, next_try)
         self._readings.forget()
         self._histograms = ()
         self._state = replace(

@@ -21,7 +21,7 @@ from presman.recording.store import RecordingError, Store, StoreLostError
 from presman.recording.writer import RecordingWriter
 from presman.records.breadth import Breadth
 from presman.records.snapshot import Snapshot
-from presman.services.live import Connection, LiveTarget, sampler_of
+from presman.services.live import LiveTarget, Reachability, sampler_of
 from presman.sources import LoginRefusal
 
 MOST_WAITING = 240
@@ -51,15 +51,15 @@ class DatabaseRecorder:
         self.written = 0
         self.given_up = 0
         self.last_at: datetime | None = None
-        self.connection = Connection(target.name, tell)
+        self.reachability = Reachability(target.name, tell)
         self.refused = ""
         """Why nothing of it is recorded any more though nobody ended that, "" otherwise."""
         self.output_trouble = ""
-        """Why nothing is written, "" while it is; `connection.trouble` is why nothing comes."""
+        """Why nothing is written, "" while it is; `reachability.trouble` is why nothing comes."""
         self.fault: Exception | None = None
         """What ended it that nobody foresaw."""
         self._shelf = shelf
-        self._tell = self.connection.tell
+        self._tell = self.reachability.tell
         self._most = polls
         self._redact = redact
         self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
@@ -132,19 +132,19 @@ class DatabaseRecorder:
         """Take note of a loss; what has never been right is for somebody to mend now, and not waited for."""
         is_over = event.retry_in is None or (event.refusal is LoginRefusal.PASSWORD and self.polled_at is None)
         outlook = "not tried again" if is_over else event.outlook
-        if not self.connection.trouble:
+        if not self.reachability.trouble:
             self._losses.append((event.since, event.line))
         trouble = f"{event.line}; {outlook}" if outlook else event.line
         self._mark = event.line if is_over else trouble
         next_try = None if is_over else event.next_try
-        self.connection.lose(trouble, outlook or "lost", f"lost: {trouble}", next_try=next_try)
+        self.reachability.lose(trouble, outlook or "lost", f"lost: {trouble}", next_try=next_try)
         if is_over:
             self._ended, self.refused = True, event.line
 
     def _take(self, snapshot: Snapshot) -> None:
         if self._redact is not None:
             snapshot = self._redact(snapshot)
-        self.connection.answer()
+        self.reachability.answer()
         self._mark = ""
         self.polled_at = datetime.now(UTC)
         self._waiting.append((self._previous, snapshot))
@@ -257,6 +257,6 @@ class DatabaseRecorder:
         writer, self._writer = self._writer, None
         if writer is not None:
             try:
-                writer.close(lost=bool(self.connection.trouble))
+                writer.close(lost=bool(self.reachability.trouble))
             except RecordingError as error:
                 self._tell("not_closed", str(error), "error")
