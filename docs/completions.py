@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from docs.command_line import Command, Option, commands
-from presman.cli.arguments.summaries import COMMANDS
+from presman.cli.command_line import COMMANDS
 from presman.config.demo_target import SCENARIOS, scenarios
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -72,7 +72,7 @@ def _is_check(arguments: Sequence[str]) -> bool:
     """Tell whether a command line is that of a check, though it may not be understood."""
     if "check" not in arguments:
         return False
-    from presman.cli.arguments.summaries import COMMANDS
+    from presman.cli.command_line import COMMANDS
 
     return next(word for word in arguments if word in COMMANDS) == "check"
 
@@ -100,14 +100,13 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
 
         collect_seldom()  # before anything is imported
 
-        from presman.cli.arguments import parse
-        from presman.cli.monitor_commands import COMMANDS
+        from presman.cli.command_line import module_of, parse
 
         command, options = parse(arguments)
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, _terminated)
-    return COMMANDS[command](options)
+    return int(module_of(command).run(options))
 
 
 def _terminated(number: int, _frame: object) -> NoReturn:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser, measure, positive
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved, load, resolve
 from presman.output.classic import classic_tables, classic_text
@@ -15,6 +16,28 @@ from presman.output.classic.classic_tables import ClassicTable
 from presman.output.csv_export import WideCsv
 
 _CLEAR = "\x1b[H\x1b[2J"
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman -m ...`, the command line of presman 1.x."""
+    parser = command_parser(
+        "-m",
+        "The tables of presman 1.x, refreshed until Ctrl-C.",
+        """\
+  presman -m cpu
+  presman -m cpu -c 4 -p -o cpu.csv
+  presman -m session_io -c TOTAL_IO_PERCT -p demo --polls 3""",
+    )
+    parser.usage = "presman -m MEASURE [-c COLUMN] [-p] [-o FILE] [--polls N] [TARGET]"
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument(
+        "-m", dest="measure", type=measure, metavar="MEASURE", help="cpu, session_io, parallel, emphasis"
+    )
+    parser.add_argument("-c", dest="column", metavar="COLUMN", help="index of a column from 0, or its name")
+    parser.add_argument("-p", dest="plot", action="store_true", help="a bar per group for that column")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write that column to a CSV file, poll by poll")
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls")
+    return parser
 
 
 def run(options: Namespace) -> int:

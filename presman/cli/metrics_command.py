@@ -18,6 +18,7 @@ from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory, make_room
+from presman.cli.parser import Parser, add_log_options, command_parser, listening, seconds, some_seconds
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config, others_may_change
 from presman.config.target import Target
@@ -35,6 +36,49 @@ INTERVAL = 5.0
 
 ENDLESS = frozenset({"oracle", "simulator"})
 """Kinds of sources that go on: of one that ends there is no figure of now."""
+
+
+LISTEN = "127.0.0.1:9730"
+"""Where `presman metrics` is scraped: on this machine alone."""
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman metrics`."""
+    parser = command_parser(
+        "metrics",
+        "Poll databases and offer their figures at /metrics for Prometheus, and whoever reads OpenMetrics; /-/healthy\n"
+        "tells whether presman works. A scrape reads what was polled last and asks no database. Who may scrape, says\n"
+        "config.ini: metrics_user, and metrics_password or metrics_password_command.",
+        """\
+  presman metrics prod test
+  presman metrics prod test --listen 0.0.0.0:9730 --certificate tls.crt --key tls.key
+  presman metrics prod --otlp http://collector:4318""",
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        default=listening(LISTEN),
+        metavar="HOST:PORT",
+        help=f"where to be scraped (default {LISTEN}); beyond this machine only with a certificate and a user",
+    )
+    parser.add_argument(
+        "--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh, or 5)"
+    )
+    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    parser.add_argument(
+        "--client-ca", metavar="FILE", help="let in only clients with a certificate of these authorities"
+    )
+    parser.add_argument(
+        "--insecure", action="store_true", help="listen beyond this machine without a user, or without a certificate"
+    )
+    parser.add_argument("--otlp", metavar="URL", help="push to this collector, too (OTLP over HTTP)")
+    parser.add_argument(
+        "--push-interval", type=some_seconds, default=60.0, metavar="S", help="seconds between pushes (default 60)"
+    )
+    add_log_options(parser)
+    return parser
 
 
 def run(options: Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import secrets
@@ -24,6 +25,7 @@ from presman.base.loopback import is_loopback
 from presman.base.secret import Secret
 from presman.cli import console
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser, listening, positive
 from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
 
@@ -54,6 +56,45 @@ class _Listening(Struct):
     host: str
     port: int
     only_loopback: bool
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman serve`."""
+    parser = command_parser(
+        "serve",
+        "The monitor in a browser, on this machine alone unless --listen says otherwise. Each page is a monitor of\n"
+        "its own, with a session of its own in the database, logged in as who started presman. Nobody can act, write\n"
+        "a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+        """\
+  presman serve prod
+  presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
+  presman serve prod --public https://dba.example.com/prod/ --token-file token
+  ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        default=("127.0.0.1", 8000),
+        metavar="HOST:PORT",
+        help="where browsers come to (default 127.0.0.1:8000: from this machine alone)",
+    )
+    parser.add_argument(
+        "--token",
+        action=argparse.BooleanOptionalAction,
+        help="ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this "
+        "machine that asks who it is)",
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="the token, on its first line (default: a random one)")
+    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    parser.add_argument(
+        "--public", metavar="URL", help="its URL for browsers, behind a reverse proxy or by another name"
+    )
+    parser.add_argument(
+        "--viewers", type=positive, default=4, metavar="N", help="pages that may look at the same time (default 4)"
+    )
+    return parser
 
 
 def run(options: Namespace) -> int:

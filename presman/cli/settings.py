@@ -18,7 +18,7 @@ from presman.base.environment_secrets import PASSWORD, of_environment
 from presman.base.secret import Secret
 from presman.base.text import clean
 from presman.cli import console
-from presman.cli.arguments.summaries import COMMANDS
+from presman.cli.command_line import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
 from presman.config.config_file import (

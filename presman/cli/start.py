@@ -63,7 +63,7 @@ def welcome(config: Config, options: Namespace) -> int:
         options.section = None
         return connect(options)
     if chosen == "o" and target:
-        from presman.cli.database import doctor
+        from presman.cli.doctor_command import run as doctor
 
         options.target, options.assumptions = target, False
         return doctor(options)

@@ -17,7 +17,7 @@ import pytest
 from presman.base.secret import Secret
 from presman.base.status.status_file import found_runs
 from presman.cli import metrics_command
-from presman.cli.arguments import parse
+from presman.cli.command_line import parse
 from presman.cli.exit_codes import Failure
 from presman.cli.metrics_command import credentials_of, is_loopback, label_of, refuse_strangers
 from presman.config.config_file import read_config

@@ -12,8 +12,7 @@ import pytest
 from presman import __version__
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
-from presman.cli.arguments import PARSERS
-from presman.cli.arguments.summaries import COMMANDS
+from presman.cli.command_line import COMMANDS, parser_of
 from presman.cli.exit_codes import Terminated
 from presman.config.config_file import MEASURES as CONFIGURED
 from presman.output.csv_export import MEASURES as EXPORTED
@@ -42,7 +41,7 @@ def test_help_of_every_command_has_examples(name: str, inside: Run) -> None:
 
 
 def test_front_page_names_commands_and_exit_codes() -> None:
-    text = PARSERS["monitor"]().format_help()
+    text = parser_of("monitor").format_help()
     for word in (*COMMANDS, "130", "143", "PRESMAN_DEBUG"):
         assert word in text
     assert max(map(len, text.splitlines())) <= 110
