@@ -84,13 +84,11 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Poll and be scraped until told to stop. Raises Failure, ListenError."""
     event_log.begin(options)
-    try:
-        from presman.services.metrics.exporter import Exporter
-        from presman.services.metrics.exposition import Exposition
-        from presman.services.metrics.web_app import WebApp
-        from presman.services.metrics.web_server import WebServer
-    except ModuleNotFoundError as error:
-        raise _lacking(error, "metrics") from None
+    from presman.services.metrics.exporter import Exporter
+    from presman.services.metrics.exposition import Exposition
+    from presman.services.metrics.web_app import WebApp
+    from presman.services.metrics.web_server import WebServer
+
     give_back_memory()
     config = load(options)
     certificates, credentials = _certificates(options), credentials_of(config)
@@ -222,12 +220,7 @@ def _push(options: Namespace, exporter: Exporter) -> OtlpPush | None:
     try:
         from presman.services.metrics.otlp_push import OtlpPush, endpoint_of
     except ModuleNotFoundError as error:
-        raise _lacking(error, "otlp") from None
+        if (error.name or "").startswith("presman"):  # a mistake of presman's
+            raise
+        raise Failure(f"no {error.name}: pip install 'presman[otlp]'") from None
     return OtlpPush(exporter.databases, endpoint_of(options.otlp), options.push_interval, console.tell)
-
-
-def _lacking(error: ModuleNotFoundError, extra: str) -> Exception:
-    """Return what to say of a library that is not there; an error in presman stays one."""
-    if (error.name or "").startswith("presman"):
-        return error
-    return Failure(f"no {error.name}: pip install 'presman[{extra}]'")
