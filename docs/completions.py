@@ -11,7 +11,7 @@ from pathlib import Path
 
 from docs.command_line import Command, Option, commands
 from presman.cli.command_line import COMMANDS
-from presman.config.demo_target import SCENARIOS, scenarios
+from presman.config.offline_targets import SCENARIOS, scenarios
 
 TEMPLATES = Path(__file__).parent / "templates"
 

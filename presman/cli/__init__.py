@@ -17,8 +17,7 @@ from typing import NoReturn
 from presman.base import environment_secrets
 from presman.base.running_out import ran_out
 from presman.cli import console, exit_codes
-from presman.cli.early_interrupt import ending_at_once
-from presman.cli.exit_codes import Failure, Terminated
+from presman.cli.exit_codes import Failure, Terminated, ending_at_once
 
 _CODES = {
     "presman.cli.exit_codes.Failure": None,

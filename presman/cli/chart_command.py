@@ -9,13 +9,13 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from presman.base.paths import expanded
-from presman.base.svg import PictureError, png, require_png
+from presman.base.markup import PictureError, png, require_png
+from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import console, exit_codes
+from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser
-from presman.cli.whole_file import write_whole
 from presman.reports.chart.file_series import FileSeries, read_series
 from presman.reports.chart.series_chart import chart_svg, chart_text
 

@@ -11,8 +11,8 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, measure, positive
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved, load, resolve
-from presman.output.classic import classic_tables, classic_text
-from presman.output.classic.classic_tables import ClassicTable
+from presman.output import classic
+from presman.output.classic import ClassicTable
 from presman.output.csv_export import WideCsv
 
 _CLEAR = "\x1b[H\x1b[2J"
@@ -44,18 +44,18 @@ def run(options: Namespace) -> int:
     """Show one table until Ctrl-C or `--polls`."""
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
-    if measure not in classic_tables.TABLES:
-        known = ", ".join(classic_tables.TABLES)
+    if measure not in classic.TABLES:
+        known = ", ".join(classic.TABLES)
         raise Failure(f"-m knows {known}; for {measure}: presman export --measure {measure}")
     column = _column(options, measure)
     file = WideCsv(Path(options.output), tell=console.say) if options.output else None
     try:
         for snapshot, reading in Polling(resolved).moments(polls=options.polls):
-            table = classic_tables.TABLES[measure](snapshot, reading)
+            table = classic.TABLES[measure](snapshot, reading)
             if file is not None and column is not None:
                 file.write(reading.at, table.values(column))
             console.show(
-                _screen(resolved, measure, classic_tables.parameters(snapshot), table, column if options.plot else None)
+                _screen(resolved, measure, classic.parameters(snapshot), table, column if options.plot else None)
             )
     except KeyboardInterrupt:
         console.say("Bye!")
@@ -72,7 +72,7 @@ def _column(options: Namespace, measure: str) -> int | None:
         if options.plot or options.output:
             raise Failure(f"{'-p' if options.plot else '-o'} needs -c COLUMN")
         return None
-    columns = classic_tables.COLUMNS[measure]
+    columns = classic.COLUMNS[measure]
     text = options.column
     index = int(text) if text.isdecimal() else next((i for i, name in enumerate(columns) if name == text.upper()), -1)
     first = 1 if measure == "emphasis" else 2
@@ -86,7 +86,7 @@ def _screen(
     resolved: Resolved, measure: str, parameters: dict[str, str], table: ClassicTable, column: int | None
 ) -> str:
     clear = _CLEAR if sys.stdout.isatty() else ""
-    head = classic_text.head(resolved.target.name, parameters)
-    drawn = "" if column is None else "\n" + classic_text.bars(table, column)
-    note = f"{classic_tables.NOTES[measure]}\n" if measure in classic_tables.NOTES else ""
-    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{note}{classic_text.boxed(table)}{drawn}\n"
+    head = classic.head(resolved.target.name, parameters)
+    drawn = "" if column is None else "\n" + classic.bars(table, column)
+    note = f"{classic.NOTES[measure]}\n" if measure in classic.NOTES else ""
+    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{note}{classic.boxed(table)}{drawn}\n"

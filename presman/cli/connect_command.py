@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import fill
 
 from presman.base.errors import InputError
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import asking, console, exit_codes
 from presman.cli.connect_questions import ask_address, ask_password, ask_user

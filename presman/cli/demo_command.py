@@ -6,8 +6,7 @@ import argparse
 from argparse import Namespace
 
 from presman.cli import console, exit_codes
-from presman.cli.early_interrupt import ending_at_once
-from presman.cli.exit_codes import Failure
+from presman.cli.exit_codes import Failure, ending_at_once
 from presman.cli.parser import Parser, command_parser, positive
 
 

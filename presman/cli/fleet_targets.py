@@ -15,7 +15,7 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import DEFAULTS, Config
-from presman.config.recording_target import is_recording
+from presman.config.offline_targets import is_recording
 from presman.config.target import Target, TargetError
 from presman.output.attention import attention_of, glance_of
 from presman.services.live import LiveTarget

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.environment_secrets import METRICS_PASSWORD, of_environment
-from presman.base.loopback import is_loopback
+from presman.base.listeners import is_loopback
 from presman.base.status.reporting import reporting
 from presman.base.status.run_status import DatabaseStatus
 from presman.base.text import clean
@@ -26,8 +26,7 @@ from presman.config.target import Target
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
     from presman.services.live import LiveTarget
-    from presman.services.metrics.exporter import Exporter
-    from presman.services.metrics.observed_database import ObservedDatabase
+    from presman.services.metrics.observed_database import Exporter, ObservedDatabase
     from presman.services.metrics.otlp_push import OtlpPush
     from presman.services.metrics.web_app import Credentials
 
@@ -84,8 +83,8 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Poll and be scraped until told to stop. Raises Failure, ListenError."""
     event_log.begin(options)
-    from presman.services.metrics.exporter import Exporter
     from presman.services.metrics.exposition import Exposition
+    from presman.services.metrics.observed_database import Exporter
     from presman.services.metrics.web_app import WebApp
     from presman.services.metrics.web_server import WebServer
 

@@ -6,8 +6,7 @@ from argparse import Namespace
 
 from presman.cli import console, exit_codes
 from presman.cli.command_line import COMMANDS
-from presman.cli.early_interrupt import ending_at_once
-from presman.cli.exit_codes import Failure
+from presman.cli.exit_codes import Failure, ending_at_once
 from presman.cli.parser import TARGET_HELP, Parser, common, positive
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from math import isnan, nan
 from typing import Any, NoReturn
 
-from presman.base.durations import seconds_of
+from presman.base.formats import seconds_of
 from presman.cli import console, exit_codes
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.running_out import ran_out
 from presman.base.status.reporting import reporting
 from presman.base.status.run_status import DatabaseStatus

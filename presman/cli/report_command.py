@@ -6,14 +6,14 @@ from argparse import Namespace
 from datetime import UTC, datetime
 
 from presman.base.formats import counted
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import console, exit_codes
+from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser
 from presman.cli.settings import load, resolve
-from presman.cli.whole_file import write_whole
-from presman.config.recording_target import named_recording
+from presman.config.offline_targets import named_recording
 
 
 def arguments() -> Parser:

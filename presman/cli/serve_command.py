@@ -21,7 +21,7 @@ from msgspec import Struct
 from presman.base.environment_secrets import PASSWORD, of_environment
 from presman.base.errors import InputError
 from presman.base.formats import counted
-from presman.base.loopback import is_loopback
+from presman.base.listeners import is_loopback
 from presman.base.secret import Secret
 from presman.cli import console
 from presman.cli.exit_codes import Failure
@@ -32,8 +32,7 @@ from presman.cli.start import check_theme
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
     from presman.config.target import Target
-    from presman.services.serve.door import Door
-    from presman.services.serve.serving import Serving
+    from presman.services.serve.door import Door, Serving
     from presman.services.serve.viewer import Launch
 
 SHORTEST_TOKEN = 16
@@ -101,7 +100,7 @@ def run(options: Namespace) -> int:
     """Serve until told to stop. Raises Failure, InputError."""
     _need("aiohttp", "textual_serve")
     from presman.services.serve import site_server
-    from presman.services.serve.serving import Serving
+    from presman.services.serve.door import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -199,7 +198,7 @@ def _public(text: str) -> str:
 
 
 def _listen(host: str, port: int) -> _Listening:
-    from presman.services.serve.listening import listening_sockets
+    from presman.services.serve.door import listening_sockets
 
     sockets = listening_sockets(host, port)
     addresses = [each.getsockname()[0] for each in sockets]

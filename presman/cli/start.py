@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
-from presman.cli.early_interrupt import ending_at_once
-from presman.cli.exit_codes import Failure
+from presman.cli.exit_codes import Failure, ending_at_once
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import Config
 
@@ -131,7 +130,7 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
 
 def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
     """Begin to read the database in a process of its own, None where there is nothing to wait for or no process."""
-    from presman.polling.budget import budget_of
+    from presman.polling.cadence import budget_of
     from presman.tui.glance import Glance
 
     glance = Glance(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
@@ -233,7 +232,7 @@ def scenario_list() -> str:
     """Return the scenarios that come with presman, one per line with its title."""
     import tomllib
 
-    from presman.config.demo_target import SCENARIOS, scenarios
+    from presman.config.offline_targets import SCENARIOS, scenarios
 
     titles = {name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")) for name in scenarios()}
     width = max(map(len, titles), default=0)

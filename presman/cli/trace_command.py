@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from presman.base.errors import InputError
-from presman.base.svg import PictureError, png, require_png
+from presman.base.markup import PictureError, png, require_png
 from presman.base.text import clean
 from presman.cli.parser import Parser
 from presman.trace import trace_chart, trace_report

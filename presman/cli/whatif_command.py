@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
 
 
 def _arrivals(options: Namespace) -> list[Arrival]:
-    from presman.config.recording_target import is_recording
+    from presman.config.offline_targets import is_recording
 
     text = options.target or ""
     if text.endswith(".csv") or (options.live_minutes is None and Path(text).is_file() and not is_recording(text)):

@@ -13,9 +13,8 @@ from typing import Literal, TextIO
 from presman.analysis.readings.reading import Reading
 from presman.figures.late_views import late_among
 from presman.figures.measures import MEASURES
-from presman.output.cells import Cell, lines
+from presman.output.cells import Cell, has_names, json_lines, lines
 from presman.output.csv_file import CsvFile, OutputError, Sink, Tell, TextSink, check_writable
-from presman.output.json_lines import has_names, json_lines
 from presman.output.tidy_rows import TidyRows
 
 Layout = Literal["tidy", "wide"]

@@ -18,8 +18,7 @@ from presman.base.formats import spelled
 from presman.base.release import Release
 from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
-from presman.polling.budget import budget_of
-from presman.polling.poll_needs import EVERYTHING, PollNeeds
+from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
 from presman.records.breadth import Breadth
 from presman.records.commands import Command
 from presman.records.focus import Focus

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from msgspec import Struct
 
 from presman.base.log_event import Level, LogEvent, Tell
-from presman.polling.poll_needs import EVERYTHING, PollNeeds
+from presman.polling.cadence import EVERYTHING, PollNeeds
 from presman.polling.sampler import (
     ActionResult,
     CarryOut,

@@ -19,7 +19,7 @@ from presman.base.secret import Secret
 from presman.cli import exit_codes, serve_command, served_monitor
 from presman.services.live import LiveTarget
 from presman.services.serve import site_server
-from presman.services.serve.serving import Serving
+from presman.services.serve.door import Serving
 from presman.tui import served_app
 from tests.cli.run import Run
 from tests.cli.test_usage import complaint

@@ -11,7 +11,7 @@ import pytest
 
 import presman.analysis
 from presman.base.log_event import LogEvent
-from presman.polling.poll_needs import PollNeeds
+from presman.polling.cadence import PollNeeds
 from presman.polling.poller import Poller
 from presman.polling.sampler import Event, FirstLook, Polled, Sampler, SourceEnded, SourceLost
 from presman.records.breadth import Breadth

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from presman.analysis.facts.dop import story
 from presman.cli.command_line import ALL, parser_of
-from presman.config.demo_target import SCENARIOS
+from presman.config.offline_targets import SCENARIOS
 from presman.records.conversion import to_records
 from presman.records.cursor_rows import PlanXml
 from tests.cli.run import DATA

@@ -12,7 +12,7 @@ from msgspec import Struct
 from presman.analysis.fleet import further, is_late, is_silent
 from presman.analysis.readings.fleet_readings import Member, Past, Presence
 from presman.base.formats import duration
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
 from presman.recording.fleet_reader import FleetRow, PastPoll, past_of, read_fleet, read_past
 from presman.recording.fleet_writer import LOST, STOPPED

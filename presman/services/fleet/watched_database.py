@@ -13,7 +13,7 @@ from presman.analysis.fleet import further, is_late, vitals_of
 from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
 from presman.analysis.readings.reading import Reading
 from presman.base.text import one_line
-from presman.polling.poll_needs import PollNeeds
+from presman.polling.cadence import PollNeeds
 from presman.polling.sampler import CarryOut, Event, FirstLook, Glimpse, SourceEnded, SourceLost
 from presman.records.breadth import Breadth
 from presman.services.live import Heard, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of

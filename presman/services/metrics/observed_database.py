@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -13,9 +14,8 @@ from presman.analysis.readings.wait_readings import Histogram
 from presman.base.log_event import Level, Tell
 from presman.base.text import clean, one_line
 from presman.figures.observed_reading import LATE, ObservedReading
-from presman.polling.budget import budget_of
-from presman.polling.poll_needs import PollNeeds
-from presman.polling.sampler import Event, FirstLook, Glimpse, SourceEnded, SourceLost
+from presman.polling.cadence import PollNeeds, budget_of
+from presman.polling.sampler import Event, FirstLook, Glimpse, SourceEnded, SourceLost, stop_all
 from presman.records.breadth import Breadth
 from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
 
@@ -153,3 +153,37 @@ class ObservedDatabase:
             failures=self._state.failures + 1,
             next_try=None if next_try is None else next_try.timestamp(),
         )
+
+
+# ---- Exporter: databases that are polled, the page they make, and who is told of it.
+
+MOST_SPREAD = 10.0
+"""Seconds over which the first polls are spread at most."""
+
+PATIENCE = 1.0
+"""Seconds that the end waits for polls that were told to end."""
+
+
+class Exporter:
+    """Polls databases side by side. `tell` is told what somebody should know."""
+
+    def __init__(self, targets: Sequence[LiveTarget], tell: Tell) -> None:
+        self.databases = [ObservedDatabase(target, tell) for target in targets]
+        self._begun = threading.Event()
+
+    def start(self, wait: Callable[[float], object] = time.sleep) -> None:
+        """Begin with one after the other, spread over an interval: polls that come together get in each other's way."""
+        for place, database in enumerate(self.databases):
+            if place:
+                wait(min(database.target.interval, MOST_SPREAD) / len(self.databases))
+            database.start()
+        self._begun.set()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether every database is polled, or would be if it could be reached."""
+        return not self._begun.is_set() or all(database.is_alive for database in self.databases)
+
+    def stop(self) -> None:
+        """End all polls at once; those that do not let go die with the process."""
+        stop_all([database.sampler for database in self.databases], PATIENCE)
