@@ -129,7 +129,7 @@ def watch(healthy: list[str], others: list[str], polls: int, interval: float) ->
     """Be the presman that is measured."""
     from presman.base.collecting import collect_seldom
     from presman.cli.limits import give_back_memory, make_room
-    from presman.services.metrics.exposition import Exposition
+    from presman.services.metrics.metric_page import Exposition
     from presman.services.metrics.observed_database import Exporter
     from presman.services.metrics.web_app import WebApp
     from presman.services.metrics.web_server import WebServer

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
-from presman.base import environment_secrets
+from presman.base import secret
 from presman.base.running_out import ran_out
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure, Terminated, ending_at_once
@@ -37,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.prepare()
     if not _is_debugged():
         _say_what_no_one_catches()
-    environment_secrets.take()  # before any other process is started
+    secret.take()  # before any other process is started
     given = sys.argv[1:] if arguments is None else arguments
     try:
         return _checked(given) if _is_check(given) else answered(lambda: _run(given, ending_at_once()))
     finally:
         console.log_to(None)
-        environment_secrets.forget()
+        secret.forget()
         console.settle()
 
 

@@ -21,7 +21,7 @@ from presman.services.fleet.live_fleet import LiveFleet
 if TYPE_CHECKING:
     from presman.config.config_file import Config
     from presman.config.target import Target
-    from presman.services.fleet.any_fleet import Fleet
+    from presman.services.fleet.live_fleet import Fleet
 
 INTERVAL = 5.0
 """Seconds between two polls of a database that is one among many."""

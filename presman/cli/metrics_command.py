@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from presman.base.environment_secrets import METRICS_PASSWORD, of_environment
 from presman.base.listeners import is_loopback
+from presman.base.secret import METRICS_PASSWORD, of_environment
 from presman.base.status.reporting import reporting
 from presman.base.status.run_status import DatabaseStatus
 from presman.base.text import clean
@@ -83,7 +83,7 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Poll and be scraped until told to stop. Raises Failure, ListenError."""
     event_log.begin(options)
-    from presman.services.metrics.exposition import Exposition
+    from presman.services.metrics.metric_page import Exposition
     from presman.services.metrics.observed_database import Exporter
     from presman.services.metrics.web_app import WebApp
     from presman.services.metrics.web_server import WebServer
@@ -167,7 +167,7 @@ def credentials_of(config: Config) -> Credentials | None:
     if own.metrics_password_command is not None:
         if config.path and others_may_change(config.path):
             raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
-        from presman.config.setup.password_command import PasswordCommandError, password_of
+        from presman.config.setup.credentials import PasswordCommandError, password_of
 
         try:
             password = password_of(own.metrics_password_command)

@@ -18,11 +18,10 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from presman.base.environment_secrets import PASSWORD, of_environment
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.listeners import is_loopback
-from presman.base.secret import Secret
+from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, listening, positive

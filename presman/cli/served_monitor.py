@@ -11,8 +11,7 @@ import os
 from argparse import Namespace
 
 from presman.base.child import end_with_parent
-from presman.base.environment_secrets import PASSWORD, give
-from presman.base.secret import Secret
+from presman.base.secret import PASSWORD, Secret, give
 from presman.cli import answered, console, exit_codes
 from presman.cli.settings import Resolved, load, resolve
 

@@ -14,8 +14,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from presman.analysis.alerts.alert_settings import AlertSettings
-from presman.base.environment_secrets import PASSWORD, of_environment
-from presman.base.secret import Secret
+from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
 from presman.cli import console
 from presman.cli.command_line import COMMANDS

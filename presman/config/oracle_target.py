@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from presman.base.environment_secrets import PASSWORD, of_environment
 from presman.base.errors import InputError
 from presman.base.private_files import expanded
-from presman.base.secret import Secret
+from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.suggest import nearest
 from presman.config.config_file import Config, Settings
 from presman.config.target import Target, TargetError, connected

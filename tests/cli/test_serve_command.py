@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from presman.base import environment_secrets
-from presman.base.environment_secrets import PASSWORD
-from presman.base.secret import Secret
+from presman.base import secret
+from presman.base.secret import PASSWORD, Secret
 from presman.cli import exit_codes, serve_command, served_monitor
 from presman.services.live import LiveTarget
 from presman.services.serve import site_server
@@ -243,7 +242,7 @@ def test_a_monitor_has_the_password_that_the_server_had(monitored: Callable[...,
     line = json.loads(line_for(target="scott@dbhost/prod")) | {PASSWORD: "t1ger"}
     given = monitored(json.dumps(line).encode() + b"\n")
     assert given["make_source"]()._settings.password.reveal() == "t1ger"
-    environment_secrets.forget()
+    secret.forget()
 
 
 def test_a_monitor_that_cannot_begin_says_why_in_a_line(

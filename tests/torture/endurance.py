@@ -38,8 +38,7 @@ from presman.records.queries import Scope
 from presman.records.snapshot import Section, Snapshot
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
-from presman.services.metrics.exposition import Exposition
-from presman.services.metrics.metric_page import families
+from presman.services.metrics.metric_page import Exposition, families
 from presman.services.metrics.observed_database import Exporter
 from presman.services.recorder.database_recorder import DatabaseRecorder
 from presman.sources import Answer, Request

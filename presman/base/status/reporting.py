@@ -15,8 +15,7 @@ from pathlib import Path
 
 from presman import __version__
 from presman.base.log_event import LogEvent, Tell
-from presman.base.status.run_status import FORMAT, DatabaseStatus, RunStatus
-from presman.base.status.status_file import StatusFile
+from presman.base.status.run_status import FORMAT, DatabaseStatus, RunStatus, StatusFile
 
 EVERY = 5.0
 """Seconds between two times that a run says how it is."""

@@ -38,7 +38,7 @@ class _Known(Struct, frozen=True):
 class StoreFleet:
     """The databases of a store, or those of them whose name is like one of `patterns`.
 
-    See :class:`presman.services.fleet.any_fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
+    See :class:`presman.services.fleet.live_fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from presman.base import listeners
 from presman.base.certificates import CertificateError, CertificateFiles, Certificates
 from presman.base.secret import Secret
 from presman.services.metrics import web_server
-from presman.services.metrics.exposition import Exposition
+from presman.services.metrics.metric_page import Exposition
 from presman.services.metrics.web_app import Credentials, Response, WebApp
 from presman.services.metrics.web_server import ListenError, WebServer
 from tests.oracle.test_login import Authority
