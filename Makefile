@@ -112,19 +112,19 @@ pyz: dist ## one file with all libraries, for hosts without network and this Pyt
 	@mkdir -p build
 	sed "s/^MADE_FOR = .*/MADE_FOR = $$($(BIN)/python -c 'import sys; print(sys.version_info[:2])')/" packaging/preamble.py > build/preamble.py
 	$(BIN)/python -m shiv --quiet --reproducible --preamble build/preamble.py --console-script presman \
-		--python "/usr/bin/env $(PYTHON_NAME)" --output-file dist/presman-$(VERSION)-$(PYTHON_TAG).pyz "$$(ls dist/*.whl)[metrics]"
+		--python "/usr/bin/env $(PYTHON_NAME)" --output-file dist/presman-$(VERSION)-$(PYTHON_TAG).pyz dist/*.whl
 
 packages: dist ## Debian and RPM packages for this Python and processor (needs nfpm)
 	@command -v nfpm >/dev/null || { echo "needs nfpm: https://nfpm.goreleaser.com/install/" >&2; exit 1; }
 	rm -rf build/package && mkdir -p build/package
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --target build/package/lib "$$(ls dist/*.whl)[metrics]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --target build/package/lib dist/*.whl
 	rm -rf build/package/lib/bin build/package/lib/share
 	for file in presman installed.sh; do sed "s/@PYTHON@/$(PYTHON_NAME)/" packaging/$$file > build/package/$$file; done
 	ARCH=$$(dpkg --print-architecture 2>/dev/null || uname -m) VERSION=$(VERSION) PYTHON=$(PYTHON_NAME) \
 		sh -c 'for kind in deb rpm; do nfpm package --config packaging/nfpm.yaml --packager $$kind --target dist/; done'
 
 sbom: dist ## what is in it: the libraries with their versions and licences, as CycloneDX
-	rm -rf build/sbom && $(PYTHON) -m venv build/sbom && build/sbom/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[metrics]"
+	rm -rf build/sbom && $(PYTHON) -m venv build/sbom && build/sbom/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	build/sbom/bin/pip uninstall --quiet --yes pip setuptools
 	sed 's/^dynamic = .*/version = "$(VERSION)"/' pyproject.toml > build/pyproject.toml
 	$(BIN)/python -m cyclonedx_py environment build/sbom --output-reproducible --pyproject build/pyproject.toml --output-file dist/presman-$(VERSION).cdx.json

@@ -129,8 +129,8 @@ def watch(healthy: list[str], others: list[str], polls: int, interval: float) ->
     """Be the presman that is measured."""
     from presman.base.collecting import collect_seldom
     from presman.cli.limits import give_back_memory, make_room
-    from presman.services.metrics.exporter import Exporter
-    from presman.services.metrics.exposition import Exposition
+    from presman.services.metrics.metric_page import Exposition
+    from presman.services.metrics.observed_database import Exporter
     from presman.services.metrics.web_app import WebApp
     from presman.services.metrics.web_server import WebServer
 
@@ -175,13 +175,12 @@ def watch(healthy: list[str], others: list[str], polls: int, interval: float) ->
 
 def _target(dsn: str, interval: float) -> Any:
     from presman.base.secret import Secret
-    from presman.records.queries import Scope
-    from presman.services.metrics.observed_database import ObservedTarget
+    from presman.services.live import LiveTarget
     from presman.sources.oracle.oracle_source import OracleSource
     from presman.sources.oracle.settings import ConnectSettings
 
     settings = ConnectSettings(dsn, "presman", Secret("presman"))
-    return ObservedTarget(dsn, lambda: OracleSource(settings, name=dsn), interval, Scope.CLUSTER, (), None, ())
+    return LiveTarget(dsn, lambda: OracleSource(settings, name=dsn), interval)
 
 
 def _listen(databases: Sequence[ObservedDatabase]) -> dict[int, list[float]]:
@@ -191,9 +190,9 @@ def _listen(databases: Sequence[ObservedDatabase]) -> dict[int, list[float]]:
         seen = times[number] = []
         take = database._take
 
-        def noting(snapshot: Any, take: Any = take, seen: list[float] = seen) -> None:
-            seen.append(time.monotonic() - snapshot.seconds)
-            take(snapshot)
+        def noting(came: Any, take: Any = take, seen: list[float] = seen) -> None:
+            seen.append(time.monotonic() - came.snapshot.seconds)
+            take(came)
 
         database._take = noting  # type: ignore[method-assign]
     return times

@@ -33,7 +33,7 @@ from presman.base.secret import Secret
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.services.fleet.live_fleet import LiveFleet
-from presman.services.fleet.watched_database import WatchedTarget
+from presman.services.live import LiveTarget
 from presman.sources import Answer, Request
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
@@ -140,7 +140,7 @@ def watch(places: Sequence[str], databases: int, seconds: float, interval: float
     where += [places[-1]] * slow + [nobody[number % 2] for number in range(dead)]
     begun: list[list[float]] = [[] for _ in where]
     targets = [
-        WatchedTarget(f"db{number}", partial(_TimedSource, place, f"db{number}", begun[number]))
+        LiveTarget(f"db{number}", partial(_TimedSource, place, f"db{number}", begun[number]))
         for number, place in enumerate(where)
     ]
     fleet = LiveFleet("bench", targets, interval)
@@ -225,12 +225,10 @@ def soak(databases: int, seconds: float, interval: float, release: Release) -> N
     """Print memory, threads and files while a fleet is watched, with an interval that makes days of minutes."""
     with servers(release) as places:
         targets = [
-            WatchedTarget(
-                f"db{number}", partial(_TimedSource, places[number % SERVERS], f"db{number}", deque(maxlen=1))
-            )
+            LiveTarget(f"db{number}", partial(_TimedSource, places[number % SERVERS], f"db{number}", deque(maxlen=1)))
             for number in range(databases)
         ]
-        targets.append(WatchedTarget("dead", partial(_TimedSource, _closed_port(), "dead", deque(maxlen=1))))
+        targets.append(LiveTarget("dead", partial(_TimedSource, _closed_port(), "dead", deque(maxlen=1))))
         watched = LiveFleet("soak", targets, interval)
         watched.start()
         end, begun = time.monotonic() + seconds, time.monotonic()
@@ -292,7 +290,7 @@ class _Again:
 def a_day(report: Lines) -> None:
     """Memory after as many polls as two databases have in a day at 5 seconds, beside that after the first tenth."""
     polls = simulated("mixed", 120)
-    watched = LiveFleet("day", [WatchedTarget(f"db{number}", partial(_Again, polls)) for number in range(2)], 1e-4)
+    watched = LiveFleet("day", [LiveTarget(f"db{number}", partial(_Again, polls)) for number in range(2)], 1e-4)
     for each in watched.databases.values():
         each.sampler.phase = None
     watched.start()

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 from presman.base.measure_names import MEASURES
 from presman.base.release import SUPPORTED
-from presman.cli.arguments import PARSERS
-from presman.cli.arguments.options import common
-from presman.cli.arguments.summaries import COMMANDS
-from presman.cli.parser import OneOf, Parser, measure
-from presman.config.demo_target import scenarios
+from presman.cli.command_line import COMMANDS, parser_of
+from presman.cli.parser import OneOf, Parser, common, measure
+from presman.config.offline_targets import scenarios
 from presman.figures.measures import MEASURES as EXPORTED
 
 ANY = "@any"
@@ -72,7 +70,7 @@ def everywhere() -> tuple[Option, ...]:
 
 
 def _parsers(name: str) -> list[Parser]:
-    return [PARSERS["monitor"](), PARSERS["classic"]()] if name == "monitor" else [PARSERS[name]()]
+    return [parser_of("monitor"), parser_of("classic")] if name == "monitor" else [parser_of(name)]
 
 
 def _command(name: str, *parsers: Parser) -> Command:

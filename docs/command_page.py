@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from docs.command_line import Command, Option, commands, everywhere
 from docs.markdown import page, rows
-from presman.cli.arguments import PARSERS
+from presman.cli.command_line import parser_of
 
 
 def command_page() -> str:
@@ -31,7 +31,7 @@ def command_page() -> str:
 
 def section(command: Command, shared: tuple[Option, ...]) -> Iterator[str]:
     """Yield what is said of a command."""
-    parser = PARSERS[command.name]()
+    parser = parser_of(command.name)
     place = f" [{command.place.metavar}]" if command.place else ""
     yield f"## presman {command.name}"
     yield f"`presman {command.name} [OPTIONS]{place}`"

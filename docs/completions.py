@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from docs.command_line import Command, Option, commands
-from presman.cli.arguments.summaries import COMMANDS
-from presman.config.demo_target import SCENARIOS, scenarios
+from presman.cli.command_line import COMMANDS
+from presman.config.offline_targets import SCENARIOS, scenarios
 
 TEMPLATES = Path(__file__).parent / "templates"
 

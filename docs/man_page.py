@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from docs.command_line import Command, Option, commands, everywhere
 from presman import __version__
 from presman.cli import exit_codes
-from presman.cli.arguments import PARSERS
-from presman.cli.arguments.options import TARGET_HELP
+from presman.cli.command_line import parser_of
+from presman.cli.parser import TARGET_HELP
 
 FILES = (
     ("config.ini", "in the current folder, else ~/.config/presman/config.ini ($XDG_CONFIG_HOME): targets and settings"),
@@ -36,7 +36,7 @@ def man_page() -> str:
         ".SH SYNOPSIS",
         *(_verbatim("presman [OPTIONS] [TARGET]\npresman [OPTIONS] COMMAND ...\npresman -m MEASURE [-c COLUMN] [-p]")),
         ".SH DESCRIPTION",
-        *_text(PARSERS["monitor"]().description or ""),
+        *_text(parser_of("monitor").description or ""),
         *_text(
             "It shows who uses CPU and I/O, who is throttled and by which rule, which parallel statements are queued, "
             "and what the head of the queue waits for. It reads only, unless it is started with --allow-actions."
@@ -57,7 +57,7 @@ def man_page() -> str:
 
 
 def _command(command: Command, shared: tuple[Option, ...]) -> Iterator[str]:
-    parser = PARSERS[command.name]()
+    parser = parser_of(command.name)
     place = f" [{command.place.metavar}]" if command.place else ""
     yield f".SS {_escaped(f'presman {command.name} [OPTIONS]{place}')}"
     yield from _text(parser.description or "")

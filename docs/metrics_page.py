@@ -6,8 +6,7 @@ from typing import Any
 
 from docs.markdown import page, rows
 from presman.figures.metric import Metric, Subject
-from presman.services.metrics.metric_page import LABEL
-from presman.services.metrics.own_metrics import SUBJECTS
+from presman.services.metrics.metric_page import LABEL, SUBJECTS
 
 
 def metrics_page() -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from presman.base.environment_secrets import METRICS_PASSWORD, PASSWORD
+from presman.base.secret import METRICS_PASSWORD, PASSWORD
 from presman.cli import main
 from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH

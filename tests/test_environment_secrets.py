@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from presman.base import environment_secrets
-from presman.base.environment_secrets import METRICS_PASSWORD, PASSWORD, of_environment
-from presman.base.secret import Secret
+from presman.base import secret
+from presman.base.secret import METRICS_PASSWORD, PASSWORD, Secret, of_environment
 from tests.cli.run import Run, environment
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
@@ -19,28 +18,28 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept() -> None:
-    environment_secrets.forget()
+    secret.forget()
 
 
 def test_what_was_taken_is_known_here_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSWORD, "tiger")
     monkeypatch.delenv(METRICS_PASSWORD, raising=False)
-    environment_secrets.take()
+    secret.take()
     assert PASSWORD not in os.environ
     assert of_environment(PASSWORD) == Secret("tiger")
     assert of_environment(METRICS_PASSWORD) is None
-    environment_secrets.take()
+    secret.take()
     assert of_environment(PASSWORD) is None, "of another run, which brought none"
     monkeypatch.setenv(PASSWORD, "")
-    environment_secrets.take()
+    secret.take()
     assert of_environment(PASSWORD) is None
 
 
 CHILDREN = """
 import os, sys
-from presman.base import environment_secrets
+from presman.base import secret
 from presman.base.child import Child
-environment_secrets.take()
+secret.take()
 before = Child("tests.test_environment_secrets", "tell_environment")  # a copy of this process
 import threading
 threading.Thread(target=threading.Event().wait, daemon=True).start()
@@ -48,7 +47,7 @@ after = Child("tests.test_environment_secrets", "tell_environment")  # a new one
 for name, read in (("own", open("/proc/self/environ", "rb").read()), ("copy", before.line.recv(1 << 20)),
                    ("new", after.line.recv(1 << 20))):
     print(name, b"KEPT=here" in read, b"tiger" in read, b"lion" in read)
-print(environment_secrets.of_environment("PRESMAN_PASSWORD").reveal())
+print(secret.of_environment("PRESMAN_PASSWORD").reveal())
 before.end(), after.end()
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.base.places import GRACE, Places, Standing
+from presman.base.listeners import GRACE, Places, Standing
 
 
 def filled(most: int, of_one: int, *addresses: str) -> Places[int]:

@@ -8,10 +8,14 @@ from typing import Any
 from textual.app import App
 
 from presman.actions.dialog import ActionDialog
-from presman.actions.offers import offers, refusal, remarks
 from presman.actions.performer import Performer
+from presman.analysis.advice.ending import ending, ends_in, victim_of
 from presman.analysis.readings.reading import Reading
-from presman.records.commands import Command
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.session_list import GV_QUERY
+from presman.base.formats import in_about
+from presman.records.commands import Command, Victim, switch
 
 
 class Gateway:
@@ -44,3 +48,62 @@ class Gateway:
                 send(command)
 
         app.push_screen(ActionDialog(about, commands, cluster=len(reading.header.instances) > 1), answered)
+
+
+# ---- Offers of the dialog: the commands for a row of a table.
+
+_Row = QueuedStatement | RunningStatement | SessionReading
+
+MOST = 9
+"""Commands offered for one row: each has a digit."""
+
+
+def offers(row: Any, reading: Reading) -> tuple[Command, ...]:
+    """Return the commands for a row, the gentlest first; none for rows that are no session's, or are a server's."""
+    if not isinstance(row, _Row):
+        return ()
+    if isinstance(row, SessionReading) and row.px_role in {"server", GV_QUERY}:
+        return ()  # what is done to a server, is done to its coordinator; and a monitor is nobody's trouble
+    victim = victim_of(row)
+    switches = [] if reading.header.autonomous else _switches(victim, row, reading)
+    own = ending(row, reading)
+    found = (*own.commands, *([] if own.refused else switches))[:MOST]
+    return tuple(each._replace(victim=victim) for each in found)
+
+
+def refusal(row: Any, reading: Reading) -> str:
+    """Return why nothing is offered for a session or statement, "" where something is or the row is neither."""
+    return ending(row, reading).refused if isinstance(row, _Row) else ""
+
+
+def remarks(row: Any, reading: Reading) -> tuple[str, ...]:
+    """Return what to know before anything is done to a row: who blocks it, or that it ends by itself."""
+    blocker = getattr(row, "blocker", "")
+    found = []
+    if blocker:
+        who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
+        name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
+        found.append(f"It is blocked by {name}: look at that session first.")
+    own = (row.inst_id, row.sid, row.serial)
+    running = next((each for each in reading.running if (each.inst_id, each.sid, each.serial) == own), None)
+    left = ends_in(running) if running is not None else None
+    if left is not None:
+        found.append(f"It should end by itself {in_about(left)}.")
+    kind = getattr(row, "kind", None)
+    if kind is not None:
+        found.append(f"It is {kind.name}: {kind.loss} if it is ended.")
+    return tuple(found)
+
+
+def _switches(
+    victim: Victim, row: QueuedStatement | RunningStatement | SessionReading, reading: Reading
+) -> list[Command]:
+    """Return a switch to each other group of the active plan; a name that is not a plain one is left out."""
+    found = []
+    for group in reading.cluster_groups():
+        if group.in_plan and group.con_id == row.con_id and group.name != row.group:
+            try:
+                found.append(switch(victim, group.name))
+            except ValueError:
+                continue
+    return found

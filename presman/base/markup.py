@@ -6,7 +6,7 @@ What comes out is well-formed XML, too: each element is closed, each attribute q
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -50,3 +50,72 @@ def _value(value: str | float) -> str:
     if isinstance(value, str):
         return value if isinstance(value, Markup) else safe(value)
     return f"{value:.1f}".removesuffix(".0")
+
+
+# ---- SVG: what every drawing of presman is made with, as a picture of its own or within a page; PNG through resvg-py.
+
+WIDTH = 1000.0
+INK, FAINT, RULE, BLANK = "#24292f", "#57606a", "#d0d7de", "#e6e6e6"
+BAD = "#b42318"
+"""What went wrong: no colour of a group."""
+
+IDLE = "#b4b9c1"
+"""What is there and does nothing."""
+
+_FONTS = "DejaVu Sans, Liberation Sans, Noto Sans, Helvetica, Arial, sans-serif"
+
+
+class PictureError(Exception):
+    """A picture cannot be made; the text is one line and says what to do."""
+
+
+def label(
+    x: float, y: float, text: str, anchor: str = "middle", fill: str = FAINT, size: float | None = None
+) -> Markup:
+    """Return a text in a drawing."""
+    return element("text", text, x=x, y=y, text_anchor=anchor, fill=fill, font_size=size)
+
+
+def level(y: float, text: str, left: float, right: float) -> Markup:
+    """Return a line across a drawing with what it stands for left of it."""
+    line = element("path", d=f"M{left:.0f} {y:.1f}H{right:.0f}", stroke=RULE)
+    return Markup(line + label(left - 8, y + 4, text, "end"))
+
+
+def drawing(height: float, named: str, parts: Sequence[Markup]) -> Markup:
+    """Return a drawing within a page; `named` says what it shows to who cannot see it."""
+    return element("svg", *parts, viewBox=f"0 0 {WIDTH:.0f} {height:.0f}", role="img", aria_label=named)
+
+
+def picture(panels: Sequence[Sequence[Markup]], height: float) -> str:
+    """Return panels of that height, one above the other, as a document."""
+    whole = height * max(1, len(panels))
+    return (
+        element(
+            "svg",
+            element("rect", width=WIDTH, height=whole, fill="#ffffff"),
+            *(
+                element("g", *parts, transform=f"translate(0 {place * height:.0f})")
+                for place, parts in enumerate(panels)
+            ),
+            xmlns="http://www.w3.org/2000/svg", width=WIDTH, height=whole, viewBox=f"0 0 {WIDTH:.0f} {whole:.0f}",
+            font_family=_FONTS, font_size=13,
+        )
+        + "\n"
+    )  # fmt: skip
+
+
+def require_png() -> None:
+    """Raise PictureError if PNG cannot be written here."""
+    try:
+        import resvg_py  # noqa: F401
+    except ImportError as error:
+        raise PictureError("PNG needs resvg-py: install presman[png], or choose a name that ends in .svg") from error
+
+
+def png(text: str) -> bytes:
+    """Return an SVG as PNG. Raises PictureError."""
+    require_png()
+    import resvg_py
+
+    return bytes(resvg_py.svg_to_bytes(svg_string=text))

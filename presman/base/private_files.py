@@ -1,4 +1,4 @@
-"""Files that are the user's alone: what presman keeps between runs, and where.
+"""Files that are the user's alone, what presman keeps between runs and where; paths that somebody wrote.
 
 Somebody who may write to the folder, or who made it, could have put a link there that leads elsewhere.
 """
@@ -9,6 +9,8 @@ import errno
 import os
 import stat
 from pathlib import Path
+
+from presman.base.errors import InputError
 
 
 def state_folder() -> Path:
@@ -74,3 +76,14 @@ def _check(found: os.stat_result, path: Path) -> None:
         raise OSError(errno.EPERM, "it is somebody else's", str(path))
     if found.st_nlink > 1:
         raise OSError(errno.EPERM, "it has another name, too", str(path))
+
+
+# ---- Paths that somebody wrote.
+
+
+def expanded(path: str | Path) -> Path:
+    """Return a path with the folder that a "~" before it stands for. Raises InputError where nobody knows that."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(f"{path}: nobody knows which folder ~ is: set HOME, or write the whole path") from None

@@ -14,11 +14,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
-from presman.base import environment_secrets
+from presman.base import secret
 from presman.base.running_out import ran_out
 from presman.cli import console, exit_codes
-from presman.cli.early_interrupt import ending_at_once
-from presman.cli.exit_codes import Failure, Terminated
+from presman.cli.exit_codes import Failure, Terminated, ending_at_once
 
 _CODES = {
     "presman.cli.exit_codes.Failure": None,
@@ -38,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.prepare()
     if not _is_debugged():
         _say_what_no_one_catches()
-    environment_secrets.take()  # before any other process is started
+    secret.take()  # before any other process is started
     given = sys.argv[1:] if arguments is None else arguments
     try:
         return _checked(given) if _is_check(given) else answered(lambda: _run(given, ending_at_once()))
     finally:
         console.log_to(None)
-        environment_secrets.forget()
+        secret.forget()
         console.settle()
 
 
@@ -72,7 +71,7 @@ def _is_check(arguments: Sequence[str]) -> bool:
     """Tell whether a command line is that of a check, though it may not be understood."""
     if "check" not in arguments:
         return False
-    from presman.cli.arguments.summaries import COMMANDS
+    from presman.cli.command_line import COMMANDS
 
     return next(word for word in arguments if word in COMMANDS) == "check"
 
@@ -100,14 +99,13 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
 
         collect_seldom()  # before anything is imported
 
-        from presman.cli.arguments import parse
-        from presman.cli.monitor_commands import COMMANDS
+        from presman.cli.command_line import module_of, parse
 
         command, options = parse(arguments)
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, _terminated)
-    return COMMANDS[command](options)
+    return int(module_of(command).run(options))
 
 
 def _terminated(number: int, _frame: object) -> NoReturn:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from presman.base.formats import counted, spelled
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.record_command import target_of
+from presman.cli.parser import Parser, command_parser, some_seconds
 from presman.cli.settings import Resolved, load, resolve
 from presman.recording.redaction import Redactor, as_of
 from presman.recording.sqlite_files import remove_recording
@@ -20,6 +20,27 @@ from presman.recording.store import RecordingError
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import Store
+
+
+def _minutes(text: str) -> float:
+    """Read a number of minutes."""
+    return some_seconds(f"{text}m") / 60
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman bundle`."""
+    parser = command_parser(
+        "bundle",
+        "A recording of some minutes without SQL text, bind, user, machine or program, for a bug report: of a\n"
+        "database the next minutes, of a recording its last ones, or those from --from to --to.",
+        """\
+  presman bundle prod --minutes 10
+  presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("--minutes", type=_minutes, default=10.0, metavar="N", help="how long (default 10)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default presman-bundle-TIME.presman)")
+    return parser
 
 
 def run(options: Namespace) -> int:
@@ -45,7 +66,7 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
     from presman.services.recorder.recorder import Recorder
 
     redactor = Redactor()
-    target = target_of(resolved, None)
+    target = resolved.live()
     renamed = target._replace(name=redactor.target(target.name))
     recorder = Recorder([renamed], str(path), console.tell, redact=redactor)
     console.say(f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier")

@@ -9,16 +9,38 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from presman.base.paths import expanded
-from presman.base.svg import PictureError, png, require_png
+from presman.base.markup import PictureError, png, require_png
+from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import console, exit_codes
+from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
-from presman.cli.whole_file import write_whole
+from presman.cli.parser import Parser, command_parser
 from presman.reports.chart.file_series import FileSeries, read_series
 from presman.reports.chart.series_chart import chart_svg, chart_text
 
 _KINDS = (".svg", ".png", ".html")
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman chart`."""
+    parser = command_parser(
+        "chart",
+        "Draw a file that presman wrote: CSV of this one or 1.x, tidy or wide, JSON lines or Parquet: a line for each\n"
+        "group or event. Without -o in the terminal. COLUMN is a column of numbers (of a wide file: a group); each is\n"
+        "a chart of its own.",
+        """\
+  presman chart cpu.csv
+  presman chart cpu.csv throttled_percent used_cpus
+  presman chart cpu.csv throttled_percent -o throttled.svg
+  presman chart cpu.csv throttled_percent used_cpus -o cpu.html""",
+    )
+    parser.add_argument("file", metavar="FILE", help="what `presman export`, key e or presman 1.x wrote")
+    parser.add_argument("columns", nargs="*", metavar="COLUMN", help="what to draw (default: the usual of the measure)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]"
+    )
+    return parser
 
 
 def run(options: Namespace) -> int:

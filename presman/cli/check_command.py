@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from presman.cli import console, exit_codes
+from presman.cli import console
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser, some_seconds
 
 if TYPE_CHECKING:
     from presman.analysis.alerts.alert_changes import AlertChange, Told
@@ -27,6 +28,41 @@ TELLING = 0.25
 """The part of the time that commands at alerts may take."""
 
 UNKNOWN = 3
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman check`."""
+    parser = command_parser(
+        "check",
+        "A plug-in for Nagios, Icinga or cron: one line with performance data. It goes by the same alerts as the\n"
+        "monitor and `presman once`; thresholds stand in config.ini, or here.",
+        """\
+  presman check prod
+  presman check prod --warning queue_waits=5m --critical queue_waits=30m
+  presman check prod --warning queue_waits:ETL=1h --critical 'latency:log file sync=50ms' -v
+exit codes of check:
+  0 OK: nothing is wrong, and the line says by which views   1 WARNING   2 CRITICAL
+  3 UNKNOWN: something could not be seen, or nothing could be checked""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to check (default: the one of config.ini)")
+    for name in ("warning", "critical"):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            default=[],
+            metavar="KEY[:SUBJECT]=N",
+            help=f"amount from which an alert is {name}; `presman alerts` lists the keys",
+        )
+    parser.add_argument(
+        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
+    )
+    parser.add_argument(
+        "--timeout", type=some_seconds, default=30.0, metavar="S", help="UNKNOWN after so many seconds (default 30)"
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="more lines: every alert, what to do, what was not seen"
+    )
+    return parser
 
 
 def run(options: Namespace) -> int:
@@ -114,8 +150,8 @@ def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved
     What went wrong is said on standard error, once: the next command would fail in the same way, and take as long.
     """
     from presman.base.formats import counted
-    from presman.output.alert_command import MOST, TIMEOUT, event
-    from presman.output.alert_command import run as execute
+    from presman.output.attention import MOST, TIMEOUT, event
+    from presman.output.attention import run as execute
 
     until, done, problem = time.monotonic() + seconds, 0, ""
     for change in changes[:MOST]:
@@ -173,22 +209,3 @@ def complain(line: str) -> int:
     except (Failure, BrokenPipeError):
         console.abandon()
     return UNKNOWN
-
-
-def rules(options: Namespace) -> int:
-    """List the rules; with a target their state, and why."""
-    from presman.analysis.alerts.judge import Judge
-    from presman.cli.polling import Polling, late_views
-    from presman.cli.settings import load, resolve
-    from presman.output.alert_list import listed
-
-    config = load(options)
-    if options.target is None:
-        console.show(listed(config.defaults.alerts or (), None, ()))
-        return exit_codes.OK
-    resolved = resolve(options.target, config, options)
-    previous, snapshot, found = Polling(resolved, timeout=options.timeout).once(options.interval)
-    judge = Judge(resolved.alerts, None)
-    reading = judge.judge(found)
-    console.show(listed(resolved.alerts, reading, judge.unknown))
-    return exit_codes.PARTIAL if late_views(previous, snapshot) else exit_codes.OK

@@ -8,31 +8,54 @@ from pathlib import Path
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser, measure, positive
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved, load, resolve
-from presman.output.classic import classic_tables, classic_text
-from presman.output.classic.classic_tables import ClassicTable
+from presman.output import classic
+from presman.output.classic import ClassicTable
 from presman.output.csv_export import WideCsv
 
 _CLEAR = "\x1b[H\x1b[2J"
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman -m ...`, the command line of presman 1.x."""
+    parser = command_parser(
+        "-m",
+        "The tables of presman 1.x, refreshed until Ctrl-C.",
+        """\
+  presman -m cpu
+  presman -m cpu -c 4 -p -o cpu.csv
+  presman -m session_io -c TOTAL_IO_PERCT -p demo --polls 3""",
+    )
+    parser.usage = "presman -m MEASURE [-c COLUMN] [-p] [-o FILE] [--polls N] [TARGET]"
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument(
+        "-m", dest="measure", type=measure, metavar="MEASURE", help="cpu, session_io, parallel, emphasis"
+    )
+    parser.add_argument("-c", dest="column", metavar="COLUMN", help="index of a column from 0, or its name")
+    parser.add_argument("-p", dest="plot", action="store_true", help="a bar per group for that column")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write that column to a CSV file, poll by poll")
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls")
+    return parser
 
 
 def run(options: Namespace) -> int:
     """Show one table until Ctrl-C or `--polls`."""
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
-    if measure not in classic_tables.TABLES:
-        known = ", ".join(classic_tables.TABLES)
+    if measure not in classic.TABLES:
+        known = ", ".join(classic.TABLES)
         raise Failure(f"-m knows {known}; for {measure}: presman export --measure {measure}")
     column = _column(options, measure)
     file = WideCsv(Path(options.output), tell=console.say) if options.output else None
     try:
         for snapshot, reading in Polling(resolved).moments(polls=options.polls):
-            table = classic_tables.TABLES[measure](snapshot, reading)
+            table = classic.TABLES[measure](snapshot, reading)
             if file is not None and column is not None:
                 file.write(reading.at, table.values(column))
             console.show(
-                _screen(resolved, measure, classic_tables.parameters(snapshot), table, column if options.plot else None)
+                _screen(resolved, measure, classic.parameters(snapshot), table, column if options.plot else None)
             )
     except KeyboardInterrupt:
         console.say("Bye!")
@@ -49,7 +72,7 @@ def _column(options: Namespace, measure: str) -> int | None:
         if options.plot or options.output:
             raise Failure(f"{'-p' if options.plot else '-o'} needs -c COLUMN")
         return None
-    columns = classic_tables.COLUMNS[measure]
+    columns = classic.COLUMNS[measure]
     text = options.column
     index = int(text) if text.isdecimal() else next((i for i, name in enumerate(columns) if name == text.upper()), -1)
     first = 1 if measure == "emphasis" else 2
@@ -63,7 +86,7 @@ def _screen(
     resolved: Resolved, measure: str, parameters: dict[str, str], table: ClassicTable, column: int | None
 ) -> str:
     clear = _CLEAR if sys.stdout.isatty() else ""
-    head = classic_text.head(resolved.target.name, parameters)
-    drawn = "" if column is None else "\n" + classic_text.bars(table, column)
-    note = f"{classic_tables.NOTES[measure]}\n" if measure in classic_tables.NOTES else ""
-    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{note}{classic_text.boxed(table)}{drawn}\n"
+    head = classic.head(resolved.target.name, parameters)
+    drawn = "" if column is None else "\n" + classic.bars(table, column)
+    note = f"{classic.NOTES[measure]}\n" if measure in classic.NOTES else ""
+    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{note}{classic.boxed(table)}{drawn}\n"

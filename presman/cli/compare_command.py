@@ -8,14 +8,35 @@ from datetime import UTC, datetime
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import OneOf, Parser, command_parser
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config
-from presman.config.recording_target import named_recording
+from presman.config.offline_targets import named_recording
 from presman.output.json_document import plain
 from presman.recording.store import RecordingError
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.two_windows import WindowPlace, compare
 from presman.reports.compare.window_words import FORM, WindowWords, window_words
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman compare`."""
+    parser = command_parser(
+        "compare",
+        "Two windows of one recording, or of two, side by side: plan, CPU, I/O, parallel servers, queue, latency,\n"
+        "statements; each figure with the difference in percent and whether it is more than noise. A window is\n"
+        "TARGET@FROM..TO, of which either end may be left out; @FROM..TO alone is of the same recording.",
+        """\
+  presman compare prod.presman@03:00..03:30 @04:00..04:30
+  presman compare monday.presman tuesday.presman --format html > tuesday.html
+  presman compare prod.presman@first..'-1h' @'1h ago'..last""",
+    )
+    parser.add_argument("first", metavar="A", help="FILE.presman@FROM..TO, or any recording as TARGET has it")
+    parser.add_argument("second", metavar="B", help="the same, or @FROM..TO: another window of A's recording")
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "html"), default="text", metavar="F", help="text (default), json, html"
+    )
+    return parser
 
 
 def run(options: Namespace) -> int:

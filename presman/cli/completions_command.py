@@ -11,11 +11,35 @@ from pathlib import Path
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import OneOf, Parser, command_parser
 
 SHELLS = Path(__file__).parents[1] / "shell"
 FILES = {"bash": "presman.bash", "zsh": "_presman", "fish": "presman.fish", "man": "presman.1"}
 MARK = "written by `make docs` from presman's own options"
 """What each of the files says of itself; a file of another's is left alone."""
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman completions`."""
+    parser = command_parser(
+        "completions",
+        "Print what lets a shell complete presman's commands, options and targets; `man` prints the manual page.\n"
+        "--install puts both where your shell and man look for them, for you alone.",
+        """\
+  presman completions --install
+  presman completions zsh --install
+  presman completions bash > /etc/bash_completion.d/presman
+  presman completions man | man -l -""",
+    )
+    parser.add_argument(
+        "shell",
+        nargs="?",
+        type=OneOf("bash", "zsh", "fish", "man"),
+        metavar="SHELL",
+        help="bash, zsh, fish or man (with --install: the shell of $SHELL if none is named)",
+    )
+    parser.add_argument("--install", action="store_true", help="write it, and the manual page, into your home folder")
+    return parser
 
 
 def run(options: Namespace) -> int:

@@ -10,13 +10,14 @@ from pathlib import Path
 from textwrap import fill
 
 from presman.base.errors import InputError
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import asking, console, exit_codes
 from presman.cli.connect_questions import ask_address, ask_password, ask_user
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads
 from presman.cli.limits import bound_memory
+from presman.cli.parser import Parser, command_parser
 from presman.cli.password_keeping import Keeping, ask_keeping, put_away
 from presman.cli.settings import load
 from presman.config.config_file import NAME, Config, places
@@ -37,6 +38,21 @@ WIDEST = 100
 
 RESERVED = ("demo", "spool")
 """Words that mean something else as a TARGET."""
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman connect`."""
+    parser = command_parser(
+        "connect",
+        "Ask for a database and who logs in, try it, explain what fails, and write a section of config.ini.\n"
+        "Nothing is written before the last question; Ctrl-C leaves everything as it was.",
+        """\
+  presman connect
+  presman connect prod
+  presman connect prod --config ~/dba/config.ini""",
+    )
+    parser.add_argument("section", nargs="?", metavar="NAME", help="the section to write (default: asks)")
+    return parser
 
 
 def run(options: Namespace) -> int:
@@ -198,7 +214,7 @@ def _section(answers: Answers, config: Config, wanted: str | None) -> str:
 
 
 def _name_trouble(name: str) -> str:
-    from presman.cli.arguments.summaries import COMMANDS
+    from presman.cli.command_line import COMMANDS
 
     if not NAME.fullmatch(name):
         return "a section's name has letters, digits, _ . and - only"

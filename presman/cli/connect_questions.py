@@ -8,7 +8,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from presman.base.errors import InputError
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import asking, console
 from presman.config.config_file import Config

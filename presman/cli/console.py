@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Protocol, TextIO
 
 from presman.base.log_event import Level, LogEvent
 from presman.base.text import clean
+from presman.cli import exit_codes
 from presman.cli.exit_codes import OUTPUT, Failure
 
 
@@ -140,3 +143,28 @@ def settle() -> None:
 def _point_nowhere(stream: TextIO) -> None:
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+# ---- Whole file: what a command made is written as a whole or not at all, for its owner alone.
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, replacing what is there; of a pipe or a device its content. Raises Failure.
+
+    Nobody else can read it: names of users and texts of statements may be in it.
+    """
+    try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            path.write_bytes(content)
+            return
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise Failure(f"cannot write {clean(str(path))}: {error.strerror or error}", exit_codes.OUTPUT) from error

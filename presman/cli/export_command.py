@@ -10,21 +10,64 @@ from typing import TYPE_CHECKING
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
+from presman.base.measure_names import MEASURES
 from presman.base.status.reporting import reporting
 from presman.base.status.run_status import DatabaseStatus
 from presman.base.suggest import did_you_mean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import OneOf, Parser, add_log_options, command_parser, measure, positive, some_seconds
 from presman.cli.polling import Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
 from presman.output.attention import Attention, attention_of
-from presman.output.csv_export import MEASURES, CsvExport
+from presman.output.csv_export import MEASURES as EXPORTED
+from presman.output.csv_export import CsvExport
 from presman.records.queries import Breadth, of_measure
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.output.parquet_export import ParquetExport
     from presman.records.snapshot import Snapshot
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman export`."""
+    parser = command_parser(
+        "export",
+        "Write readings as CSV, JSON lines or Parquet, each poll as it is taken. The first poll is the baseline of\n"
+        "the rates and not written (of a spool every moment is). A file with the same columns is continued, but for\n"
+        "Parquet, which is there once it is whole.",
+        """\
+  presman export prod --measure cpu -o cpu.csv
+  presman export prod --measure queue --duration 15m --refresh 5 -o queue.csv
+  presman export demo --measure cpu --layout wide --column throttled_percent --polls 5 -o -
+  presman export spool:/tmp/spool --measure latency -o latency.csv
+  presman export prod.presman --from 03:00 --measure queue --format parquet -o queue.parquet
+  presman export prod --measure queue --format jsonl -o - | jq .sql_id""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("--measure", type=measure, metavar="M", help=f"{', '.join(MEASURES)} (default cpu)")
+    parser.add_argument(
+        "--layout",
+        type=OneOf("tidy", "wide"),
+        default="tidy",
+        metavar="L",
+        help="tidy (default): a line per group; wide: a column per group",
+    )
+    parser.add_argument("--column", metavar="C", help="which figure a wide file holds")
+    parser.add_argument(
+        "--format",
+        type=OneOf("csv", "jsonl", "parquet"),
+        default="csv",
+        metavar="F",
+        help="csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')",
+    )
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to (default -: standard output)")
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
+    parser.add_argument("--fsync", action="store_true", help="wait for the disk at each poll")
+    add_log_options(parser)
+    return parser
 
 
 def run(options: Namespace) -> int:
@@ -125,6 +168,6 @@ def _check_column(measure: str, options: Namespace) -> None:
         return
     if options.layout != "wide":
         raise Failure("--column goes with --layout wide")
-    known = MEASURES[measure].wide
+    known = EXPORTED[measure].wide
     if options.column not in known:
         raise Failure(f"--column: {measure} has no {options.column!r}, {did_you_mean(options.column, known)}")

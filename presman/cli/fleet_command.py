@@ -13,6 +13,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_targets import FleetTargets, chosen, described, store_of
 from presman.cli.limits import make_room
+from presman.cli.parser import OneOf, Parser, command_parser, seconds, some_seconds
 from presman.cli.settings import load
 from presman.cli.start import acting
 from presman.services.fleet.live_fleet import LiveFleet
@@ -20,7 +21,7 @@ from presman.services.fleet.live_fleet import LiveFleet
 if TYPE_CHECKING:
     from presman.config.config_file import Config
     from presman.config.target import Target
-    from presman.services.fleet.any_fleet import Fleet
+    from presman.services.fleet.live_fleet import Fleet
 
 INTERVAL = 5.0
 """Seconds between two polls of a database that is one among many."""
@@ -30,6 +31,45 @@ AT_ONCE = 1.0
 
 LOOK = 0.02
 """Seconds between two looks whether all have answered."""
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman fleet`."""
+    parser = command_parser(
+        "fleet",
+        "Many databases, one line each, those in trouble first; Enter opens one, Esc comes back. All sections of\n"
+        "config.ini, those that are named or match, or what recorders write to a central store: that takes no\n"
+        "connection to any of them. Without a terminal, or with --format, it is printed once.",
+        """\
+  presman fleet
+  presman fleet 'prod-*' test
+  presman fleet postgresql+psycopg://presman@dbhost/presman
+  presman fleet --format json | jq -r '.databases[] | select(.alerts > 0) | .target'
+exit codes of a fleet that is printed:
+  0 all databases answered   7 some did not   3 none did, or the store cannot be read""",
+    )
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="sections of config.ini, globs of them, other targets; or a store"
+    )
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "csv"), metavar="F", help="print it once: text, json, csv"
+    )
+    parser.add_argument(
+        "--interval", type=seconds, metavar="S", help="seconds between polls of each (default 5; printed: 1)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=some_seconds,
+        default=30.0,
+        metavar="S",
+        help="printed: seconds to wait for those that do not answer (default 30)",
+    )
+    parser.add_argument(
+        "--allow-actions",
+        action="store_true",
+        help="offer to start, switch, cancel or kill (key a) in a database that was opened, after a question",
+    )
+    return parser
 
 
 def run(options: Namespace) -> int:

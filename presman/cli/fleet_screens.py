@@ -19,7 +19,7 @@ from presman.tui.fleet.fleet_app import run_fleet
 from presman.tui.fleet.fleet_view import FleetView
 
 if TYPE_CHECKING:
-    from presman.services.fleet.any_fleet import Fleet
+    from presman.services.fleet.live_fleet import Fleet
     from presman.tui.action_gateway import ActionGateway
 
 Open = Callable[[str, FleetView], MonitorEnd]

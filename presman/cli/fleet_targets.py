@@ -15,10 +15,10 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import DEFAULTS, Config
-from presman.config.recording_target import is_recording
+from presman.config.offline_targets import is_recording
 from presman.config.target import Target, TargetError
 from presman.output.attention import attention_of, glance_of
-from presman.services.fleet.watched_database import WatchedTarget
+from presman.services.live import LiveTarget
 
 if TYPE_CHECKING:
     from presman.config.setup.credentials import Renewal
@@ -77,7 +77,7 @@ class FleetTargets:
         self._config = config
         self._options = options
         self.resolved: dict[str, Resolved] = {}
-        self.watched: list[WatchedTarget] = []
+        self.watched: list[LiveTarget] = []
         left_out = []
         for name in names:
             try:
@@ -86,7 +86,7 @@ class FleetTargets:
                 if name not in config.sections:
                     raise
                 text = str(error).removeprefix(f"{config.path}, [{name}]: ")
-                self.watched.append(WatchedTarget(name, partial(_refuse, text)))
+                self.watched.append(LiveTarget(name, partial(_refuse, text)))
                 continue
             if found.target.kind in WATCHED:
                 self._add(name, found)
@@ -112,9 +112,7 @@ class FleetTargets:
             else attention_of(shown, found.alerts, found.on_alert, first_is_news=False)
         )
         make = partial(_with_password, found.target, found.renewal)
-        self.watched.append(
-            WatchedTarget(shown, make, found.scope, found.packs, found.budget, attention, found.renewal)
-        )
+        self.watched.append(found.live(attention=attention)._replace(make_source=make))
 
 
 def _refuse(text: str) -> Source:

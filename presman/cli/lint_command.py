@@ -12,6 +12,7 @@ from presman.analysis.plans.lint_sight import lint_sight
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import OneOf, Parser, command_parser
 from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.json_document import plain
@@ -20,6 +21,27 @@ from presman.records.queries import Breadth
 from presman.records.snapshot import Snapshot
 
 NEVER = "never"
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman lint`."""
+    parser = command_parser(
+        "lint",
+        "Print what is doubtful about the plans in force: severity, reason, and the manual that describes it.",
+        """\
+  presman lint prod
+  presman lint prod --format json | jq '.findings[].rule'
+  presman lint spool:/tmp/spool --fail-on warning""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument(
+        "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
+    )
+    parser.add_argument(
+        "--fail-on", type=OneOf("error", "warning", "note", "never"), default="error", metavar="SEVERITY",
+        help="end with code 5 if there is a finding this severe: error (default), warning, note, never",
+    )  # fmt: skip
+    return parser
 
 
 def run(options: Namespace) -> int:

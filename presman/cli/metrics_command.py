@@ -10,22 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from presman.base.environment_secrets import METRICS_PASSWORD, of_environment
-from presman.base.loopback import is_loopback
+from presman.base.listeners import is_loopback
+from presman.base.secret import METRICS_PASSWORD, of_environment
 from presman.base.status.reporting import reporting
 from presman.base.status.run_status import DatabaseStatus
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory, make_room
+from presman.cli.parser import Parser, add_log_options, command_parser, listening, seconds, some_seconds
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config, others_may_change
 from presman.config.target import Target
 
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
-    from presman.services.metrics.exporter import Exporter
-    from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
+    from presman.services.live import LiveTarget
+    from presman.services.metrics.observed_database import Exporter, ObservedDatabase
     from presman.services.metrics.otlp_push import OtlpPush
     from presman.services.metrics.web_app import Credentials
 
@@ -36,16 +37,57 @@ ENDLESS = frozenset({"oracle", "simulator"})
 """Kinds of sources that go on: of one that ends there is no figure of now."""
 
 
+LISTEN = "127.0.0.1:9730"
+"""Where `presman metrics` is scraped: on this machine alone."""
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman metrics`."""
+    parser = command_parser(
+        "metrics",
+        "Poll databases and offer their figures at /metrics for Prometheus, and whoever reads OpenMetrics; /-/healthy\n"
+        "tells whether presman works. A scrape reads what was polled last and asks no database. Who may scrape, says\n"
+        "config.ini: metrics_user, and metrics_password or metrics_password_command.",
+        """\
+  presman metrics prod test
+  presman metrics prod test --listen 0.0.0.0:9730 --certificate tls.crt --key tls.key
+  presman metrics prod --otlp http://collector:4318""",
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        default=listening(LISTEN),
+        metavar="HOST:PORT",
+        help=f"where to be scraped (default {LISTEN}); beyond this machine only with a certificate and a user",
+    )
+    parser.add_argument(
+        "--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh, or 5)"
+    )
+    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    parser.add_argument(
+        "--client-ca", metavar="FILE", help="let in only clients with a certificate of these authorities"
+    )
+    parser.add_argument(
+        "--insecure", action="store_true", help="listen beyond this machine without a user, or without a certificate"
+    )
+    parser.add_argument("--otlp", metavar="URL", help="push to this collector, too (OTLP over HTTP)")
+    parser.add_argument(
+        "--push-interval", type=some_seconds, default=60.0, metavar="S", help="seconds between pushes (default 60)"
+    )
+    add_log_options(parser)
+    return parser
+
+
 def run(options: Namespace) -> int:
     """Poll and be scraped until told to stop. Raises Failure, ListenError."""
     event_log.begin(options)
-    try:
-        from presman.services.metrics.exporter import Exporter
-        from presman.services.metrics.exposition import Exposition
-        from presman.services.metrics.web_app import WebApp
-        from presman.services.metrics.web_server import WebServer
-    except ModuleNotFoundError as error:
-        raise _lacking(error, "metrics") from None
+    from presman.services.metrics.metric_page import Exposition
+    from presman.services.metrics.observed_database import Exporter
+    from presman.services.metrics.web_app import WebApp
+    from presman.services.metrics.web_server import WebServer
+
     give_back_memory()
     config = load(options)
     certificates, credentials = _certificates(options), credentials_of(config)
@@ -55,7 +97,7 @@ def run(options: Namespace) -> int:
     app = WebApp(Exposition(exporter.databases), lambda: exporter.is_healthy, credentials)
     host, port = options.listen
     server = WebServer(app, host, port, certificates, partial(console.say, event="not_accepted", level="warning"))
-    names = ", ".join(each.target.label for each in exporter.databases)
+    names = ", ".join(each.target.name for each in exporter.databases)
     page = f"{server.url}/metrics"
     console.say(f"metrics of {names} at {page}; Ctrl-C ends it", "started")
     try:
@@ -82,9 +124,9 @@ def _status(database: ObservedDatabase) -> DatabaseStatus:
     return DatabaseStatus(state.label, state.interval, state.polls, last, trouble=database.trouble, next_try=following)
 
 
-def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
+def targets(options: Namespace, config: Config) -> list[LiveTarget]:
     """Return what is to be watched, each with a label of its own. Raises Failure."""
-    from presman.services.metrics.observed_database import ObservedTarget
+    from presman.output.attention import judging
 
     found = []
     server = False
@@ -94,13 +136,9 @@ def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
         if target.kind not in ENDLESS:
             raise Failure(f"{target.name} ends: metrics are of databases that go on")
         server = server or target.connect is not None
-        found.append(
-            ObservedTarget(
-                label_of(target), target.make_source, options.interval or options.refresh or INTERVAL, resolved.scope,
-                resolved.packs, resolved.budget, resolved.alerts, resolved.renewal,
-            )
-        )  # fmt: skip
-    labels = [each.label for each in found]
+        live = resolved.live(options.interval or options.refresh or INTERVAL, judging(resolved.alerts))
+        found.append(live._replace(name=label_of(target)))
+    labels = [each.name for each in found]
     twice = next((label for label in labels if labels.count(label) > 1), "")
     if twice:
         raise Failure(f"{twice} is there twice: a section of config.ini for each gives them names")
@@ -129,7 +167,7 @@ def credentials_of(config: Config) -> Credentials | None:
     if own.metrics_password_command is not None:
         if config.path and others_may_change(config.path):
             raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
-        from presman.config.setup.password_command import PasswordCommandError, password_of
+        from presman.config.setup.credentials import PasswordCommandError, password_of
 
         try:
             password = password_of(own.metrics_password_command)
@@ -181,12 +219,7 @@ def _push(options: Namespace, exporter: Exporter) -> OtlpPush | None:
     try:
         from presman.services.metrics.otlp_push import OtlpPush, endpoint_of
     except ModuleNotFoundError as error:
-        raise _lacking(error, "otlp") from None
+        if (error.name or "").startswith("presman"):  # a mistake of presman's
+            raise
+        raise Failure(f"no {error.name}: pip install 'presman[otlp]'") from None
     return OtlpPush(exporter.databases, endpoint_of(options.otlp), options.push_interval, console.tell)
-
-
-def _lacking(error: ModuleNotFoundError, extra: str) -> Exception:
-    """Return what to say of a library that is not there; an error in presman stays one."""
-    if (error.name or "").startswith("presman"):
-        return error
-    return Failure(f"no {error.name}: pip install 'presman[{extra}]'")

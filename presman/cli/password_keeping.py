@@ -7,8 +7,7 @@ from msgspec import Struct
 from presman.cli import asking, console
 from presman.config.password_words import PasswordCommand
 from presman.config.setup.connect_answers import Answers, writable
-from presman.config.setup.credentials import has_keyring, to_keyring
-from presman.config.setup.password_command import PasswordCommandError, password_of
+from presman.config.setup.credentials import PasswordCommandError, has_keyring, password_of, to_keyring
 
 
 class Keeping(Struct, frozen=True):

@@ -16,7 +16,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads, giving_up
 from presman.cli.settings import Resolved
-from presman.polling.budget import budget_of
+from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
 from presman.records.queries import Breadth

@@ -9,19 +9,49 @@ from datetime import timedelta
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.running_out import ran_out
 from presman.base.status.reporting import reporting
 from presman.base.status.run_status import DatabaseStatus
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory, make_room
-from presman.cli.settings import Resolved, load, resolve
+from presman.cli.parser import Parser, add_log_options, age, command_parser, positive, seconds, size, some_seconds
+from presman.cli.settings import load, resolve
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
 from presman.recording.store import RecordingError, is_url, shown
-from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.services.recorder.database_recorder import DatabaseRecorder
 from presman.services.recorder.recorder import Recorder
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman record`."""
+    parser = command_parser(
+        "record",
+        "Keep what is read, poll after poll: figures as SQL tables, and all rows, so that it can be watched again as\n"
+        "it was. One file, a folder with a file for each day, or a PostgreSQL database that many write to at once.\n"
+        "A recording is a TARGET. One that is there is continued.",
+        """\
+  presman record prod -o prod.presman
+  presman record prod test --interval 5 --retain 14d --max-size 2G -o /var/lib/presman/
+  presman record prod -o postgresql+psycopg://presman@dbhost/presman
+  presman once prod.presman --at 03:12""",
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to record (default: the one of config.ini)")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="PLACE", help="FILE.presman, a FOLDER/ (one file a day) or a URL"
+    )
+    parser.add_argument("--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh)")
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls of each")
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
+    parser.add_argument(
+        "--redact", action="store_true", help="without SQL texts, users, machines and programs; names become others"
+    )
+    parser.add_argument("--retain", type=age, metavar="AGE", help="remove what is older (12h, 14d)")
+    parser.add_argument("--max-size", type=size, metavar="SIZE", help="remove the oldest beyond it (500M, 2G)")
+    add_log_options(parser)
+    return parser
 
 
 def run(options: Namespace) -> int:
@@ -31,7 +61,7 @@ def run(options: Namespace) -> int:
     config = load(options)
     names = options.targets or [None]
     resolved = [resolve(name, config, options) for name in names]
-    targets = [target_of(each, options.interval) for each in resolved]
+    targets = [each.live(options.interval) for each in resolved]
     redactor = _redactor() if options.redact else None
     if redactor is not None:
         targets = [each._replace(name=redactor.target(each.name)) for each in targets]
@@ -89,21 +119,12 @@ def _redactor() -> Redactor:
         return Redactor()
 
 
-def target_of(resolved: Resolved, interval: float | None) -> RecordedTarget:
-    """Return what is to be recorded, polled every `interval` seconds, or as is usual for it."""
-    target = resolved.target
-    return RecordedTarget(
-        target.name, target.kind, target.make_source, interval or resolved.refresh, resolved.scope, resolved.packs,
-        resolved.budget, resolved.renewal,
-    )  # fmt: skip
-
-
 def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
     """Return how a database of the recorder is, for `presman status`."""
     target = recorder.target
     return DatabaseStatus(
         target.name, target.interval, recorder.written, recorder.polled_at, recorder.waiting, recorder.given_up,
-        recorder.trouble, recorder.output_trouble, recorder.next_try,
+        recorder.reachability.trouble, recorder.output_trouble, recorder.reachability.next_try,
     )  # fmt: skip
 
 
@@ -122,7 +143,7 @@ class ProgressLine:
         each = "   ".join(
             f"{one.target.name}: {counted(one.written, 'poll')}"
             + (f", {one.waiting} waiting" if one.waiting > 1 else "")
-            + (", lost" if one.trouble else "")
+            + (", lost" if one.reachability.trouble else "")
             for one in recorder.databases
         )
         minutes = (time.monotonic() - self._begun) / 60

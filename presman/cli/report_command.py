@@ -6,13 +6,33 @@ from argparse import Namespace
 from datetime import UTC, datetime
 
 from presman.base.formats import counted
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import console, exit_codes
+from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser
 from presman.cli.settings import load, resolve
-from presman.cli.whole_file import write_whole
-from presman.config.recording_target import named_recording
+from presman.config.offline_targets import named_recording
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman report`."""
+    parser = command_parser(
+        "report",
+        "A stretch of a recording as one HTML page that needs no network: what happened in words, events, charts to\n"
+        "hover over, parallel statements, latency, and what the screens showed of one moment: the longest queue, or\n"
+        "that of --at. SQL_IDs, users and texts are in it as in the recording; one of `presman bundle` names nobody.",
+        """\
+  presman report prod.presman -o incident.html
+  presman report prod.presman --from 03:05 --to 03:20 -o incident.html
+  presman report prod.presman --from 03:00 --at 03:12 -o - > incident.html""",
+    )
+    parser.add_argument("target", nargs="?", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="where to (-: standard output); a file there is replaced"
+    )
+    return parser
 
 
 def run(options: Namespace) -> int:

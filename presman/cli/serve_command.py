@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import secrets
@@ -17,21 +18,20 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from presman.base.environment_secrets import PASSWORD, of_environment
 from presman.base.errors import InputError
 from presman.base.formats import counted
-from presman.base.loopback import is_loopback
-from presman.base.secret import Secret
+from presman.base.listeners import is_loopback
+from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.cli import console
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser, listening, positive
 from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
 
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
     from presman.config.target import Target
-    from presman.services.serve.door import Door
-    from presman.services.serve.serving import Serving
+    from presman.services.serve.door import Door, Serving
     from presman.services.serve.viewer import Launch
 
 SHORTEST_TOKEN = 16
@@ -56,11 +56,50 @@ class _Listening(Struct):
     only_loopback: bool
 
 
+def arguments() -> Parser:
+    """Return the parser of `presman serve`."""
+    parser = command_parser(
+        "serve",
+        "The monitor in a browser, on this machine alone unless --listen says otherwise. Each page is a monitor of\n"
+        "its own, with a session of its own in the database, logged in as who started presman. Nobody can act, write\n"
+        "a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+        """\
+  presman serve prod
+  presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
+  presman serve prod --public https://dba.example.com/prod/ --token-file token
+  ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        default=("127.0.0.1", 8000),
+        metavar="HOST:PORT",
+        help="where browsers come to (default 127.0.0.1:8000: from this machine alone)",
+    )
+    parser.add_argument(
+        "--token",
+        action=argparse.BooleanOptionalAction,
+        help="ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this "
+        "machine that asks who it is)",
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="the token, on its first line (default: a random one)")
+    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    parser.add_argument(
+        "--public", metavar="URL", help="its URL for browsers, behind a reverse proxy or by another name"
+    )
+    parser.add_argument(
+        "--viewers", type=positive, default=4, metavar="N", help="pages that may look at the same time (default 4)"
+    )
+    return parser
+
+
 def run(options: Namespace) -> int:
     """Serve until told to stop. Raises Failure, InputError."""
     _need("aiohttp", "textual_serve")
     from presman.services.serve import site_server
-    from presman.services.serve.serving import Serving
+    from presman.services.serve.door import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -158,7 +197,7 @@ def _public(text: str) -> str:
 
 
 def _listen(host: str, port: int) -> _Listening:
-    from presman.services.serve.listening import listening_sockets
+    from presman.services.serve.door import listening_sockets
 
     sockets = listening_sockets(host, port)
     addresses = [each.getsockname()[0] for each in sockets]

@@ -11,8 +11,7 @@ import os
 from argparse import Namespace
 
 from presman.base.child import end_with_parent
-from presman.base.environment_secrets import PASSWORD, give
-from presman.base.secret import Secret
+from presman.base.secret import PASSWORD, Secret, give
 from presman.cli import answered, console, exit_codes
 from presman.cli.settings import Resolved, load, resolve
 
@@ -52,16 +51,7 @@ def _show(resolved: Resolved) -> int:
         from presman.output.attention import attention_of
 
         attention = attention_of(target.name, resolved.alerts, (), first_is_news=False)
-    return run_served(
-        target.make_source,
-        name=target.name,
-        refresh=resolved.refresh,
-        scope=resolved.scope,
-        theme=resolved.theme,
-        packs=resolved.packs,
-        budget=resolved.budget,
-        attention=attention,
-    )
+    return run_served(resolved.live(attention=attention)._replace(renewed=None), theme=resolved.theme)
 
 
 def _first_line() -> bytes:

@@ -14,11 +14,10 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from presman.analysis.alerts.alert_settings import AlertSettings
-from presman.base.environment_secrets import PASSWORD, of_environment
-from presman.base.secret import Secret
+from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
 from presman.cli import console
-from presman.cli.arguments.summaries import COMMANDS
+from presman.cli.command_line import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
 from presman.config.config_file import (
@@ -38,6 +37,7 @@ from presman.records.queries import Scope
 
 if TYPE_CHECKING:
     from presman.config.setup.credentials import Renewal
+    from presman.services.live import Attending, LiveTarget
 
 _NAMES = {item.name: item.name for item in fields(Settings)} | {
     "connection": "connection_string",
@@ -70,6 +70,16 @@ class Resolved(Struct, frozen=True):
     alerts: AlertSettings = ()
     on_alert: tuple[str, ...] = ()
     renewal: Renewal | None = None
+
+    def live(self, interval: float | None = None, attention: Attending | None = None) -> LiveTarget:
+        """Return what is polled, every `interval` seconds or as is usual for it."""
+        from presman.services.live import LiveTarget
+
+        target = self.target
+        return LiveTarget(
+            target.name, target.make_source, interval or self.refresh, self.scope, self.packs, self.budget, attention,
+            self.renewal, target.kind,
+        )  # fmt: skip
 
 
 def load(options: Namespace) -> Config:

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
-from presman.cli.early_interrupt import ending_at_once
-from presman.cli.exit_codes import Failure
+from presman.cli.exit_codes import Failure, ending_at_once
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import Config
 
 if TYPE_CHECKING:
     from presman.output.attention import Attention
-    from presman.polling.head_start import HeadStart
     from presman.polling.sampler import Event, Sampler
+    from presman.services.live import HeadStart
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
     from presman.tui.app import MonitorEnd
@@ -63,7 +62,7 @@ def welcome(config: Config, options: Namespace) -> int:
         options.section = None
         return connect(options)
     if chosen == "o" and target:
-        from presman.cli.database import doctor
+        from presman.cli.doctor_command import run as doctor
 
         options.target, options.assumptions = target, False
         return doctor(options)
@@ -137,23 +136,20 @@ def fixed(resolved: Resolved, options: Namespace) -> list[str]:
 
 def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
     """Begin to read the database in a process of its own, None where there is nothing to wait for or no process."""
-    from presman.polling.budget import budget_of
+    from presman.polling.cadence import budget_of
     from presman.tui.glance import Glance
 
     glance = Glance(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
     source = resolved.target.source_apart(glance)
     if source is None:
         return None
-    from presman.polling.head_start import HeadStart
-    from presman.polling.sampler import Sampler
+    from presman.services.live import HeadStart, sampler_of
 
     def make_sampler(hear: Callable[[Event], None]) -> Sampler:
         carry_out = gateway.carry_out if gateway is not None else None
-        sampler = Sampler(
-            lambda: source, refresh=resolved.refresh, scope=resolved.scope, post=hear, carry_out=carry_out,
-            packs=resolved.packs,
-        )  # fmt: skip
-        sampler.budget, sampler.glimpse = resolved.budget, partial(source.looked, glance.budget)
+        target = resolved.live()._replace(make_source=lambda: source, renewed=None)
+        sampler = sampler_of(target, hear, carry_out=carry_out)
+        sampler.glimpse = partial(source.looked, glance.budget)
         return sampler
 
     return HeadStart(make_sampler, source.end)
@@ -173,8 +169,8 @@ def _feed(
         watcher.start()
         return resolved.target.make_source()
 
-    carry_out = gateway.carry_out if gateway is not None else None
-    return sampler_feed(make_source, resolved.scope, carry_out, resolved.packs, resolved.budget, attention)
+    target = resolved.live(attention=attention)._replace(make_source=make_source, renewed=None)
+    return sampler_feed(target, gateway.carry_out if gateway is not None else None)
 
 
 def _shows_around(resolved: Resolved, options: Namespace) -> bool:
@@ -245,7 +241,7 @@ def scenario_list() -> str:
     """Return the scenarios that come with presman, one per line with its title."""
     import tomllib
 
-    from presman.config.demo_target import SCENARIOS, scenarios
+    from presman.config.offline_targets import SCENARIOS, scenarios
 
     titles = {name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")) for name in scenarios()}
     width = max(map(len, titles), default=0)

@@ -7,16 +7,35 @@ from argparse import Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from presman.base.status.run_status import FORMAT, RunLine, RunState, lines_of
-from presman.base.status.status_file import found_runs
+from presman.base.status.run_status import FORMAT, RunLine, RunState, found_runs, lines_of
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import OneOf, Parser, command_parser
 from presman.figures.status_figures import RUNS
 from presman.output.cells import Cell, lines
 from presman.output.json_document import plain
 from presman.output.text_table import table
 
 WELL = frozenset({RunState.RUNNING, RunState.STARTING})
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman status`."""
+    parser = command_parser(
+        "status",
+        "What of presman runs for you (record, export, metrics): since when, polls, the age of the newest, what is\n"
+        "wrong, CPU and memory. One that was killed is told of for a day, or until another takes its place.",
+        """\
+  presman status
+  presman status --format json | jq '.runs[] | select(.state != "running")'
+  sudo -u presman presman status || systemctl status presman-record
+exit codes of status:
+  0 all runs well   3 nothing runs   7 something is late, lost, not written, hangs or died""",
+    )
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
+    )
+    return parser
 
 
 def run(options: Namespace) -> int:

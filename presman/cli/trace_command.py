@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TextIO
 
 from presman.base.errors import InputError
-from presman.base.svg import PictureError, png, require_png
+from presman.base.markup import PictureError, png, require_png
 from presman.base.text import clean
+from presman.cli.parser import Parser
 from presman.trace import trace_report
 from presman.trace.expressions import LONGEST_NAME
 from presman.trace.progress_line import Progress
@@ -67,6 +68,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     output.add_argument("--chart", action="append", choices=CHARTS, help="draw in the terminal; may be repeated")
     output.add_argument("--image", metavar="FILE", help="draw the charts (default: both) into a .svg or .png file")
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman trace`."""
+    parser = Parser(
+        prog="presman trace",
+        description="Summarise the waits in 10046 trace files: the redo writer's writes, or any event's.",
+        epilog="""\
+examples:
+  presman trace orcl_lgwr_2001.trc
+  presman trace --list *.trc
+  presman trace --event 'db file*' --chart histogram orcl_ora_4711.trc.gz
+  presman trace --csv waits.csv --image waits.svg orcl_lgwr_2001.trc
+exit codes: 0 done, 2 a file was refused or cut short (the others count all the same), 4 an output cannot be written""",
+    )
+    add_arguments(parser)
+    return parser
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from presman.analysis.trends.arrivals import Arrival, ArrivalTracker
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser, of_group, positive
 from presman.records.queries import Breadth
 from presman.reports.whatif.observed import ArrivalsError, read
 from presman.reports.whatif.replay import Rules, changed, observed, observed_rules, replay
@@ -17,6 +18,39 @@ from presman.sources.simulator.plan_tree import Group
 NEEDED = (
     "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see presman whatif --help)"
 )
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman whatif`."""
+    parser = command_parser(
+        "whatif",
+        "Replay observed parallel statements under another target, other group limits, levels or timeouts. First the\n"
+        "observation itself is replayed and the error told. Nothing is changed on the database.",
+        """\
+  presman export prod --measure arrivals --duration 2h -o arrivals.csv
+  presman whatif arrivals.csv --target 320
+  presman whatif arrivals.csv --limit BATCH=50 --limit ETL=25 --timeout REPORTS=600
+  presman whatif prod.presman --from 03:00 --to 04:00 --target 320
+  presman whatif prod --live-minutes 15 --limit BATCH=50""",
+    )
+    parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="arrivals, a recording, a target to watch")
+    parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")
+    parser.add_argument(
+        "--target",
+        "--servers-target",
+        dest="servers_target",
+        type=positive,
+        metavar="N",
+        help="PARALLEL_SERVERS_TARGET of all instances",
+    )
+    for name, number, text in (
+        ("limit", of_group(0, 100), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
+        ("level", of_group(1, 8), "level (1 to 8) of a group in the plan; without it all are on one"),
+        ("timeout", of_group(0, 1e7), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
+    ):
+        parser.add_argument(f"--{name}", type=number, action="append", default=[], metavar="GROUP=N", help=text)
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another random order of the groups")
+    return parser
 
 
 def run(options: Namespace) -> int:
@@ -32,7 +66,7 @@ def run(options: Namespace) -> int:
 
 
 def _arrivals(options: Namespace) -> list[Arrival]:
-    from presman.config.recording_target import is_recording
+    from presman.config.offline_targets import is_recording
 
     text = options.target or ""
     if text.endswith(".csv") or (options.live_minutes is None and Path(text).is_file() and not is_recording(text)):

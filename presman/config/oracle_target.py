@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 
-from presman.base.environment_secrets import PASSWORD, of_environment
-from presman.base.paths import expanded
-from presman.base.secret import Secret
+from presman.base.errors import InputError
+from presman.base.private_files import expanded
+from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.suggest import closest, nearest
 from presman.config.config_file import NAME, Config, Settings
 from presman.config.target import Target, TargetError, connected
-from presman.config.tnsnames import entries
 from presman.sources.oracle.settings import ConnectSettings
 
 FORMS = (
@@ -63,7 +66,7 @@ def _aliases(settings: Settings) -> set[str]:
 
 
 def _unknown(text: str, config: Config) -> str:
-    from presman.config.demo_target import scenarios
+    from presman.config.offline_targets import scenarios
 
     if expanded(text).is_dir():
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
@@ -74,3 +77,42 @@ def _unknown(text: str, config: Config) -> str:
     if NAME.fullmatch(text):
         return f"no [{text}] yet: presman connect {text}"
     return f"no target {text!r}: neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"
+
+
+# ---- tnsnames.ora: which aliases it has, and what each stands for.
+
+LARGEST = 4_000_000
+"""Characters of a file that are read."""
+
+_ENTRY = re.compile(r"^([A-Za-z][\w.,\- ]*?)\s*=", re.MULTILINE)
+
+
+def entries(folder: str | None) -> Mapping[str, str]:
+    """Return the aliases of a folder's tnsnames.ora, as they are written, each with its descriptor.
+
+    Without a folder or a file that can be read there are none. Files that IFILE includes are read, too.
+    """
+    if not folder:
+        return {}
+    found: dict[str, str] = {}
+    with suppress(InputError):
+        _read(expanded(folder) / "tnsnames.ora", found, included=False)
+    return found
+
+
+def _read(path: Path, found: dict[str, str], *, included: bool) -> None:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(LARGEST)
+    except OSError:
+        return
+    text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
+    heads = list(_ENTRY.finditer(text))
+    for head, end in zip(heads, [*(each.start() for each in heads[1:]), len(text)], strict=True):
+        value = text[head.end() : end].strip()
+        if head[1].upper() == "IFILE":
+            if not included:
+                _read(path.parent / value.strip("'\""), found, included=True)
+            continue
+        for alias in filter(None, (each.strip() for each in head[1].split(","))):
+            found.setdefault(alias, value)

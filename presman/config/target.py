@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from msgspec import structs
 
+from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
+from presman.base.suggest import did_you_mean
 from presman.config.config_file import ConfigError, Settings
 from presman.sources import SourceError
 from presman.sources.oracle.settings import ConnectSettings
@@ -146,3 +149,37 @@ def _without_password(place: str) -> str:
     authority, slash, path = rest.partition("?")[0].rpartition("@")[2].partition("/")
     user = rest.rpartition("@")[0].partition(":")[0]
     return f"{scheme}://{user + '@' if user else ''}{authority}{slash}{path}"
+
+
+# ---- Options of a target: what stands behind its "?".
+
+
+def options_of(text: str, known: tuple[str, ...], scheme: str) -> tuple[str, dict[str, str]]:
+    """Return what stands before the "?", and the options behind it. Raises TargetError for one that is not `known`."""
+    name, _, tail = text.partition("?")
+    options = dict(parse_qsl(tail, keep_blank_values=True))
+    for option in options:
+        if option not in known:
+            raise TargetError(f"{scheme}: unknown option {option!r}, {did_you_mean(option, known)}")
+    return name, options
+
+
+def number_of(options: Mapping[str, str], name: str, kind: Callable[[str], Any]) -> Any:
+    """Return an option as a number, None where it is not given. Raises TargetError."""
+    try:
+        return kind(options[name]) if name in options else None
+    except ValueError:
+        raise TargetError(f"{name}={options[name]} is not a number") from None
+
+
+def release_of(options: Mapping[str, str]) -> Release | None:
+    """Return the release that the option `release` names, None where it is not given. Raises TargetError."""
+    if "release" not in options:
+        return None
+    try:
+        release = Release.parse(options["release"])
+    except ValueError:
+        raise TargetError(f"release={options['release']} is not a release such as 19 or 12.2") from None
+    if release < SUPPORTED[0]:
+        raise TargetError(f"release={options['release']} is older than {SUPPORTED[0]}, the oldest presman reads")
+    return release

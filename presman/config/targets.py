@@ -13,8 +13,8 @@ from dataclasses import replace
 from presman.base.secret import Secret
 from presman.base.text import clean
 from presman.config.config_file import Config, Settings, has_password, others_may_change
+from presman.config.offline_targets import is_recording, recording_target
 from presman.config.oracle_target import FORMS, oracle_target
-from presman.config.recording_target import is_recording, recording_target
 from presman.config.target import Target, TargetError, connected
 
 _BARE = re.compile(r"[^:/(@]*/(?!/)[^@]*")
@@ -66,11 +66,11 @@ def _literal(text: str, settings: Settings, config: Config, within: str = "") ->
     scheme, colon, rest = text.partition(":")
     try:
         if scheme.lower() == "demo" and (colon or not rest):
-            from presman.config.demo_target import DEMO, demo_target
+            from presman.config.offline_targets import DEMO, demo_target
 
             return demo_target(rest or DEMO, settings)
         if scheme.lower() == "spool" and colon:
-            from presman.config.spool_target import spool_target
+            from presman.config.offline_targets import spool_target
 
             return spool_target(rest, settings)
         if is_recording(text):

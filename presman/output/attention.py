@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from presman.analysis.alerts.alert_changes import AlertChanges
+from presman import __version__
+from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSettings
-from presman.analysis.alerts.judge import Judge
+from presman.analysis.alerts.judge import Judge, sees_all
+from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
-from presman.output.alert_command import AlertCommand
+from presman.base.running_out import ran_out
 from presman.records.queries import Breadth
 
 
@@ -73,6 +84,11 @@ def attention_of(
     return Attention(Judge(settings), runs, _breadth(settings))
 
 
+def judging(settings: AlertSettings) -> Attention:
+    """Return what judges and runs nothing."""
+    return Attention(Judge(settings), None, _breadth(settings))
+
+
 def glance_of(settings: AlertSettings) -> Attention | None:
     """Return the attention of who looks once: how long anything has lasted is not known, and nothing is run."""
     return Attention(Judge(settings, None), None, _breadth(settings)) if settings else None
@@ -80,3 +96,179 @@ def glance_of(settings: AlertSettings) -> Attention | None:
 
 def _breadth(settings: AlertSettings) -> Breadth:
     return Breadth.HISTOGRAMS if any(each.key == "latency" for each in settings) else Breadth.NARROW
+
+
+# ---- Command that is run when an alert begins, grows worse or ends: `on_alert` of config.ini.
+# Its words come from config.ini alone; what a database says goes to its standard input as JSON, never into an argument,
+# and no shell is between.
+
+FORMAT = 1
+"""Of the event; grows when a name changes its meaning or goes away."""
+
+TIMEOUT = 10.0
+"""Seconds that a command may take."""
+
+MOST = 10
+"""Commands run in a minute; what comes beyond is counted in `left_out` of the next event."""
+
+MINUTE = 60.0
+_WAITING = 100
+
+NO_CONNECTION = "no_connection"
+"""The key of the alert that the database cannot be reached."""
+
+
+def event(change: AlertChange, target: str, database: str, at: datetime, left_out: int) -> bytes:
+    """Return a change as a line of JSON in ASCII, instants as ISO 8601 in UTC."""
+    told = {
+        "format": FORMAT,
+        "presman": __version__,
+        "change": change.change,
+        "target": target,
+        "database": database,
+        "at": at.astimezone(UTC).isoformat(),
+        "since": datetime.fromtimestamp(change.since, UTC).isoformat(),
+        "key": change.key,
+        "severity": SEVERITY_WORDS.get(change.state, change.state),
+        "subject": change.subject,
+        "text": change.text,
+        "left_out": left_out,
+    }
+    return json.dumps(told).encode() + b"\n"
+
+
+def run(
+    words: tuple[str, ...],
+    data: bytes,
+    timeout: float = TIMEOUT,
+    begun: Callable[[subprocess.Popen[bytes]], object] = lambda _: None,
+) -> str:
+    """Run the command with `data` on its standard input; return what went wrong, "" if nothing did.
+
+    `begun` is given the process. It ends with presman, and with what it started, if a signal ends presman meanwhile.
+    """
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C in the monitor's terminal is none of its business
+        )
+    except (OSError, ValueError) as error:
+        return f"{words[0]}: {getattr(error, 'strerror', None) or error}"
+    begun(process)
+    try:
+        process.communicate(data, timeout)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        return f"{words[0]}: not done within {timeout:g} s, ended"
+    except BrokenPipeError:  # it need not read what it is told
+        process.wait()
+    except BaseException:
+        _kill(process)
+        raise
+    code = process.returncode
+    return f"{words[0]}: ended with code {code}" if code else ""
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    if process.returncode is None:  # else the number may be another's
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a command and what it started."""
+    _end_group(process)
+    process.kill()
+    process.wait()
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+
+
+class AlertCommand:
+    """Runs the command at changes, one after the other in a thread of its own, at most MOST a minute.
+
+    `target` is the name without secrets. `changes` remembers what was told. `execute` runs a command with its input
+    and returns what went wrong; `clock` is in seconds.
+    """
+
+    def __init__(
+        self,
+        words: tuple[str, ...],
+        target: str,
+        changes: AlertChanges,
+        execute: Callable[[tuple[str, ...], bytes], str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._words = words
+        self._target = target
+        self._changes = changes
+        self._execute = execute or (lambda words, data: run(words, data, begun=self._begun))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._over = False
+        self._clock = clock
+        self._recent: list[float] = []
+        self._left_out = 0
+        self._database = ""
+        self._known: tuple[Alert, ...] = ()
+        self._events: queue.Queue[bytes | None] = queue.Queue(_WAITING)
+        self._thread: threading.Thread | None = None
+        self.problem = ""
+        """What went wrong with the last command, "" if nothing did."""
+
+    def take(self, alerts: Iterable[Alert], reading: Reading) -> None:
+        """Take the alerts of a reading, and have the command run for each change."""
+        self._database = reading.header.database
+        self._known = tuple(alerts)
+        whole = sees_all(reading)
+        if whole or not self._changes.is_silent:  # what is there at first only shows once there are rates
+            self._tell(self._changes.take(self._known, reading.at.timestamp(), whole=whole), reading.at)
+
+    def lost(self, text: str, at: datetime) -> None:
+        """Take it that the database cannot be reached; nothing has ended by that."""
+        alert = Alert("bad", "✕", f"No connection: {text}", text, NO_CONNECTION)
+        self._tell(self._changes.take((*self._known, alert), at.timestamp(), whole=False), at)
+
+    def close(self, seconds: float = 2.0) -> None:
+        """Run what is still to be run, for so many seconds at most; what runs then is ended with what it started."""
+        if self._thread is not None:
+            with suppress(queue.Full):
+                self._events.put_nowait(None)
+            self._thread.join(seconds)
+            self._over = True
+            if self._thread.is_alive() and self._process is not None:
+                _end_group(self._process)
+                self._thread.join(1.0)
+
+    def _tell(self, changes: list[AlertChange], at: datetime) -> None:
+        for change in changes:
+            now = self._clock()
+            self._recent = [each for each in self._recent if now - each < MINUTE]
+            if len(self._recent) >= MOST or self._events.full():
+                self._left_out += 1
+                continue
+            try:
+                self._start()
+            except RuntimeError as error:
+                self.problem = f"{self._words[0]}: {ran_out(error) or error}"
+                self._left_out += 1
+                continue
+            self._recent.append(now)
+            self._events.put_nowait(event(change, self._target, self._database, at, self._left_out))
+            self._left_out = 0
+
+    def _start(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._work, name="on_alert", daemon=True)
+            thread.start()
+            self._thread = thread
+
+    def _work(self) -> None:
+        while (data := self._events.get()) is not None and not self._over:
+            self.problem = self._execute(self._words, data)
+
+    def _begun(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process

@@ -18,8 +18,8 @@ from presman.analysis.readings.reading import Reading
 from presman.figures.figure import COUNT, FLAG, INSTANT, NAME, NUMBER, TEXT, TOTAL, WORD, Figure
 from presman.figures.measures import COMMON
 from presman.output.cells import Cell, word
+from presman.output.csv_export import TidyRows
 from presman.output.csv_file import OutputError, reason
-from presman.output.tidy_rows import TidyRows
 
 AT_ONCE = 20_000
 """Rows of a row group: some megabytes of memory."""

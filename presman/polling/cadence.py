@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.polling.budget import rest_after
 from presman.records.queries import Breadth, Cadence, Query
 from presman.records.snapshot import Section
 
@@ -57,3 +57,54 @@ def is_due(query: Query, asked: LastAnswer | None, now: datetime | None, breadth
 def is_within_cadence(query: Query, section: Section, now: datetime, breadth: Breadth = Breadth.WHOLE) -> bool:
     """Return whether rows that are asked for each minute are no older than two."""
     return cadence_in(query, breadth) is Cadence.MINUTE and section.at is not None and now - section.at < 2 * MINUTE
+
+
+# ---- The time a poll may take, and how long a view that did not answer in it is left alone.
+
+LEAST, MOST = 5.0, 30.0
+"""Seconds that a poll has at least and at most, unless somebody chose otherwise."""
+
+INTERVALS = 3.0
+"""Intervals between two polls that a poll may take."""
+
+RESTS = tuple(timedelta(seconds=seconds) for seconds in (5, 10, 20, 40, 60))
+"""How long a view rests that did not answer once, twice, … in a row: whoever is slow is asked rarely."""
+
+
+def budget_of(refresh: float, chosen: float | None = None) -> float:
+    """Return the seconds that a poll may take if there is one every `refresh` seconds.
+
+    >>> budget_of(2.0), budget_of(0.5), budget_of(60.0), budget_of(2.0, 12.0)
+    (6.0, 5.0, 30.0, 12.0)
+    """
+    return min(MOST, max(LEAST, INTERVALS * refresh)) if chosen is None else chosen
+
+
+def rest_after(times: int) -> timedelta:
+    """Return how long a view rests that did not answer `times` in a row."""
+    return RESTS[min(times, len(RESTS)) - 1]
+
+
+# ---- Needs of whoever polls: what of the dear parts of a poll somebody makes use of.
+
+MOST_ANSWERS, MOST_KEPT = 1000, 32_000_000
+"""Answers about statements that are kept, and characters of texts and plans, however many they are of."""
+
+
+class PollNeeds(NamedTuple):
+    """Of how many statements on show plans are looked up (None: of all), and whether their texts are, too.
+
+    `most` is how many of the answers are kept, `largest` how many characters; `few` says that of statements no longer
+    on show hardly any are kept: one of many databases should. `idle_sessions` tells whether idle sessions are listed
+    once a minute. Those that others name are read in any case.
+    """
+
+    statements: int | None = None
+    texts: bool = True
+    most: int = MOST_ANSWERS
+    largest: int = MOST_KEPT
+    few: bool = False
+    idle_sessions: bool = True
+
+
+EVERYTHING = PollNeeds()

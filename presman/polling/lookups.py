@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from presman.polling.poll_needs import MOST_ANSWERS, MOST_KEPT
+from presman.polling.cadence import MOST_ANSWERS, MOST_KEPT
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.gv_servers import ALL_STATEMENTS, ServerProcesses
 from presman.records.parallel_rows import PxSession

@@ -14,8 +14,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from presman.polling.cadence import MINUTE
 from presman.records.parallel_rows import PxSession
-from presman.records.queries import Query
+from presman.records.queries import Breadth, Query
 from presman.records.session_rows import NamedSession, NamedSessionInfo, Session, SessionInfo
 from presman.records.snapshot import Section
 from presman.records.wait_events import is_waiting
@@ -85,3 +86,45 @@ def together(section: Section, found: Iterable[Section], places: Iterable[Place]
     wanted = set(places) - {(row.inst_id, row.sid) for row in section.rows}
     rows = [become._make(row) for each in found for row in each.rows if (row.inst_id, row.sid) in wanted]
     return replace(section, rows=(*section.rows, *rows))
+
+
+# ---- Listing of all sessions, the idle ones too: each minute, because there may be tens of thousands of them.
+
+
+class SessionListing:
+    """When all sessions were listed last, and whether the sessions known now are all there are (`lists_idle`).
+
+    Where idle ones are of no use to anybody (`wants_idle` is False) they are listed only if a poll is to be that broad.
+
+    The first poll of an epoch lists none by itself, so that there is something to see soon. Where listing them took too
+    long it is left alone for a minute: those that work are to be seen all the same.
+    """
+
+    def __init__(self, *, wants_idle: bool = True) -> None:
+        self._wants_idle = wants_idle
+        self.lists_idle = True
+        self._at: datetime | None = None
+        self._was_late = False
+
+    def begin_epoch(self) -> None:
+        """Forget when that was."""
+        self._at = None
+
+    def breadth(self, wanted: Breadth, now: datetime | None, *, is_whole: bool) -> Breadth:
+        """Return how much a poll reads: what is `wanted`, and all sessions each minute; `is_whole`: all."""
+        if is_whole:
+            return Breadth.WHOLE
+        if now is not None and self._at is None:
+            self._at = now
+        due = now is not None and self._at is not None and now - self._at >= MINUTE
+        if due and self._wants_idle:
+            return wanted | Breadth.IDLE_SESSIONS
+        return wanted & ~Breadth.IDLE_SESSIONS if self._was_late else wanted
+
+    def note(self, breadth: Breadth, now: datetime, *, late: bool) -> None:
+        """Note that sessions were asked for in this breadth, and whether the answer was late."""
+        listed = Breadth.IDLE_SESSIONS in breadth
+        if listed:
+            self._at, self._was_late = now, late
+        if not late:
+            self.lists_idle = listed

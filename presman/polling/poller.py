@@ -17,11 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.polling.cadence import LastAnswer, is_due, is_within_cadence
+from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, is_within_cadence
 from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statements_on_show
-from presman.polling.named_sessions import BECOME, NamedSessions, named, requests, together
-from presman.polling.poll_needs import EVERYTHING, PollNeeds
-from presman.polling.session_listing import SessionListing
+from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
 from presman.records.group_rows import GroupMetric, GroupMetricHistory

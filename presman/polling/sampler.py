@@ -18,8 +18,7 @@ from presman.base.formats import spelled
 from presman.base.release import Release
 from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
-from presman.polling.budget import budget_of
-from presman.polling.poll_needs import EVERYTHING, PollNeeds
+from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
 from presman.records.commands import Command
 from presman.records.focus import Focus
 from presman.records.queries import Breadth, Scope
@@ -238,6 +237,14 @@ class Sampler:
         """Begin. Raises RuntimeError where no thread can be had."""
         self._thread.start()
         self._begun = True
+
+    def begin(self) -> bool:
+        """Begin; where no thread can be had the source is lost. Return whether it has begun."""
+        try:
+            self.start()
+        except RuntimeError as error:
+            self._post_to(no_thread(error))
+        return self.is_alive
 
     def set_refresh(self, seconds: float) -> None:
         """Poll every `seconds` from now on."""

@@ -7,7 +7,7 @@ from typing import Self
 
 from sqlalchemy import select
 
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
 from presman.recording.schema import BLOCKS, DATABASES
 from presman.recording.sqlite_files import which_file

@@ -7,7 +7,7 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.recording.store import SUFFIX, RecordingError, Store, is_url, shown
 
 FILES_OPEN = 8

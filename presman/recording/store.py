@@ -33,7 +33,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError
 from presman.base.formats import counted
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
 from presman.recording.measure_views import selects
 from presman.recording.postgres_size import bytes_in_use

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from presman.base.durations import seconds_of
 from presman.base.errors import InputError
+from presman.base.formats import seconds_of
 
 _AGO = re.compile(r"-?\s*(\d+(?:\.\d+)?\s*[smhd])(?:\s+ago)?", re.IGNORECASE)
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from presman.base import formats
 from presman.base.axis import nice_axis, tick_label
 from presman.base.colours import GROUP_HUES
-from presman.base.markup import Markup, element
-from presman.base.svg import WIDTH, label, level, picture
+from presman.base.markup import WIDTH, Markup, element, label, level, picture
 from presman.trace.sampling import HistogramBar, Scatter
 
 # ---- Charts in the terminal

@@ -13,8 +13,9 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from presman.base.text import clean
+from presman.records.queries import Breadth
 from presman.tabs import tab
-from presman.tui.feed import Attending, MakeFeed, MakeSampler, Post, SamplerFeed
+from presman.tui.feed import MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keeper import Keeper
 from presman.tui.keys import all_keys
@@ -28,8 +29,7 @@ from presman.tui.widgets.tab_line import Clicked, Labelled
 
 if TYPE_CHECKING:
     from presman.polling.sampler import CarryOut, Event, Sampler
-    from presman.records.queries import Breadth, Scope
-    from presman.sources import Source
+    from presman.services.live import Attending, LiveTarget
     from presman.tui.action_gateway import ActionGateway
     from presman.tui.widgets.filter_line import FilterLine
     from presman.tui.widgets.go_line import GoLine
@@ -159,27 +159,18 @@ def feed_of(make_sampler: MakeSampler, attention: Attending | None = None) -> Ca
     return lambda post, refresh: SamplerFeed(make_sampler, post, refresh, attention)
 
 
-def sampler_feed(
-    make_source: Callable[[], Source],
-    scope: Scope,
-    carry_out: CarryOut | None = None,
-    packs: tuple[str, ...] = (),
-    budget: float | None = None,
-    attention: Attending | None = None,
-) -> Callable[[Post, float], SamplerFeed]:
-    """Return what makes the feed of a source; `carry_out` only where actions are allowed."""
+def sampler_feed(target: LiveTarget, carry_out: CarryOut | None = None) -> Callable[[Post, float], SamplerFeed]:
+    """Return what makes the feed of a target, polled as often as the screen wants; `carry_out` only for actions."""
 
     def make_sampler(hear: Callable[[Event], None], refresh: float, breadth: Breadth | None) -> Sampler:
-        from presman.polling.sampler import Sampler
+        from presman.services.live import sampler_of
 
-        sampler = Sampler(make_source, refresh=refresh, scope=scope, post=hear, carry_out=carry_out, packs=packs)
-        sampler.budget = budget
-        if breadth is not None:
-            sampler.widen(breadth)
+        given = Breadth.WHOLE if breadth is None else breadth
+        sampler = sampler_of(target._replace(interval=refresh), hear, breadth=given, carry_out=carry_out)
         sampler.start()
         return sampler
 
-    return feed_of(make_sampler, attention)
+    return feed_of(make_sampler, target.attention)
 
 
 class MonitorEnd(NamedTuple):

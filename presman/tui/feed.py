@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from textual.message import Message
 
 if TYPE_CHECKING:
-    from presman.analysis.facts.row_cache import RowCache
     from presman.analysis.readings.reading import Reading
     from presman.polling.sampler import Event, Sampler
     from presman.records.commands import Command
     from presman.records.focus import Focus
     from presman.records.queries import Breadth
     from presman.records.snapshot import Snapshot
+    from presman.services.live import Attending, Heard, Readings
 
 Post = Callable[[Message], object]
 
@@ -99,21 +98,6 @@ class Feed(Protocol):
         """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
 
 
-class Attending(Protocol):
-    """What judges readings by thresholds and runs a command at alerts; `breadth` is what it needs of each poll."""
-
-    breadth: Breadth
-
-    def read(self, reading: Reading) -> Reading:
-        """Return the reading with its alerts."""
-
-    def look(self, reading: Reading) -> Reading:
-        """Return the beginning of a reading with its alerts."""
-
-    def lost(self, text: str) -> None:
-        """Take it that the database cannot be reached."""
-
-
 MakeSampler = Callable[[Callable[["Event"], None], float, "Breadth | None"], "Sampler"]
 """Makes a sampler that runs, from where it posts to, the refresh interval and how much each poll reads."""
 
@@ -133,9 +117,7 @@ class SamplerFeed:
         self._refresh = refresh
         self._breadth: Breadth | None = None
         self._sampler: Sampler | None = None
-        self._previous: Snapshot | None = None
-        self._cache: RowCache | None = None
-        self._reading: Reading | None = None
+        self._readings: Readings | None = None
 
     def start(self) -> None:
         """Begin to listen to the sampler."""
@@ -184,51 +166,28 @@ class SamplerFeed:
 
     def _receive(self, event: Event) -> None:
         """Called in the sampler's thread, so that the screen does not wait for the analysis."""
-        from presman.polling import sampler
+        self._post(self._read(event))
 
-        if isinstance(event, sampler.Polled):
-            self._post(self._read(event.snapshot))
-        elif isinstance(event, sampler.FirstLook):
-            self._post(self._see(event.snapshot))
-        elif isinstance(event, sampler.Glimpse):
-            self._post(self._glimpse(event.seen, time.monotonic() - event.begun))
-        elif isinstance(event, sampler.SourceLost):
-            if self._attention is not None:
-                self._attention.lost(event.line)
-            self._post(Lost(event.line, event.retry_in))
-        elif isinstance(event, sampler.ActionResult):
-            self._post(Acted(event.command, event.done, event.text, tried=event.tried))
-        else:
-            self._post(Ended())
+    def _read(self, event: Event) -> Message:
+        from presman.services.live import Readings
 
-    def _read(self, snapshot: Snapshot) -> Message:
-        from presman.analysis import analyse
-        from presman.analysis.facts.row_cache import RowCache
-        from presman.analysis.lazy_rows import prepare
+        self._readings = self._readings or Readings(self._attention)
+        return message_of(self._readings.of(event))
 
-        self._cache = self._cache or RowCache()
-        previous, self._previous = self._previous, snapshot
-        try:
-            reading = analyse(previous, snapshot, self._cache)
-            if self._attention is not None:
-                reading = self._attention.read(reading)
-            before, self._reading = self._reading, reading
-            prepare(before.sessions if before else None, self._reading.sessions)
-            return Arrived(self._reading, snapshot)
-        except Exception as error:
-            return Failed(error)
 
-    def _see(self, snapshot: Snapshot) -> Message:
-        from presman.analysis import analyse
+def message_of(heard: Heard, lasting: float = 0.0) -> Message:
+    """Return what the screen is told; a source that is lost has been for so many seconds."""
+    from presman.polling.sampler import ActionResult, SourceLost
+    from presman.services import live
 
-        try:
-            return self._glimpse(analyse(None, snapshot), snapshot.seconds)
-        except Exception as error:
-            return Failed(error)
-
-    def _glimpse(self, reading: Reading, age: float) -> Message:
-        try:
-            seen = reading if self._attention is None else self._attention.look(reading)
-            return Arrived(seen, whole=False, age=age)
-        except Exception as error:
-            return Failed(error)
+    if isinstance(heard, live.ReadingCame):
+        return Arrived(heard.reading, heard.snapshot)
+    if isinstance(heard, live.Preview):
+        return Arrived(heard.reading, whole=False, age=heard.age)
+    if isinstance(heard, live.NotUnderstood):
+        return Failed(heard.error)
+    if isinstance(heard, SourceLost):
+        return Lost(heard.line, heard.retry_in, lasting)
+    if isinstance(heard, ActionResult):
+        return Acted(heard.command, heard.done, heard.text, tried=heard.tried)
+    return Ended()

@@ -16,13 +16,13 @@ from presman.base.text import clean
 from presman.tui.app import MonitorApp, sampler_feed
 from presman.tui.browser_driver import BrowserDriver
 from presman.tui.csv_download import CsvDownload
-from presman.tui.feed import Attending, MakeFeed
+from presman.tui.feed import MakeFeed
 from presman.tui.replay_app import ReplayApp
 from presman.tui.terminal_app import run_until_ended
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
-    from presman.records.queries import Scope
+    from presman.services.live import LiveTarget
     from presman.sources import Source
 
 
@@ -56,23 +56,14 @@ class ServedReplay(ReplayApp, ServedMonitor):
     """A recording in a browser."""
 
 
-def run_served(
-    make_source: Callable[[], Source],
-    *,
-    name: str,
-    refresh: float,
-    scope: Scope,
-    theme: str | None = None,
-    packs: tuple[str, ...] = (),
-    budget: float | None = None,
-    attention: Attending | None = None,
-) -> int:
+def run_served(target: LiveTarget, *, theme: str | None = None) -> int:
     """Show the monitor to a browser until who looks has enough or is gone, and return the exit code.
 
     What is not said here is as :func:`presman.tui.app.run_monitor` has it.
     """
-    make_feed = sampler_feed(make_source, scope, None, packs, budget, attention)
-    app = ServedMonitor(make_feed, name=clean(name), refresh=refresh, theme=theme, packs=packs)
+    app = ServedMonitor(
+        sampler_feed(target), name=clean(target.name), refresh=target.interval, theme=theme, packs=target.packs
+    )
     asyncio.run(run_until_ended(app))
     return app.return_code or 0
 

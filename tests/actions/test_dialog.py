@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from textual.widgets import Input
 
 from presman.actions.dialog import ActionDialog
-from presman.actions.gateway import Gateway
-from presman.actions.offers import remarks
+from presman.actions.gateway import Gateway, remarks
 from presman.actions.performer import default_log
 from presman.records.commands import CommandKind
 from presman.tui.feed import Acted

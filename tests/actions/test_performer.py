@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from presman.actions.offers import offers
+from presman.actions.gateway import offers
 from presman.actions.performer import Performer
 from presman.base.release import Release
 from presman.polling.sampler import ActionResult, Event, Sampler

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.base.durations import seconds_of
+from presman.base.formats import seconds_of
 from presman.cli.parser import age, some_seconds
 from presman.config.alert_lines import read_alerts
 from presman.config.config_file import refresh

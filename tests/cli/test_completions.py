@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.terminal import Screen
 from presman.cli import exit_codes
-from presman.cli.arguments.summaries import COMMANDS
+from presman.cli.command_line import COMMANDS
 from presman.cli.completions_command import FILES, MARK, SHELLS
-from presman.config.demo_target import SCENARIOS
+from presman.config.offline_targets import SCENARIOS
 from tests.cli.run import ROOT, Run, environment
 
 ASKED = {

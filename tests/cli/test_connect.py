@@ -15,10 +15,10 @@ from presman.base.secret import Secret
 from presman.cli import exit_codes
 from presman.cli.password_keeping import Keeping, put_away
 from presman.config.config_file import Config, Settings, read_config
+from presman.config.oracle_target import entries
 from presman.config.setup import credentials
 from presman.config.setup.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
 from presman.config.targets import parse_target
-from presman.config.tnsnames import entries
 from presman.sources import SourceError
 from presman.sources.oracle.login_failures import BY_CODE, BY_TEXT, PASSWORD, explained
 from presman.sources.oracle.oracle_source import OracleSource

@@ -93,7 +93,7 @@ def test_a_monitor_whose_terminal_is_gone_ends() -> None:
 def test_ctrl_c_that_an_import_would_swallow_ends_the_process() -> None:
     swallowed = """
 import os, signal
-from presman.cli.early_interrupt import ending_at_once
+from presman.cli.exit_codes import ending_at_once
 with ending_at_once():
     try:
         os.kill(os.getpid(), signal.SIGINT)

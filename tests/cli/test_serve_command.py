@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from presman.base import environment_secrets
-from presman.base.environment_secrets import PASSWORD
-from presman.base.secret import Secret
+from presman.base import secret
+from presman.base.secret import PASSWORD, Secret
 from presman.cli import exit_codes, serve_command, served_monitor
+from presman.services.live import LiveTarget
 from presman.services.serve import site_server
-from presman.services.serve.serving import Serving
+from presman.services.serve.door import Serving
 from presman.tui import served_app
 from tests.cli.run import Run
 from tests.cli.test_usage import complaint
@@ -198,8 +198,8 @@ def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dic
     """Run a served monitor up to its screen, and return what that was given."""
     given: dict[str, Any] = {}
 
-    def note(make_source: Callable[[], Any], **named: Any) -> int:
-        given.update(named, source=make_source)
+    def note(target: Any, **named: Any) -> int:
+        given.update(target._asdict() if isinstance(target, LiveTarget) else {"make_source": target}, **named)
         return 0
 
     def run(line: bytes) -> dict[str, Any]:
@@ -230,9 +230,9 @@ def test_a_monitor_shows_what_it_was_told(monitored: Callable[..., dict[str, Any
         "[prod]\nconnection_string = scott@dbhost/prod\nalerts =\n    queue_waits warning=5m\non_alert = /bin/false\n"
     )
     given = monitored(line_for(target="prod", refresh=5.0, password="t1ger"))
-    assert (given["code"], given["name"], given["refresh"]) == (0, "prod", 5.0)
+    assert (given["code"], given["name"], given["interval"]) == (0, "prod", 5.0)
     assert given["attention"]._command is None, "pages that come and go run no on_alert"
-    assert given["source"]()._settings.password.reveal() == "t1ger"
+    assert given["make_source"]()._settings.password.reveal() == "t1ger"
     assert given["left"] == b"what follows", "the rest is for the screen"
     assert "gateway" not in given
     assert "targets" not in given
@@ -241,8 +241,8 @@ def test_a_monitor_shows_what_it_was_told(monitored: Callable[..., dict[str, Any
 def test_a_monitor_has_the_password_that_the_server_had(monitored: Callable[..., dict[str, Any]]) -> None:
     line = json.loads(line_for(target="scott@dbhost/prod")) | {PASSWORD: "t1ger"}
     given = monitored(json.dumps(line).encode() + b"\n")
-    assert given["source"]()._settings.password.reveal() == "t1ger"
-    environment_secrets.forget()
+    assert given["make_source"]()._settings.password.reveal() == "t1ger"
+    secret.forget()
 
 
 def test_a_monitor_that_cannot_begin_says_why_in_a_line(

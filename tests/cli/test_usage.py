@@ -12,8 +12,7 @@ import pytest
 from presman import __version__
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
-from presman.cli.arguments import PARSERS
-from presman.cli.arguments.summaries import COMMANDS
+from presman.cli.command_line import COMMANDS, parser_of
 from presman.cli.exit_codes import Terminated
 from presman.config.config_file import MEASURES as CONFIGURED
 from presman.output.csv_export import MEASURES as EXPORTED
@@ -56,7 +55,7 @@ def test_help_explains_what_fits_and_names_the_rest(inside: Run) -> None:
 
 @pytest.mark.parametrize("name", ["", "-m", *COMMANDS])
 def test_help_all_explains_every_option_of_a_command(name: str, inside: Run) -> None:
-    parser = PARSERS[{"": "monitor", "-m": "classic"}.get(name, name)]()
+    parser = parser_of({"": "monitor", "-m": "classic"}.get(name, name))
     page, whole = (inside(*name.split(), "--help", *more).stdout for more in ([], ["all"]))
     for action in parser._actions:
         for option in action.option_strings[-1:]:
@@ -65,7 +64,7 @@ def test_help_all_explains_every_option_of_a_command(name: str, inside: Run) -> 
 
 
 def test_front_page_names_commands_and_exit_codes() -> None:
-    text = PARSERS["monitor"]().format_help()
+    text = parser_of("monitor").format_help()
     for word in (*COMMANDS, "130", "143", "PRESMAN_DEBUG"):
         assert word in text
     assert max(map(len, text.splitlines())) <= 110

@@ -13,12 +13,11 @@ from pathlib import Path
 from docs.contents import ROOT
 from docs.markdown import spans
 from presman.base.release import Release
-from presman.cli.arguments import PARSERS, parse
-from presman.cli.arguments.options import common
-from presman.cli.arguments.summaries import COMMANDS
+from presman.cli.command_line import COMMANDS, parse, parser_of
 from presman.cli.exit_codes import Failure
+from presman.cli.parser import common
 from presman.config.config_file import _OPTIONS, read_config
-from presman.config.demo_target import scenarios
+from presman.config.offline_targets import scenarios
 from presman.recording.store import Store
 from presman.sources.embedded.database import EmbeddedDatabase, catalog
 from presman.sources.simulator.loading import load_scenario
@@ -119,7 +118,7 @@ def test_commands_and_options_inside_sentences_are_there() -> None:
 @cache
 def options_of(command: str) -> frozenset[str]:
     """Return the options of a command; those of 1.x go with the monitor's."""
-    parsers = [PARSERS[command](), *([PARSERS["classic"]()] if command == "monitor" else [])]
+    parsers = [parser_of(command), *([parser_of("classic")] if command == "monitor" else [])]
     return frozenset(option for parser in (common(), *parsers) for option in parser._option_string_actions)
 
 

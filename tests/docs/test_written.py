@@ -17,7 +17,7 @@ from presman.analysis import analyse
 from presman.analysis.assessment import assess
 from presman.analysis.plans import lint
 from presman.cli import exit_codes
-from presman.output.classic.classic_tables import COLUMNS
+from presman.output.classic import COLUMNS
 from presman.output.csv_export import MEASURES
 from presman.output.json_document import document, names
 from presman.polling.poller import Poller

@@ -16,10 +16,8 @@ from presman.base.release import Release
 from presman.base.running_out import ran_out
 from presman.records.queries import Scope
 from presman.services.fleet.live_fleet import LiveFleet
-from presman.services.fleet.watched_database import WatchedTarget
-from presman.services.metrics.exporter import Exporter
-from presman.services.metrics.observed_database import ObservedTarget
-from presman.services.recorder.database_recorder import RecordedTarget
+from presman.services.live import LiveTarget
+from presman.services.metrics.observed_database import Exporter
 from presman.services.recorder.recorder import Recorder
 from tests.oracle.bench import Bench
 from tests.oracle_server.faults import Mute, Refuse, Stage
@@ -30,8 +28,8 @@ HEALTHY = 8
 NO_THREAD = ran_out(RuntimeError("can't start new thread"))
 
 
-def observed(name: str, make_source: Callable[[], Any], interval: float = 0.02) -> ObservedTarget:
-    return ObservedTarget(name, make_source, interval, Scope.INSTANCE, (), None, ())
+def observed(name: str, make_source: Callable[[], Any], interval: float = 0.02) -> LiveTarget:
+    return LiveTarget(name, make_source, interval, Scope.INSTANCE)
 
 
 def threads() -> list[str]:
@@ -120,7 +118,7 @@ def test_metrics_of_the_others_go_on() -> None:
 
 @pytest.mark.usefixtures("no_third_thread")
 def test_the_others_of_a_fleet_go_on() -> None:
-    fleet = LiveFleet("fleet", [WatchedTarget(f"db{number}", FakeSource) for number in range(5)], 0.02)
+    fleet = LiveFleet("fleet", [LiveTarget(f"db{number}", FakeSource) for number in range(5)], 0.02)
     fleet.start()
     until(lambda: fleet.is_settled, "each is known")
     presences = [each.presence for each in fleet.members()]
@@ -135,9 +133,7 @@ def test_the_others_of_a_fleet_go_on() -> None:
 def test_recordings_of_the_others_go_on(tmp_path: Path) -> None:
     """The third has none that polls, the fourth none that writes."""
     told: list[LogEvent] = []
-    targets = [
-        RecordedTarget(f"db{number}", "simulator", FakeSource, 0.02, Scope.INSTANCE, (), None) for number in range(5)
-    ]
+    targets = [LiveTarget(f"db{number}", FakeSource, 0.02, Scope.INSTANCE, kind="simulator") for number in range(5)]
     recorder = Recorder(targets, str(tmp_path / "many.presman"), told.append, polls=2)
     recorder.run(60.0, lambda: None)
     assert [each.written for each in recorder.databases] == [2, 2, 0, 0, 2]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from presman.records.queries import Scope
-from presman.services.metrics.exposition import Exposition
-from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
+from presman.services.live import LiveTarget
+from presman.services.metrics.metric_page import Exposition
+from presman.services.metrics.observed_database import ObservedDatabase
 from tests.oracle.bench import Bench
 from tests.patience import until
 from tests.thorough import THOROUGH
@@ -23,7 +23,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 def watched(bench19: Bench) -> Iterator[ObservedDatabase]:
     columns = ["INST_ID", "CON_ID", "NAME", "CONSUMED_CPU_TIME", "ACTIVE_SESSIONS"]
     bench19.put("GV$RSRC_CONSUMER_GROUP", columns, [(1, 0, HOSTILE, 5000, 2), (1, 0, "ETL", 7000, 1)])
-    target = ObservedTarget("prod", bench19.source, 3600.0, Scope.CLUSTER, (), None, ())
+    target = LiveTarget("prod", bench19.source, 3600.0)
     database = ObservedDatabase(target, lambda _: None)
     database.start()
     until(lambda: database.state().is_up, "the first poll")

@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.sampler import PATIENCE
-from presman.records.queries import Scope
+from presman.services.live import LiveTarget
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
@@ -99,7 +99,7 @@ async def watching(release: Release) -> AsyncIterator[Scene]:
         feeds: list[SamplerFeed] = []
 
         def make(post: Any, refresh: float) -> SamplerFeed:
-            feeds.append(sampler_feed(lambda: OracleSource(settings), Scope.CLUSTER)(post, refresh))
+            feeds.append(sampler_feed(LiveTarget("wire", lambda: OracleSource(settings)))(post, refresh))
             return feeds[-1]
 
         app = MonitorApp(make, name="wire", refresh=3600)

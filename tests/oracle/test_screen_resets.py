@@ -13,6 +13,7 @@ from textual.color import Color
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.records.queries import Scope
+from presman.services.live import LiveTarget
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.tabs.link import LinkState
@@ -77,7 +78,8 @@ async def watching(release: Release, **facts: str) -> AsyncIterator[Scenery]:
         feeds: list[SamplerFeed] = []
 
         def make(post: Any, refresh: float) -> SamplerFeed:
-            feeds.append(sampler_feed(lambda: OracleSource(settings), Scope.INSTANCE)(post, refresh))
+            target = LiveTarget("wire", lambda: OracleSource(settings), scope=Scope.INSTANCE)
+            feeds.append(sampler_feed(target)(post, refresh))
             return feeds[-1]
 
         app = MonitorApp(make, name="wire", refresh=60, theme="textual-dark", clock=lambda: Scenery.now)

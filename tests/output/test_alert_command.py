@@ -13,10 +13,9 @@ import pytest
 from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges, Told, put_back
 from presman.analysis.alerts.judge import Judge, Mark
 from presman.analysis.readings.alert import Alert
-from presman.base import environment_secrets
+from presman.base import secret
 from presman.config.alert_lines import read_alerts
-from presman.output.alert_command import AlertCommand, event, run
-from presman.output.attention import Attention, attention_of
+from presman.output.attention import AlertCommand, Attention, attention_of, event, run
 from presman.output.check_state import CheckState, state_of
 from presman.records.queries import Breadth
 from tests.output.readings import reading
@@ -37,13 +36,13 @@ def test_the_event_is_json_on_standard_input_and_never_an_argument(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRESMAN_PASSWORD", "tiger")
-    environment_secrets.take()  # as presman does first of all
+    secret.take()  # as presman does first of all
     hook = script(tmp_path, f'echo "$# $1 [$PRESMAN_PASSWORD]" > {tmp_path}/args; cat > {tmp_path}/event')
     data = event(AlertChange("began", "cpu_starved", HOSTILE, "bad", HOSTILE, 0.0), "prod", "DW", AT, 2)
     assert data.isascii()
     assert data.count(b"\n") == 1
     assert run((hook, "a; b"), data) == ""
-    environment_secrets.forget()
+    secret.forget()
     assert (tmp_path / "args").read_text() == "1 a; b []\n"
     told = json.loads((tmp_path / "event").read_text())
     assert (told["subject"], told["severity"], told["since"], told["left_out"]) == (

@@ -18,8 +18,8 @@ from presman.recording.schema import FLEET
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store
 from presman.recording.writer import RecordingWriter
-from presman.records.queries import Scope
-from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.services.live import LiveTarget
+from presman.services.recorder.database_recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.past_timeline import timeline_before
 from tests.real.postgresql import PostgresServer, until
@@ -37,7 +37,7 @@ def recorder(number: int, place: str, polls: int, told: list[LogEvent]) -> Datab
     def make() -> SimulatorSource:
         return SimulatorSource(with_short_past("quiet"), seed=number)
 
-    target = RecordedTarget(f"demo:{number}", "simulator", make, 0.5, Scope.CLUSTER, (), None)
+    target = LiveTarget(f"demo:{number}", make, 0.5, kind="simulator")
     return DatabaseRecorder(target, Shelf(place), told.append, polls=polls)
 
 

@@ -22,7 +22,7 @@ from presman.recording.shelf import Shelf
 from presman.recording.store import Store, StoreLostError
 from presman.recording.writer import RecordingWriter
 from presman.records.queries import Scope
-from presman.services.recorder.database_recorder import RecordedTarget
+from presman.services.live import LiveTarget
 from presman.services.recorder.recorder import Recorder
 from tests.patience import until
 from tests.real.postgresql import PostgresServer
@@ -147,7 +147,7 @@ def test_a_recorder_removes_what_it_records(server: PostgresServer) -> None:
     for each in ("fake", "theirs"):
         record(url, long_ago, each)
     source = partial(FakeSource, now=datetime.now(UTC))
-    target = RecordedTarget("fake", "simulator", source, 0.1, Scope.INSTANCE, (), None)
+    target = LiveTarget("fake", source, 0.1, Scope.INSTANCE, kind="simulator")
     recorder = Recorder([target], url, lambda _: None, limits=RetentionLimits(age=timedelta(days=1)))
     recorder.run(2.5, lambda: None)
     assert polls(url, "theirs") == 4

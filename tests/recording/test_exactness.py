@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from presman.analysis.readings.reading import Reading
 from presman.base.release import SUPPORTED, Release
-from presman.config.demo_target import scenarios
+from presman.config.offline_targets import scenarios
 from presman.figures.measures import MEASURES
 from presman.recording.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.recording.reader import Recording

@@ -24,9 +24,9 @@ from presman.recording.retention import RetentionLimits, trim
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError, shown
 from presman.recording.writer import RecordingWriter
-from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
-from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.services.live import LiveTarget
+from presman.services.recorder.database_recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import command, environment
 from tests.recording.taped import START, polled, record
@@ -192,7 +192,7 @@ def test_a_file_is_kept_small_whatever_is_in_it(tmp_path: Path) -> None:
 
 
 def recorder_to(place: str, told: list[LogEvent], polls: int | None = None) -> DatabaseRecorder:
-    target = RecordedTarget("demo:x", "simulator", SimulatorSource, 1.0, Scope.CLUSTER, (), None)
+    target = LiveTarget("demo:x", SimulatorSource, 1.0, kind="simulator")
     return DatabaseRecorder(target, Shelf(place), told.append, polls=polls)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from presman.polling.budget import budget_of
+from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.records.instance_rows import Instance
 from presman.records.plan_rows import PlanDirective

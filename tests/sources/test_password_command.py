@@ -10,8 +10,7 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.config_file import ConfigError, read_config
 from presman.config.password_words import PasswordCommand
-from presman.config.setup.credentials import with_password
-from presman.config.setup.password_command import PasswordCommandError, password_of
+from presman.config.setup.credentials import PasswordCommandError, password_of, with_password
 from presman.config.target import TargetError
 from presman.config.targets import parse_target
 

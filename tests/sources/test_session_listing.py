@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from presman.polling.session_listing import SessionListing
+from presman.polling.named_sessions import SessionListing
 from presman.records.queries import Breadth
 from tests.analysis.make import NOON
 

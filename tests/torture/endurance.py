@@ -37,12 +37,10 @@ from presman.records.conversion import field_types
 from presman.records.queries import Scope
 from presman.records.snapshot import Section, Snapshot
 from presman.services.fleet.live_fleet import LiveFleet
-from presman.services.fleet.watched_database import WatchedTarget
-from presman.services.metrics.exporter import Exporter
-from presman.services.metrics.exposition import Exposition
-from presman.services.metrics.metric_page import families
-from presman.services.metrics.observed_database import ObservedTarget
-from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.services.live import LiveTarget
+from presman.services.metrics.metric_page import Exposition, families
+from presman.services.metrics.observed_database import Exporter
+from presman.services.recorder.database_recorder import DatabaseRecorder
 from presman.sources import Answer, Request
 from tests.cli.run import environment
 from tests.recording.taped import polled
@@ -268,7 +266,7 @@ def record(task: Task, course: int = COURSE) -> str:
     """Record a month into a folder, of which a day is kept besides the present one."""
     month, told = Month(_course(task, course)), []
     shelf = Shelf(f"{task.folder}{os.sep}")
-    target = RecordedTarget("month", "simulator", lambda: month, 1e-4, Scope.CLUSTER, (), None)
+    target = LiveTarget("month", lambda: month, 1e-4, kind="simulator")
     recorder = DatabaseRecorder(
         target, shelf, lambda event: told.append(event.line) if event.level != "debug" else None
     )
@@ -302,10 +300,7 @@ def metrics(task: Task, course: int = COURSE) -> str:
     """Watch two databases for a month, scraped at each third poll."""
     months = [Month(_course(task, course)) for _ in range(2)]
     told: list[str] = []
-    targets = [
-        ObservedTarget(f"db{number}", lambda month=month: month, 1e-4, Scope.CLUSTER, (), None, ())
-        for number, month in enumerate(months)
-    ]
+    targets = [LiveTarget(f"db{number}", lambda month=month: month, 1e-4) for number, month in enumerate(months)]
     exporter = Exporter(targets, lambda event: told.append(event.line) if event.level != "debug" else None)
     exposition = Exposition(exporter.databases)
     exporter.start(lambda _: None)
@@ -335,7 +330,7 @@ def metrics(task: Task, course: int = COURSE) -> str:
 def fleet(task: Task, course: int = COURSE) -> str:
     """Watch a fleet of two for a month."""
     months = [Month(_course(task, course)) for _ in range(2)]
-    watched = LiveFleet("fleet", [WatchedTarget(f"db{place}", lambda month=month: month)
+    watched = LiveFleet("fleet", [LiveTarget(f"db{place}", lambda month=month: month)
                                   for place, month in enumerate(months)], 1e-4)  # fmt: skip
     for each in watched.databases.values():
         each.sampler.phase = None
@@ -379,6 +374,7 @@ from presman.analysis.trends import series
 History.__init__.__defaults__ = (POLLS, *History.__init__.__defaults__[1:])
 LatencyHistory.__init__.__defaults__ = (POLLS, *LatencyHistory.__init__.__defaults__[1:])
 series.KEPT = POLLS
+from presman.polling.sampler import Polled
 from presman.tui import feed
 from presman.tui.app import MonitorApp
 from tests.torture.endurance import Broken, sane
@@ -386,10 +382,12 @@ polls = 0
 def broken(text):
     with Path("broken").open("a") as file:
         print(text, file=file)
-def read(self, snapshot, usual=feed.SamplerFeed._read):
+def read(self, event, usual=feed.SamplerFeed._read):
     global polls
+    message = usual(self, event)
+    if not isinstance(event, Polled):
+        return message
     polls += 1
-    message = usual(self, snapshot)
     try:
         sane(message.reading, "reading")
     except (Broken, AttributeError) as error:

@@ -27,10 +27,10 @@ from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config import config_file
 from presman.records.conversion import field_types
-from presman.records.queries import Scope
 from presman.records.rows import by_query
-from presman.services.metrics.exposition import Exposition
-from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
+from presman.services.live import LiveTarget
+from presman.services.metrics.metric_page import Exposition
+from presman.services.metrics.observed_database import ObservedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
@@ -292,7 +292,7 @@ class _Files:
     def _page(self) -> str:
         """Return the page of metrics."""
         make = partial(OracleSource, self._settings)
-        database = ObservedDatabase(ObservedTarget("db", make, 0.1, Scope.CLUSTER, (), None, ()), lambda _: None)
+        database = ObservedDatabase(LiveTarget("db", make, 0.1), lambda _: None)
         database.start()
         try:
             end = time.monotonic() + 20.0

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from presman.analysis.facts.dop import story
-from presman.cli.arguments import PARSERS
-from presman.config.demo_target import SCENARIOS
+from presman.cli.command_line import ALL, parser_of
+from presman.config.offline_targets import SCENARIOS
 from presman.records.conversion import to_records
 from presman.records.cursor_rows import PlanXml
 from tests.cli.run import DATA
@@ -163,8 +163,8 @@ def _scenario(number: int, rng: random.Random, folder: Path) -> int:
 
 def _arguments(_number: int, rng: random.Random, folder: Path) -> int:
     """Only `config`, `alerts` and `grants` are run to their end: others would begin to watch something."""
-    name = rng.choice(sorted(PARSERS))
-    options = [word for action in PARSERS[name]()._actions for word in action.option_strings]
+    name = rng.choice(sorted(ALL))
+    options = [word for action in parser_of(name)._actions for word in action.option_strings]
     values = [word.decode("utf-8", "surrogateescape") for word in (*NUMBERS, *WORDS) if b"\0" not in word]
     words = [rng.choice((rng.choice(options), rng.choice(values), name)) for _ in range(rng.randrange(6))]
     if name in {"config", "alerts", "grants"} and not {"--config"} & set(words):

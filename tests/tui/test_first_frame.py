@@ -20,6 +20,7 @@ from presman.polling.poller import Poller
 from presman.polling.sampler import Glimpse, Polled
 from presman.records.queries import Breadth, Scope
 from presman.records.snapshot import Snapshot
+from presman.services.live import LiveTarget
 from presman.sources.apart import channel
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed
@@ -61,7 +62,8 @@ def test_a_glimpse_has_the_thresholds_too() -> None:
     play = Play("locked")
     attention = attention_of("prod", read_alerts("idle_holder severity=critical"), (), first_is_news=False)
     posted: list[Arrived | Failed] = []
-    feed = sampler_feed(lambda: play.poller.source, Scope.CLUSTER, attention=attention)(posted.append, 2.0)
+    target = LiveTarget("prod", lambda: play.poller.source, attention=attention)
+    feed = sampler_feed(target)(posted.append, 2.0)
     snapshot = play.poll()
     feed._receive(Glimpse(analyse(None, snapshot), time.monotonic() - 3.0))
     feed._receive(Polled(snapshot))

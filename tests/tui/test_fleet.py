@@ -18,7 +18,8 @@ from presman.recording.recording_source import RecordingSource
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.records.queries import Breadth
-from presman.services.fleet.watched_database import WatchedDatabase, WatchedTarget
+from presman.services.fleet.watched_database import WatchedDatabase
+from presman.services.live import LiveTarget
 from presman.sources import SourceError
 from presman.tui import kept_view
 from presman.tui.app import MonitorApp
@@ -260,7 +261,7 @@ async def test_the_monitor_goes_on_with_the_connection_and_esc_leads_back() -> N
 
 @asynccontextmanager
 async def opened(source: FakeSource) -> AsyncIterator[tuple[Stage, WatchedDatabase]]:
-    database = WatchedDatabase(WatchedTarget("prod", lambda: source), 3600.0)
+    database = WatchedDatabase(LiveTarget("prod", lambda: source), 3600.0)
     database.start()
     while database.reading is None and not database.member().reason:
         await drained()

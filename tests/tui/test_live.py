@@ -11,8 +11,10 @@ from itertools import count, islice
 from msgspec.structs import replace
 
 from presman.polling.poller import Poller
+from presman.polling.sampler import Polled
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
+from presman.services.live import LiveTarget
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived
@@ -53,14 +55,14 @@ async def playing(
 ) -> AsyncIterator[tuple[Stage, Callable[[int], object]]]:
     play, course = course_of(scenario, whole, seed)
     async with stage(size=size) as acting:
-        feed = sampler_feed(lambda: play.poller.source, Scope.CLUSTER)(acting.app.post_message, 2.0)
+        feed = sampler_feed(LiveTarget(scenario, lambda: play.poller.source))(acting.app.post_message, 2.0)
         numbers = count()
 
         async def polls(times: int) -> None:
             for number in islice(numbers, times):
                 if number == len(course):
                     course.append(play.poll())
-                acting.app.post_message(feed._read(course[number]))
+                acting.app.post_message(feed._read(Polled(course[number])))
             await acting.settle()
 
         yield acting, polls

@@ -17,7 +17,7 @@ from textual.message import Message
 
 from presman.analysis import analyse
 from presman.base.release import Release
-from presman.polling.budget import budget_of
+from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.records.snapshot import Problem, Section, Snapshot
 from presman.sources import Answer, Request, SourceError

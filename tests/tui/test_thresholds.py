@@ -10,7 +10,7 @@ from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.config.alert_lines import read_alerts
 from presman.output.attention import attention_of
 from presman.polling.sampler import FirstLook, Polled
-from presman.records.queries import Scope
+from presman.services.live import LiveTarget
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived
 from presman.tui.timeline import Timeline
@@ -22,7 +22,8 @@ def arrivals(settings: str, polls: int, command: tuple[str, ...] = ()) -> list[A
     play = Play("locked")
     posted: list[Message] = []
     attention = attention_of("prod", read_alerts(settings), command, first_is_news=False)
-    feed = sampler_feed(lambda: play.poller.source, Scope.CLUSTER, attention=attention)(posted.append, 2.0)
+    target = LiveTarget("prod", lambda: play.poller.source, attention=attention)
+    feed = sampler_feed(target)(posted.append, 2.0)
     snapshots = [play.poll() for _ in range(polls)]
     feed._receive(FirstLook(snapshots[0]))
     for snapshot in snapshots:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 from presman import __version__
 from presman.base.log_event import LogEvent, Tell
-from presman.base.status.own_cost import cpu_seconds, memory_mb
-from presman.base.status.run_status import FORMAT, DatabaseStatus, RunStatus
-from presman.base.status.status_file import StatusFile
+from presman.base.status.run_status import FORMAT, DatabaseStatus, RunStatus, StatusFile
 
 EVERY = 5.0
 """Seconds between two times that a run says how it is."""
@@ -93,3 +94,21 @@ def _complain(error: OSError, tell: Tell) -> None:
     where = error.filename or "its file"
     text = f"presman status will not know of this: {where}: {error.strerror or error}"
     tell(LogEvent("no_status", text, "warning"))
+
+
+# ---- Cost of this process: CPU and memory.
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds used so far, of all threads, in user code and in the system."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def memory_mb() -> float:
+    """Return the memory that is in use, in MB; where the system does not tell, the most that ever was."""
+    with suppress(OSError, ValueError, IndexError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (2**20 if sys.platform == "darwin" else 2**10)

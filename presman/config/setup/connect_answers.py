@@ -11,12 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.errors import InputError
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.secret import Secret
 from presman.config.config_file import DEFAULTS, NAME, Config, Settings
+from presman.config.oracle_target import entries
 from presman.config.target import Target
 from presman.config.targets import parse_target
-from presman.config.tnsnames import entries
 
 
 class Answers(Struct, frozen=True):

@@ -7,8 +7,7 @@ from datetime import datetime
 
 from presman import __version__
 from presman.base.formats import count, number
-from presman.base.markup import Markup, element
-from presman.base.svg import WIDTH, drawing
+from presman.base.markup import WIDTH, Markup, drawing, element
 from presman.reports.chart.chart_scale import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, ChartScale, is_nothing, scale_of
 from presman.reports.chart.file_series import FileSeries, SeriesPanel
 from presman.reports.chart.series_chart import heading, panel_drawing

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from presman.base.axis import nice_axis, time_label, time_ticks
-from presman.base.svg import WIDTH
+from presman.base.markup import WIDTH
 from presman.reports.chart.file_series import SeriesPanel
 from presman.reports.chart.thinning import largest
 

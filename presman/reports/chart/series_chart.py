@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from presman.base.axis import tick_label
 from presman.base.colours import HUES, OTHERS, GroupColours, Hue
-from presman.base.markup import Markup, element
-from presman.base.svg import WIDTH, label, level, picture
+from presman.base.markup import WIDTH, Markup, element, label, level, picture
 from presman.base.text import one_line
 from presman.reports.chart.chart_scale import BOTTOM, HEIGHT, LEFT, RIGHT, is_nothing, scale_of, times
 from presman.reports.chart.file_series import SeriesPanel

@@ -6,8 +6,7 @@ import math
 
 from presman.base.colours import GROUP_STYLES, HUES
 from presman.base.formats import count, microseconds
-from presman.base.markup import Markup, element
-from presman.base.svg import WIDTH, drawing, label, level
+from presman.base.markup import WIDTH, Markup, drawing, element, label, level
 from presman.reports.compare.comparison import ComparedHistogram
 
 STYLE_OF = (GROUP_STYLES[0], GROUP_STYLES[3])

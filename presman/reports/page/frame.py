@@ -6,8 +6,7 @@ from base64 import b64encode
 from hashlib import sha256
 
 from presman.base.colours import HUES
-from presman.base.markup import Markup, element
-from presman.base.svg import IDLE
+from presman.base.markup import IDLE, Markup, element
 
 _STYLE = (
     """\

@@ -10,8 +10,7 @@ from msgspec import Struct
 from presman.base.axis import nice_axis, tick_label
 from presman.base.colours import HUES
 from presman.base.formats import ABSENT, count, number
-from presman.base.markup import Markup, element, joined
-from presman.base.svg import WIDTH, drawing, level
+from presman.base.markup import WIDTH, Markup, drawing, element, joined, level
 from presman.reports.report.time_axis import LEFT, RIGHT, TimeAxis, below, between
 
 _TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.base.markup import Markup, element
-from presman.base.svg import BAD, FAINT, drawing, label
+from presman.base.markup import BAD, FAINT, Markup, drawing, element, label
 from presman.recording.events import KINDS
 from presman.recording.incident_rows import EventMark
 from presman.reports.report.time_axis import LEFT, TimeAxis, below, between, clock

@@ -9,8 +9,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from presman.base.formats import count, microseconds
-from presman.base.markup import Markup, element
-from presman.base.svg import BLANK, drawing, label
+from presman.base.markup import BLANK, Markup, drawing, element, label
 from presman.reports.report.time_axis import LEFT, TimeAxis, below, between
 
 _LINE, _TOP = 12.0, 4.0

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.formats import counted, spelled
-from presman.base.markup import Markup, element, joined
-from presman.base.svg import IDLE, drawing, label
+from presman.base.markup import IDLE, Markup, drawing, element, joined, label
 from presman.recording.tape_values import StatementLife
 from presman.reports.report.time_axis import LEFT, TimeAxis, below, clock
 

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from presman.base.axis import time_label, time_ticks
 from presman.base.formats import counted, spelled
-from presman.base.markup import Markup, element, joined
-from presman.base.svg import BLANK, RULE, WIDTH, label
+from presman.base.markup import BLANK, RULE, WIDTH, Markup, element, joined, label
 from presman.recording.time_bins import PollGap
 
 LEFT, RIGHT = 92.0, 10.0

@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.analysis.readings.reading import Reading
 from presman.polling.sampler import PATIENCE, CarryOut, stop_all
-from presman.services.fleet.watched_database import WatchedDatabase, WatchedTarget
+from presman.services.fleet.watched_database import WatchedDatabase
+from presman.services.live import LiveTarget
 
 APART = 0.03
 """Seconds between two first logins: each takes as much CPU, and the screen wants some, too."""
@@ -21,12 +23,12 @@ ATTENTION = 2.0
 
 
 class LiveFleet:
-    """Databases that are polled from here. See :class:`presman.services.fleet.any_fleet.Fleet`."""
+    """Databases that are polled from here. See :class:`Fleet`."""
 
     def __init__(
         self,
         name: str,
-        targets: Sequence[WatchedTarget],
+        targets: Sequence[LiveTarget],
         interval: float,
         *,
         carry_out: CarryOut | None = None,
@@ -108,3 +110,42 @@ class LiveFleet:
         self.interval = seconds
         for database in self.databases.values():
             database.set_interval(seconds)
+
+
+# ---- Fleet as screens and commands need it, wherever its data comes from.
+
+
+class Fleet(Protocol):
+    """Many databases. `name` says where they come from, without secrets; `interval` is seconds between two polls.
+
+    All calls return at once, whatever the databases do.
+    """
+
+    name: str
+    interval: float
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is known of any of them now, "" where something is."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End within half a second."""
+
+    def members(self) -> list[Member]:
+        """Return all databases as they are now, in the order they were named."""
+
+    def to_do(self, name: str) -> str:
+        """Return the one thing to do about a database, in words; "" where nothing is, or is known."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that can be known at first is known: rates of each database, or why there are none."""
+
+    def poll_now(self) -> None:
+        """Poll all now, and try those again that are lost."""
+
+    def set_interval(self, seconds: float) -> None:
+        """Poll every `seconds` from now on."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 from presman.analysis.fleet import further, is_late, is_silent
 from presman.analysis.readings.fleet_readings import Member, Past, Presence
 from presman.base.formats import duration
-from presman.base.paths import expanded
+from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
 from presman.recording.store import MOST_DATABASES, SUFFIX, RecordingError, Store, is_url, shown
@@ -37,7 +37,7 @@ class _Known(Struct, frozen=True):
 class StoreFleet:
     """The databases of a store, or those of them whose name is like one of `patterns`.
 
-    See :class:`presman.services.fleet.any_fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
+    See :class:`presman.services.fleet.live_fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
     """
 
     def __init__(

@@ -5,68 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis import analyse
-from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.fleet import further, is_late, vitals_of
-from presman.analysis.lazy_rows import prepare
 from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
 from presman.analysis.readings.reading import Reading
 from presman.base.text import one_line
-from presman.output.attention import Attention
-from presman.polling.poll_needs import PollNeeds
-from presman.polling.sampler import (
-    ActionResult,
-    CarryOut,
-    Event,
-    FirstLook,
-    Glimpse,
-    Polled,
-    Sampler,
-    SourceEnded,
-    SourceLost,
-    no_thread,
-)
-from presman.records.queries import Breadth, Scope
-from presman.records.snapshot import Snapshot
-from presman.sources import Source
+from presman.polling.cadence import PollNeeds
+from presman.polling.sampler import CarryOut, Event, FirstLook, Glimpse, SourceEnded, SourceLost
+from presman.records.queries import Breadth
+from presman.services.live import Heard, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
 
 ENOUGH = 4
 """Polls after which rates that are still not known are not waited for: two may be too close to each other."""
-
-
-class WatchedTarget(NamedTuple):
-    """What is watched: its name without secrets, how to reach it, what holds for it."""
-
-    name: str
-    make_source: Callable[[], Source]
-    scope: Scope = Scope.CLUSTER
-    packs: tuple[str, ...] = ()
-    budget: float | None = None
-    attention: Attention | None = None
-    renewed: Callable[[], Source | None] | None = None
-    """See :class:`presman.polling.sampler.Sampler`."""
-
-
-class ReadingCame(Struct, frozen=True):
-    """A poll, and what it means."""
-
-    reading: Reading
-    snapshot: Snapshot
-
-
-class NotUnderstood(Struct, frozen=True):
-    """A poll could not be turned into a reading."""
-
-    error: Exception
-
-
-Heard = ReadingCame | NotUnderstood | SourceLost | SourceEnded | ActionResult
-"""What a listener is told, in the database's thread."""
 
 
 class _Seen(Struct, frozen=True):
@@ -89,7 +42,7 @@ class WatchedDatabase:
 
     def __init__(
         self,
-        target: WatchedTarget,
+        target: LiveTarget,
         interval: float,
         *,
         phase: float = 0.0,
@@ -104,27 +57,18 @@ class WatchedDatabase:
         self._lost: SourceLost | None = None
         self._listener: Callable[[Heard], object] | None = None
         self._turn = threading.Lock()
-        self._cache = RowCache()
-        self.sampler = Sampler(
-            target.make_source, refresh=interval, scope=target.scope, post=self._hear, packs=target.packs,
-            carry_out=carry_out,
+        self._readings = Readings(target.attention)
+        self.sampler = sampler_of(
+            target._replace(interval=interval), self._hear, breadth=Breadth.NARROW, needs=PollNeeds(few=True),
+            phase=phase, carry_out=carry_out,
         )  # fmt: skip
-        self.sampler.budget = target.budget
-        self.sampler.renewed = target.renewed
-        self.sampler.phase = phase
-        self.sampler.needs = PollNeeds(few=True)
-        self.widen(Breadth.NARROW)
 
     # ---- from outside
 
     def start(self) -> bool:
         """Begin to poll; where no thread can be had the database counts as refused. Return whether it has one."""
         self._seen = replace(self._seen, since=self._clock())
-        try:
-            self.sampler.start()
-        except RuntimeError as error:
-            self._hear(no_thread(error))
-        return self.sampler.is_alive
+        return self.sampler.begin()
 
     def set_interval(self, seconds: float) -> None:
         """Poll every `seconds` from now on, also again when nobody listens any more."""
@@ -193,19 +137,14 @@ class WatchedDatabase:
 
     def widen(self, breadth: Breadth) -> None:
         """Read so much at each poll from now on."""
-        attention = self.target.attention
-        self.sampler.widen(breadth if attention is None else breadth | attention.breadth)
+        self.sampler.widen(self.target.needed(breadth))
 
     # ---- the sampler's thread
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, FirstLook | Glimpse):
             return
-        if isinstance(event, SourceLost):
-            self._lose(event)
-        elif isinstance(event, SourceEnded):
-            self._seen = replace(self._seen, presence=Presence.STOPPED, since=self._clock(), reason="no more will come")
-        heard: Heard = self._read(event.snapshot) if isinstance(event, Polled) else event
+        heard = self._known(self._readings.of(event))
         with self._turn:
             if isinstance(heard, ReadingCame):
                 self._latest, self._lost = heard, None
@@ -214,25 +153,28 @@ class WatchedDatabase:
             if self._listener is not None:
                 self._listener(heard)
 
-    def _read(self, snapshot: Snapshot) -> ReadingCame | NotUnderstood:
-        before = self._latest
-        try:
-            reading = analyse(None if before is None else before.snapshot, snapshot, self._cache)
-            if self.target.attention is not None:
-                reading = self.target.attention.read(reading)
-            prepare(before.reading.sessions if before else None, reading.sessions)
-            vitals = vitals_of(reading)
-        except Exception as error:
-            self._seen = replace(self._seen, reason=one_line(f"{type(error).__name__}: {error}", 200))
-            return NotUnderstood(error)
+    def _known(self, heard: Heard) -> Heard:
+        """Take note of what was heard, and return it; a fault on the way is what was heard."""
+        if isinstance(heard, ReadingCame):
+            try:
+                self._came(heard.reading)
+            except Exception as error:
+                heard = NotUnderstood(error)
+        if isinstance(heard, NotUnderstood):
+            self._seen = replace(self._seen, reason=one_line(f"{type(heard.error).__name__}: {heard.error}", 200))
+        elif isinstance(heard, SourceLost):
+            self._lose(heard)
+        elif isinstance(heard, SourceEnded):
+            self._seen = replace(self._seen, presence=Presence.STOPPED, since=self._clock(), reason="no more will come")
+        return heard
+
+    def _came(self, reading: Reading) -> None:
+        vitals = vitals_of(reading)
         now = self._clock()
         fresh = now - reading.poll_seconds - (reading.stale or 0.0)
         self._seen = _Seen(Presence.LIVE, now, vitals, fresh, past=further(self._seen.past, vitals))
-        return ReadingCame(reading, snapshot)
 
     def _lose(self, event: SourceLost) -> None:
-        if self.target.attention is not None:
-            self.target.attention.lost(event.line)
         now, seen = self._clock(), self._seen
         is_refused = event.retry_in is None or event.refusal is not None
         presence = Presence.REFUSED if is_refused else Presence.LOST

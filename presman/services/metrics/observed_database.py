@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis import analyse
-from presman.analysis.alerts.alert_settings import AlertSettings
-from presman.analysis.alerts.judge import Judge
-from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.wait_readings import Histogram
-from presman.base.log_event import Level, LogEvent, Tell
+from presman.base.log_event import Level, Tell
 from presman.base.text import clean, one_line
 from presman.figures.observed_reading import LATE, ObservedReading
-from presman.polling.budget import budget_of
-from presman.polling.poll_needs import PollNeeds
-from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost, no_thread
-from presman.records.queries import Breadth, Scope
-from presman.records.snapshot import Snapshot
-from presman.sources import Source
+from presman.polling.cadence import PollNeeds, budget_of
+from presman.polling.sampler import Event, FirstLook, Glimpse, SourceEnded, SourceLost, stop_all
+from presman.records.queries import Breadth
+from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
 
 NEEDS = PollNeeds(statements=20, texts=False, most=100, largest=500_000, idle_sessions=False)
 """The first of each queue matter, their texts do not; idle sessions are counted."""
 
 GRACE = 5.0
 """Seconds by which a poll may be later than the slowest one before what was read counts no more."""
-
-
-class ObservedTarget(NamedTuple):
-    """What is watched: the label it has in metrics, free of secrets and users, and how to reach it."""
-
-    label: str
-    make_source: Callable[[], Source]
-    interval: float
-    scope: Scope
-    packs: tuple[str, ...]
-    budget: float | None
-    alerts: AlertSettings
-    renewed: Callable[[], Source | None] | None = None
-    """See :class:`presman.polling.sampler.Sampler`."""
 
 
 class DatabaseState(Struct, frozen=True):
@@ -75,42 +55,27 @@ class ObservedDatabase:
 
     def __init__(
         self,
-        target: ObservedTarget,
+        target: LiveTarget,
         tell: Tell,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.target = target
-        self._tell_to = tell
         self._clock = clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
-        self._previous: Snapshot | None = None
-        self._cache = RowCache()
-        self._judge = Judge(target.alerts)
+        self._readings = Readings(target.attention)
+        self._reachability = Reachability(target.name, tell)
         self._histograms: tuple[Histogram, ...] = ()
         self._histograms_at: object = None
         self._heard = -self._fresh_for
-        self._cause = ""
-        self.trouble = ""
-        """Why there are no figures, in one line; "" while there are."""
-        self._state = DatabaseState(target.label, target.interval, None, 0, 0.0, 0, 0, None)
-        self.sampler = Sampler(
-            target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
-        )
-        self.sampler.budget = target.budget
-        self.sampler.needs = NEEDS
-        self.sampler.renewed = target.renewed
-        latency = any(each.key == "latency" for each in target.alerts)
-        self.sampler.widen(Breadth.HISTOGRAMS if latency else Breadth.NARROW)
+        self._state = DatabaseState(target.name, target.interval, None, 0, 0.0, 0, 0, None)
+        self.sampler = sampler_of(target, self._post, breadth=Breadth.NARROW, needs=NEEDS)
 
     # ---- from outside
 
     def start(self) -> None:
         """Begin. Where no thread can be had it counts as lost."""
-        try:
-            self.sampler.start()
-        except RuntimeError as error:
-            self._post(no_thread(error))
+        self.sampler.begin()
 
     def stop(self) -> None:
         """Poll no more; one that is under way is broken off."""
@@ -120,6 +85,11 @@ class ObservedDatabase:
     def is_alive(self) -> bool:
         """Whether it is polled, or would be as soon as it can be reached."""
         return self.sampler.is_alive
+
+    @property
+    def trouble(self) -> str:
+        """Why there are no figures, in one line; "" while there are."""
+        return self._reachability.trouble
 
     def state(self) -> DatabaseState:
         """Return what is known now."""
@@ -131,36 +101,34 @@ class ObservedDatabase:
     # ---- the sampler's thread
 
     def _post(self, event: Event) -> None:
-        if isinstance(event, Polled):
-            self._take(event.snapshot)
-        elif isinstance(event, SourceLost):
-            outlook = event.outlook if event.retry_in is not None else f"{event.outlook} before a restart"
-            text = f"{event.line}; {outlook}" if outlook else event.line
-            self._lose("lost", text, event.code or event.text, next_try=event.next_try)
-        elif isinstance(event, SourceEnded):
+        if isinstance(event, FirstLook | Glimpse):
+            return
+        heard = self._readings.of(event)
+        if isinstance(heard, ReadingCame):
+            self._take(heard)
+        elif isinstance(heard, NotUnderstood):  # of one database: the others go on
+            error = heard.error
+            self._lose("fault", f"internal error: {type(error).__name__}: {error}", "internal", "error")
+        elif isinstance(heard, SourceLost):
+            outlook = heard.outlook if heard.retry_in is not None else f"{heard.outlook} before a restart"
+            text = f"{heard.line}; {outlook}" if outlook else heard.line
+            self._lose("lost", text, heard.code or heard.text, next_try=heard.next_try)
+        elif isinstance(heard, SourceEnded):
             self._lose("lost", "it has ended", "end")
 
-    def _tell(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
-        self._tell_to(LogEvent(event, message, level, self.target.label, figures))
-
-    def _take(self, snapshot: Snapshot) -> None:
-        try:
-            observation = self._observe(snapshot)
-        except Exception as error:  # of one database: the others go on
-            self._lose("fault", f"internal error: {type(error).__name__}: {error}", "internal", "error")
-            return
-        stale = observation.reading.stale
-        if stale is None or stale > LATE:
+    def _take(self, came: ReadingCame) -> None:
+        reading, snapshot = came.reading, came.snapshot
+        if reading.stale is None or reading.stale > LATE:
             self._lose("late", "no view answers in time", "late")
             return
+        if reading.histograms_at != self._histograms_at:
+            self._histograms, self._histograms_at = reading.histograms, reading.histograms_at
         before = self._state
-        if self.trouble:
-            self._tell("connected", "connected again")
-            self._cause = self.trouble = ""
+        self._reachability.answer()
         self._heard = self._clock()
         self._state = replace(
             before,
-            observation=observation,
+            observation=ObservedReading(reading, came.previous, snapshot, self._histograms),
             polls=before.polls + 1,
             poll_seconds=before.poll_seconds + snapshot.seconds,
             round_trips=before.round_trips + snapshot.round_trips,
@@ -168,27 +136,54 @@ class ObservedDatabase:
             next_try=None,
         )
         figures = {"poll": self._state.polls, "seconds": round(snapshot.seconds, 4)}
-        self._tell("polled", f"poll {self._state.polls} read", "debug", **figures, round_trips=snapshot.round_trips)
-
-    def _observe(self, snapshot: Snapshot) -> ObservedReading:
-        previous, self._previous = self._previous, snapshot
-        reading = self._judge.judge(analyse(previous, snapshot, self._cache))
-        if reading.histograms_at != self._histograms_at:
-            self._histograms, self._histograms_at = reading.histograms, reading.histograms_at
-        return ObservedReading(reading, previous, snapshot, self._histograms)
+        text = f"poll {self._state.polls} read"
+        self._reachability.tell("polled", text, "debug", **figures, round_trips=snapshot.round_trips)
 
     def _lose(
         self, event: str, text: str, cause: str, level: Level = "warning", next_try: datetime | None = None
     ) -> None:
         """Have no figures any more; the same cause is told once."""
-        self.trouble = one_line(clean(text), 500)
-        if cause != self._cause:
-            self._tell(event, self.trouble, level)
-            self._cause = cause
-        self._previous, self._histograms = None, ()
+        trouble = one_line(clean(text), 500)
+        self._reachability.lose(trouble, cause, trouble, event, level, next_try)
+        self._readings.forget()
+        self._histograms = ()
         self._state = replace(
             self._state,
             observation=None,
             failures=self._state.failures + 1,
             next_try=None if next_try is None else next_try.timestamp(),
         )
+
+
+# ---- Exporter: databases that are polled, the page they make, and who is told of it.
+
+MOST_SPREAD = 10.0
+"""Seconds over which the first polls are spread at most."""
+
+PATIENCE = 1.0
+"""Seconds that the end waits for polls that were told to end."""
+
+
+class Exporter:
+    """Polls databases side by side. `tell` is told what somebody should know."""
+
+    def __init__(self, targets: Sequence[LiveTarget], tell: Tell) -> None:
+        self.databases = [ObservedDatabase(target, tell) for target in targets]
+        self._begun = threading.Event()
+
+    def start(self, wait: Callable[[float], object] = time.sleep) -> None:
+        """Begin with one after the other, spread over an interval: polls that come together get in each other's way."""
+        for place, database in enumerate(self.databases):
+            if place:
+                wait(min(database.target.interval, MOST_SPREAD) / len(self.databases))
+            database.start()
+        self._begun.set()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether every database is polled, or would be if it could be reached."""
+        return not self._begun.is_set() or all(database.is_alive for database in self.databases)
+
+    def stop(self) -> None:
+        """End all polls at once; those that do not let go die with the process."""
+        stop_all([database.sampler for database in self.databases], PATIENCE)

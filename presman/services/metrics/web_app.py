@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from presman.base.secret import Secret
-from presman.services.metrics.exposition import Exposition, compressed
+from presman.services.metrics.metric_page import Exposition, compressed
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse

@@ -18,8 +18,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from presman.base.certificates import Certificates
 from presman.base.errors import InputError
-from presman.base.places import Places, Standing
-from presman.base.seldom import MINUTE, Seldom
+from presman.base.listeners import MINUTE, Places, Seldom, Standing
 from presman.services.metrics.web_app import PLAIN, WebApp
 
 AT_ONCE, OF_ONE = 16, 12

@@ -8,41 +8,27 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.base.formats import counted
-from presman.base.log_event import Level, LogEvent, Tell
+from presman.base.log_event import Tell
 from presman.base.running_out import ran_out
-from presman.polling.sampler import PATIENCE, Event, Polled, Sampler, SourceEnded, SourceLost, no_thread
+from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_thread
 from presman.recording.events import lost
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError
 from presman.recording.writer import RecordingWriter
-from presman.records.queries import Breadth, Scope
+from presman.records.queries import Breadth
 from presman.records.snapshot import Snapshot
-from presman.sources import LoginRefusal, Source
+from presman.services.live import LiveTarget, Reachability, sampler_of
+from presman.sources import LoginRefusal
 
 MOST_WAITING = 240
 """Polls that wait in memory while the store cannot be written; of more the oldest are given up, and that is told."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 """Seconds before the next attempt to write, doubling."""
-
-
-class RecordedTarget(NamedTuple):
-    """What is recorded: its name without secrets, its kind, and how to reach it."""
-
-    name: str
-    kind: str
-    make_source: Callable[[], Source]
-    interval: float
-    scope: Scope
-    packs: tuple[str, ...]
-    budget: float | None
-    renewed: Callable[[], Source | None] | None = None
-    """See :class:`presman.polling.sampler.Sampler`."""
 
 
 class DatabaseRecorder:
@@ -54,7 +40,7 @@ class DatabaseRecorder:
 
     def __init__(
         self,
-        target: RecordedTarget,
+        target: LiveTarget,
         shelf: Shelf,
         tell: Tell,
         *,
@@ -65,17 +51,15 @@ class DatabaseRecorder:
         self.written = 0
         self.given_up = 0
         self.last_at: datetime | None = None
-        self.trouble = ""
-        self.next_try: datetime | None = None
-        """When a database that is lost is tried next, by the clock of this machine; None: not, or it is not lost."""
+        self.reachability = Reachability(target.name, tell)
         self.refused = ""
         """Why nothing of it is recorded any more though nobody ended that, "" otherwise."""
         self.output_trouble = ""
-        """Why nothing is written, "" while it is; `trouble` is why nothing comes."""
+        """Why nothing is written, "" while it is; `reachability.trouble` is why nothing comes."""
         self.fault: Exception | None = None
         """What ended it that nobody foresaw."""
         self._shelf = shelf
-        self._tell_to = tell
+        self._tell = self.reachability.tell
         self._most = polls
         self._redact = redact
         self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
@@ -89,17 +73,10 @@ class DatabaseRecorder:
         self._store: Store | None = None
         self._losses: list[tuple[datetime, str]] = []
         self._mark = ""
-        self._lost_for = ""
-        """What follows the loss that was told last, "" while there is none."""
         self.polled_at: datetime | None = None
         """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
-        self.sampler = Sampler(
-            target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
-        )
-        self.sampler.budget = target.budget
-        self.sampler.renewed = target.renewed
         # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
-        self.sampler.widen(Breadth.HISTOGRAMS)
+        self.sampler = sampler_of(target, self._post, breadth=Breadth.HISTOGRAMS)
         self._is_over = threading.Event()
         """Not that the thread is gone: a `join` that is interrupted by a signal says so of one that lives."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
@@ -114,10 +91,7 @@ class DatabaseRecorder:
             self._post(no_thread(error))
             self._is_over.set()
             return
-        try:
-            self.sampler.start()
-        except RuntimeError as error:
-            self._post(no_thread(error))
+        self.sampler.begin()
 
     def stop_polling(self, patience: float = PATIENCE) -> None:
         """Poll no more; what was polled is still written, what comes later is not taken."""
@@ -140,9 +114,6 @@ class DatabaseRecorder:
         """How many polls wait to be written."""
         return len(self._waiting)
 
-    def _tell(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
-        self._tell_to(LogEvent(event, message, level, self.target.name, figures))
-
     # ---- the sampler's thread
 
     def _post(self, event: Event) -> None:
@@ -161,24 +132,20 @@ class DatabaseRecorder:
         """Take note of a loss; what has never been right is for somebody to mend now, and not waited for."""
         is_over = event.retry_in is None or (event.refusal is LoginRefusal.PASSWORD and self.polled_at is None)
         outlook = "not tried again" if is_over else event.outlook
-        if not self._lost_for:
+        if not self.reachability.trouble:
             self._losses.append((event.since, event.line))
-        self.trouble = f"{event.line}; {outlook}" if outlook else event.line
-        self._mark = event.line if is_over else self.trouble
-        if self._lost_for != (cause := outlook or "lost"):
-            self._tell("lost", f"lost: {self.trouble}", "warning")
-            self._lost_for = cause
-        self.next_try = event.next_try
+        trouble = f"{event.line}; {outlook}" if outlook else event.line
+        self._mark = event.line if is_over else trouble
+        next_try = None if is_over else event.next_try
+        self.reachability.lose(trouble, outlook or "lost", f"lost: {trouble}", next_try=next_try)
         if is_over:
-            self._ended, self.refused, self.next_try = True, event.line, None
+            self._ended, self.refused = True, event.line
 
     def _take(self, snapshot: Snapshot) -> None:
         if self._redact is not None:
             snapshot = self._redact(snapshot)
-        if self._lost_for:
-            self._tell("connected", "connected again")
-        self.trouble = self._mark = self._lost_for = ""
-        self.next_try = None
+        self.reachability.answer()
+        self._mark = ""
         self.polled_at = datetime.now(UTC)
         self._waiting.append((self._previous, snapshot))
         self._previous = snapshot
@@ -290,6 +257,6 @@ class DatabaseRecorder:
         writer, self._writer = self._writer, None
         if writer is not None:
             try:
-                writer.close(lost=bool(self.trouble))
+                writer.close(lost=bool(self.reachability.trouble))
             except RecordingError as error:
                 self._tell("not_closed", str(error), "error")

@@ -13,7 +13,8 @@ from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError
 from presman.records.snapshot import Snapshot
-from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.services.live import LiveTarget
+from presman.services.recorder.database_recorder import DatabaseRecorder
 
 TRIM_EVERY = 600.0
 """Seconds from one look at what is too old to the next."""
@@ -31,7 +32,7 @@ class Recorder:
 
     def __init__(
         self,
-        targets: Sequence[RecordedTarget],
+        targets: Sequence[LiveTarget],
         place: str,
         tell: Tell,
         *,

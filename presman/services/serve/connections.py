@@ -16,8 +16,7 @@ from contextlib import suppress
 from aiohttp import web
 
 from presman.base.errors import LimitError
-from presman.base.places import Places, Standing
-from presman.base.seldom import MINUTE, Seldom
+from presman.base.listeners import MINUTE, Places, Seldom, Standing
 
 SILENCE = 10.0
 """Seconds in which a whole request must have come; how long a browser may be idle between two, aiohttp bounds."""

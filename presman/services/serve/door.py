@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hmac
 import re
+import socket
+from collections.abc import Callable
 from hashlib import sha256
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
-from presman.base.loopback import is_loopback
+from presman.base.errors import InputError
+from presman.base.listeners import is_loopback
 from presman.base.secret import Secret
+from presman.services.serve.viewer import Launch
 
 _HOST = re.compile(r"[\w.:\[\]-]+", re.ASCII)
 
@@ -95,3 +99,50 @@ def _split(url: str) -> SplitResult:
         return urlsplit(url)
     except ValueError:
         return urlsplit("")
+
+
+# ---- Serving: the target, how a monitor of it is started, to whom it is shown, and to how many at once.
+
+
+class Serving(Struct, frozen=True):
+    """What is served: the target's name, how a monitor of it is started, to whom, and to how many at once."""
+
+    target: str
+    launch: Launch
+    door: Door
+    viewers: int
+    say: Callable[[str], None]
+
+
+# ---- Sockets that the web server listens on.
+
+
+def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return a socket for each address that `host` means, all with the same port; 0 takes a free one.
+
+    Raises InputError if an address is not to be had.
+    """
+    made: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, (address, *_) in dict.fromkeys(found):
+            made.append(_bound(socket.socket(family, socket.SOCK_STREAM), str(address), port))
+            port = made[0].getsockname()[1]
+    except (OSError, UnicodeError) as error:
+        for each in made:
+            each.close()
+        why = getattr(error, "strerror", None) or "it is no address"
+        raise InputError(f"cannot listen on {host}:{port}: {why}") from None
+    return made
+
+
+def _bound(made: socket.socket, address: str, port: int) -> socket.socket:
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if made.family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind((address, port))
+    except OSError:
+        made.close()
+        raise
+    return made

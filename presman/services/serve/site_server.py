@@ -16,9 +16,9 @@ from typing import Any
 from aiohttp import web
 
 from presman.base.certificates import Certificates
-from presman.base.seldom import Seldom
+from presman.base.listeners import Seldom
 from presman.services.serve.connections import Connections, most_connections
-from presman.services.serve.serving import Serving
+from presman.services.serve.door import Serving
 from presman.services.serve.viewer_site import ViewerSite
 
 Sockets = list[socket.socket]

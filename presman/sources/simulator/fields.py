@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from presman.base.durations import UNITS, seconds_of
 from presman.base.errors import InputError
+from presman.base.formats import UNITS, seconds_of
 
 Reader = Callable[[Any], Any]
 T = TypeVar("T")

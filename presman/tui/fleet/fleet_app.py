@@ -20,7 +20,7 @@ from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.tab_line import Clicked, Labelled
 
 if TYPE_CHECKING:
-    from presman.services.fleet.any_fleet import Fleet
+    from presman.services.fleet.live_fleet import Fleet
     from presman.tui.widgets.filter_line import FilterLine
 
 

@@ -19,7 +19,7 @@ from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
-    from presman.services.fleet.any_fleet import Fleet
+    from presman.services.fleet.live_fleet import Fleet
     from presman.tui.widgets.grid import Grid
 
 TICK = 1.0

@@ -16,8 +16,17 @@ from msgspec.structs import replace
 
 from presman.base.log_event import LogEvent
 from presman.base.status.reporting import reporting
-from presman.base.status.run_status import DatabaseStatus, FoundRun, RunState, RunStatus, lines_of
-from presman.base.status.status_file import REMEMBERED, StatusFile, folder, found_runs
+from presman.base.status.run_status import (
+    REMEMBERED,
+    DatabaseStatus,
+    FoundRun,
+    RunState,
+    RunStatus,
+    StatusFile,
+    folder,
+    found_runs,
+    lines_of,
+)
 from presman.cli import main
 from presman.figures.status_figures import RUNS
 from tests.patience import until
@@ -33,7 +42,7 @@ HOLD = """
 import sys
 from datetime import UTC, datetime
 from msgspec.structs import replace
-from presman.base.status.status_file import StatusFile
+from presman.base.status.run_status import StatusFile
 from tests.base.status.test_status import RUN
 file = StatusFile("record")
 file.write(replace(RUN, since=datetime.now(UTC), written=datetime.now(UTC)))
@@ -106,7 +115,7 @@ def test_what_is_old_or_no_status_is_done_away_with(monkeypatch: pytest.MonkeyPa
     os.close(file._lock)
     (folder() / "broken.json").write_text("{")
     (folder() / "half.lock").touch()
-    monkeypatch.setattr("presman.base.status.status_file._HALF", -1.0)
+    monkeypatch.setattr("presman.base.status.run_status._HALF", -1.0)
     assert found_runs() == []
     assert list(folder().iterdir()) == []
 

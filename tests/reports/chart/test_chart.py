@@ -11,10 +11,9 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from presman.figures.measures import MEASURES
-from presman.output.csv_export import CsvExport
-from presman.output.json_lines import json_lines
+from presman.output.cells import json_lines
+from presman.output.csv_export import CsvExport, TidyRows
 from presman.output.parquet_export import ParquetExport
-from presman.output.tidy_rows import TidyRows
 from presman.reports.chart.chart_page import chart_page
 from presman.reports.chart.file_series import read_series
 from presman.reports.chart.row_files import ChartError

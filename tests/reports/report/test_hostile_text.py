@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from presman.base import markup
-from presman.services.serve.pages import monitor_page
+from presman.services.serve.viewer_site import monitor_page
 from tests.reports.report.planted import (
     EVERY,
     HARMLESS,

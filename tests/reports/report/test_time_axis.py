@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from presman.base.svg import WIDTH
+from presman.base.markup import WIDTH
 from presman.recording.time_bins import PollGap
 from presman.reports.report.time_axis import LEFT, RIGHT, TimeAxis, below, side_by_side
 

@@ -20,11 +20,11 @@ from presman.recording.measure_tables import MICRO
 from presman.recording.shelf import Shelf
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
-from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.services.fleet.store_fleet import StoreFleet
 from presman.services.fleet.store_fleet import _member as member_of
-from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.services.live import LiveTarget
+from presman.services.recorder.database_recorder import DatabaseRecorder
 from presman.sources import SourceError
 from tests.patience import until
 from tests.recording.taped import polled
@@ -176,7 +176,7 @@ def test_older_polls_cost_nothing(tmp_path: Path, moments: list[tuple[Snapshot, 
 def test_a_recorder_tells_its_store_that_a_database_is_lost(tmp_path: Path) -> None:
     place = tmp_path / "a.presman"
     source = FakeSource(failures=[SourceError("ORA-01017: wrong", code="ORA-01017", retry=False)])
-    target = RecordedTarget("prod", "oracle", lambda: source, 3600.0, Scope.CLUSTER, (), None)
+    target = LiveTarget("prod", lambda: source, 3600.0, kind="oracle")
     told: list[LogEvent] = []
     recorder = DatabaseRecorder(target, Shelf(str(place)), told.append)
     recorder.start()

@@ -16,7 +16,8 @@ from presman.figures.fleet_figures import why
 from presman.polling.sampler import SourceLost
 from presman.records.queries import Breadth
 from presman.services.fleet.live_fleet import LiveFleet
-from presman.services.fleet.watched_database import ReadingCame, WatchedDatabase, WatchedTarget
+from presman.services.fleet.watched_database import WatchedDatabase
+from presman.services.live import LiveTarget, ReadingCame
 from presman.sources import LoginRefusal, SourceError
 from tests.patience import until
 from tests.sources.fakes import FakeSource
@@ -35,7 +36,7 @@ def watch() -> Iterator[Callable[..., WatchedDatabase]]:
 
     def begin(source: Any, interval: float = 3600.0, **settings: Any) -> WatchedDatabase:
         make = source if callable(source) else lambda: source
-        database = WatchedDatabase(WatchedTarget("db", make), interval, **settings)
+        database = WatchedDatabase(LiveTarget("db", make), interval, **settings)
         database.sampler._rng = random.Random(1)
         begun.append(database)
         database.start()
@@ -147,7 +148,7 @@ def test_dead_and_hanging_databases_hold_up_nobody_and_the_end_is_quick() -> Non
     hanging, dead = FakeSource(hang=threading.Event()), FakeSource(failures=[SourceError("nobody there")] * 1000)
     healthy = [FakeSource() for _ in range(6)]
     sources = [hanging, dead, *healthy]
-    targets = [WatchedTarget(f"db{number}", partial(_given, each)) for number, each in enumerate(sources)]
+    targets = [LiveTarget(f"db{number}", partial(_given, each)) for number, each in enumerate(sources)]
     fleet = LiveFleet("test", targets, 0.02)
     threads = threading.active_count()
     fleet.start()
@@ -164,7 +165,7 @@ def test_dead_and_hanging_databases_hold_up_nobody_and_the_end_is_quick() -> Non
 
 
 def test_each_has_a_phase_of_its_own_and_a_new_interval_holds_for_all() -> None:
-    fleet = LiveFleet("test", [WatchedTarget(f"db{number}", FakeSource) for number in range(4)], 5.0)
+    fleet = LiveFleet("test", [LiveTarget(f"db{number}", FakeSource) for number in range(4)], 5.0)
     assert [each.sampler.phase for each in fleet.databases.values()] == [0.0, 0.25, 0.5, 0.75]
     fleet.set_interval(2.0)
     assert (fleet.interval, {each.sampler._refresh for each in fleet.databases.values()}) == (2.0, {2.0})
@@ -189,7 +190,7 @@ def test_where_no_thread_can_be_had_a_database_is_refused(monkeypatch: pytest.Mo
     def start(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    database = WatchedDatabase(WatchedTarget("prod", FakeSource), 3600.0)
+    database = WatchedDatabase(LiveTarget("prod", FakeSource), 3600.0)
     monkeypatch.setattr(threading.Thread, "start", start)
     assert not database.start()
     member = database.member()

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as plain
 
 from presman.base.text import clean
 from presman.figures.metric import Distribution
-from presman.services.metrics.exposition import Exposition
+from presman.services.metrics.metric_page import Exposition
 from tests.services.metrics.observed import Shown, observed, series
 
 ACCEPTS = {

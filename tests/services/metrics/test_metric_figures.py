@@ -17,8 +17,7 @@ from presman.figures.measures import MEASURES
 from presman.figures.metric import Distribution, MetricKind, of_figure
 from presman.figures.observed_reading import MOST_ROWS
 from presman.figures.wait_distributions import MOST_EVENTS, distribution, longest_waited
-from presman.services.metrics.metric_page import METRICS
-from presman.services.metrics.own_metrics import SUBJECTS
+from presman.services.metrics.metric_page import METRICS, SUBJECTS
 from tests.services.metrics.observed import Shown, observed, of, series
 
 UNITS = {"seconds": "_seconds", "bytes": "_bytes", "ratio": "_ratio", "": ""}

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.alerts.alert_settings import AlertSetting
+import presman.analysis
+from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.base.log_event import LogEvent
+from presman.output.attention import judging
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
-from presman.records.queries import Scope
 from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section
 from presman.records.wait_rows import EventHistogram
-from presman.services.metrics import observed_database
-from presman.services.metrics.exporter import Exporter
+from presman.services.live import LiveTarget
 from presman.services.metrics.metric_page import families
-from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
+from presman.services.metrics.observed_database import Exporter, ObservedDatabase
 from presman.sources import LoginRefusal, SourceError
 from tests.patience import until
 from tests.services.metrics.observed import of, series
@@ -29,9 +29,10 @@ from tests.sources.fakes import START, FakeSource, row
 Watch = Callable[..., ObservedDatabase]
 
 
-def target(source: Any, label: str = "prod", interval: float = 0.001, **more: Any) -> ObservedTarget:
-    settings: dict[str, Any] = {"scope": Scope.CLUSTER, "packs": (), "budget": None, "alerts": ()} | more
-    return ObservedTarget(label, lambda: source, interval, **settings)
+def target(
+    source: Any, label: str = "prod", interval: float = 0.001, alerts: AlertSettings = (), **more: Any
+) -> LiveTarget:
+    return LiveTarget(label, lambda: source, interval, attention=judging(alerts), **more)
 
 
 def said(told: list[LogEvent]) -> list[str]:
@@ -150,14 +151,14 @@ def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
 def test_an_error_of_presman_costs_one_database_alone(
     watch: Watch, told: list[LogEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    analyse = observed_database.analyse
+    analyse = presman.analysis.analyse
 
     def broken(previous: Any, current: Any, cache: Any) -> Any:
         if current.target == "bad":
             raise ZeroDivisionError("of \x1b[31m its own")
         return analyse(previous, current, cache)
 
-    monkeypatch.setattr(observed_database, "analyse", broken)
+    monkeypatch.setattr(presman.analysis, "analyse", broken)
     bad, good = watch(FakeSource(name="bad"), label="bad"), watch(FakeSource())
     until(lambda: good.state().polls >= 2, "polls of the other")
     until(lambda: bad.state().failures >= 2, "errors of the one")

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from presman.base import places
+from presman.base import listeners
 from presman.base.certificates import CertificateError, CertificateFiles, Certificates
 from presman.base.secret import Secret
 from presman.services.metrics import web_server
-from presman.services.metrics.exposition import Exposition
+from presman.services.metrics.metric_page import Exposition
 from presman.services.metrics.web_app import Credentials, Response, WebApp
 from presman.services.metrics.web_server import ListenError, WebServer
 from tests.oracle.test_login import Authority
@@ -231,7 +231,7 @@ def _answers(site: Site) -> bool:
 
 def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_server, "LOOK", 0.02)
-    monkeypatch.setattr(places, "GRACE", 0.05)
+    monkeypatch.setattr(listeners, "GRACE", 0.05)
     site = Site()
     monkeypatch.setattr(site.server._listener.get_app(), "_answer", lambda _: Response("200 OK", b"x" * (16 << 20)))
     lines = [_asked(site.port) for _ in range(web_server.AT_ONCE)]

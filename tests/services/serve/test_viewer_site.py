@@ -23,15 +23,13 @@ from yarl import URL
 
 from presman.base.certificates import CertificateFiles, Certificates
 from presman.base.errors import LimitError
+from presman.base.listeners import Seldom
 from presman.base.secret import Secret
-from presman.base.seldom import Seldom
 from presman.services.serve import connections, seats, site_server, viewer
-from presman.services.serve.door import Door
-from presman.services.serve.listening import listening_sockets
-from presman.services.serve.pages import HEADERS
-from presman.services.serve.serving import Serving
+from presman.services.serve.door import Door, Serving, listening_sockets
 from presman.services.serve.site_server import running
 from presman.services.serve.viewer import Launch
+from presman.services.serve.viewer_site import HEADERS
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
 from tests.services.serve.test_door import LOOPBACK, OPEN, PROXIED

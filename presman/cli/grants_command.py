@@ -1,4 +1,4 @@
-"""`presman doctor` and `presman grants`: what has to do with databases themselves."""
+"""`presman grants`: grants.sql for a user who may read what presman reads, and no more."""
 
 from __future__ import annotations
 
@@ -7,25 +7,32 @@ from argparse import Namespace
 from presman.base.release import SUPPORTED, Release
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.settings import load, resolve
+from presman.cli.parser import OneOf, Parser, command_parser
 
 
-def doctor(options: Namespace) -> int:
-    """Run `presman doctor TARGET`."""
-    from presman.config.setup.assumptions import check
-    from presman.config.setup.doctor import doctor as examine
+def arguments() -> Parser:
+    """Return the parser of `presman grants`."""
+    parser = command_parser(
+        "grants",
+        "A script for SQL*Plus or SQLcl that makes a user who may read what presman reads, and no more.",
+        """\
+  presman grants > grants.sql
+  presman grants --account common --user C##MONITOR
+  presman grants --pdb ORCLPDB1 --release 12.2""",
+    )
+    parser.add_argument(
+        "--account",
+        type=OneOf("local", "common", "pdb"),
+        metavar="KIND",
+        help="local (default; a database without containers), common (the root of a CDB) or pdb",
+    )
+    parser.add_argument("--user", metavar="NAME", help="the user's name (default PRESMAN, common: C##PRESMAN)")
+    parser.add_argument("--pdb", metavar="NAME", help="the pluggable database (default: the script asks)")
+    parser.add_argument("--release", metavar="R", help="grants for release R and later (default 19)")
+    return parser
 
-    resolved = resolve(options.target, load(options), options)
-    if options.assumptions:
-        for line in check(resolved.target, scope=resolved.scope):
-            console.show(line + "\n")
-        return exit_codes.OK
-    for line in examine(resolved.target, scope=resolved.scope, packs=resolved.packs):
-        console.show(line + "\n")
-    return exit_codes.OK
 
-
-def grants(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     """Run `presman grants`."""
     from presman.config.setup.grants import AccountKind, grants_script
 

@@ -1,4 +1,4 @@
-"""The four tables of presman 1.x, for those who still read them or feed scripts with them.
+"""The four tables of presman 1.x, for those who still read them or feed scripts with them, and its screen as text.
 
 Columns and their order are those of 2015. What was wrong then is right here: CPU percent is of the CPUs there
 are (not of what was consumed), the interval is the measured one, instances are kept apart, and I/O percent is of
@@ -233,3 +233,55 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"cpu": CPU, "session_io": SESSION_IO, "parallel": PARALLEL, "emphasis": EMPHASIS}
 )
 """The headings of each, known before anything is read."""
+
+
+# ---- The screen of presman 1.x as text: parameters, table, one bar per group.
+
+_LONGEST_BAR = 100
+
+
+def head(target: str, parameters: Mapping[str, str]) -> str:
+    """Return the lines above the table. `target` is free of secrets."""
+    lines = [f"presman - connected to: {target}", "", "DBRM parameters:"]
+    lines += [f"> {name}: {value}" for name, value in parameters.items()]
+    return "\n".join(lines) + "\n"
+
+
+def boxed(table: ClassicTable) -> str:
+    """Return the table with its frame, numbers to the right."""
+    texts = [[_text(value) for value in row] for row in table.rows]
+    widths = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    numeric = {*table.figures, 0} - {table.name}
+
+    def line(row: Sequence[str]) -> str:
+        padded = (
+            text.rjust(width) if place in numeric else text.ljust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return "| " + " | ".join(padded) + " |"
+
+    return "\n".join([rule, line(table.columns), rule, *map(line, texts), rule]) + "\n"
+
+
+def bars(table: ClassicTable, column: int) -> str:
+    """Return one line per group: ``BATCH    [ 12.34%] ############``, one # per unit, 100 at most."""
+    values = table.values(column)
+    width = max(map(len, values), default=0)
+    return "".join(
+        f"{name:{width}}  [{_percent_shown(value)}] {_marks(value)}".rstrip() + "\n" for name, value in values.items()
+    )
+
+
+def _text(value: Value) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _percent_shown(value: Value) -> str:
+    return f"{value:6.2f}%" if isinstance(value, int | float) else f"{'-':>6}%"
+
+
+def _marks(value: Value) -> str:
+    return "#" * min(_LONGEST_BAR, max(0, round(value))) if isinstance(value, int | float) else ""

@@ -1,4 +1,18 @@
-"""Summaries: each command with what it does, in the order of the help."""
+"""The commands by name, and which of them a command line is: nothing is imported but argparse and that command.
+
+Each is a module of its own, `NAME_command.py`: `arguments` makes the parser of its options, `run` carries it out.
+What each does in one line stands here, because the front page of the help lists all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+from presman.cli.parser import Parser, common
 
 COMMANDS = {
     "demo": "the monitor on a simulated database",
@@ -28,3 +42,33 @@ COMMANDS = {
     "completions": "completions of bash, zsh and fish, and the manual page; --install puts them in place",
 }
 """Each command with what it does."""
+
+ALL = ("monitor", *COMMANDS, "classic")
+"""All commands; those that are no word of their own are the monitor and the tables of presman 1.x (`-m`)."""
+
+_CLASSIC = ("-m", "-c", "-p", "-o")
+
+
+def module_of(command: str) -> ModuleType:
+    """Return the module of a command."""
+    return import_module(f"presman.cli.{command}_command")
+
+
+def parser_of(command: str) -> Parser:
+    """Return the parser of a command's options."""
+    parser: Parser = module_of(command).arguments()
+    return parser
+
+
+def parse(arguments: Sequence[str] | None = None) -> tuple[str, argparse.Namespace]:
+    """Return the command and its options. Raises Failure; --help and --version exit."""
+    given = sys.argv[1:] if arguments is None else arguments
+    # What follows --thick is not its folder, which comes after "=", but a TARGET or a command.
+    known, rest = common().parse_known_args(["--thick=" if word == "--thick" else word for word in given])
+    word = rest[0] if rest else ""
+    if word in COMMANDS:
+        return word, parser_of(word).read(rest[1:], known)
+    command = "classic" if any(item[:2] in _CLASSIC for item in rest if item[:2] != "--") else "monitor"
+    if command == "classic" and not {"-h", "--help"}.isdisjoint(rest):
+        rest = ["--help", *(word for word in rest if word == "all")]
+    return command, parser_of(command).read(rest, known)

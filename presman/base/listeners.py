@@ -1,14 +1,16 @@
-"""Places of a web server: how many connections there may be, and which is closed so that another can come.
+"""Listeners share this: how many connections there may be, who is closed for another, what is told seldom.
 
-Strangers must not take all of them, and who waits for an answer must not lose it to the next who comes.
+Strangers must not take all connections, and who waits for an answer must not lose it to the next who comes.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from enum import IntEnum
+from ipaddress import ip_address
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -99,3 +101,48 @@ class Places(Generic[Key]):
         may_go = [key for key, each in bound.items() if each.standing is Standing.SILENT or not is_new(key)]
         gone = min(may_go, key=order, default=None)
         return gone is not None, gone
+
+
+# ---- Lines that strangers could make a server write without end: one in a while, and how many there were.
+
+PAUSE = 10.0
+"""Seconds between two lines of a kind."""
+
+MINUTE = 60.0
+"""The pause between two lines about what lasts: no room, no descriptors."""
+
+
+class Seldom:
+    """Says a line at most once in `pause` seconds, with the number of those that were left out meanwhile."""
+
+    def __init__(
+        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic, pause: float = PAUSE
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._pause = pause
+        self._next = 0.0
+        self._left_out = 0
+
+    def say(self, text: str) -> None:
+        """Say a line, or count it."""
+        now = self._clock()
+        if now < self._next:
+            self._left_out += 1
+            return
+        more = f" (and {self._left_out} more before)" if self._left_out else ""
+        self._next, self._left_out = now + self._pause, 0
+        self._say(text + more)
+
+
+# ---- Addresses that this machine alone reaches.
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address can be reached from this machine alone."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False

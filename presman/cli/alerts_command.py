@@ -1,0 +1,47 @@
+"""`presman alerts [TARGET]`: the rules behind the alerts, their thresholds and their state."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from presman.cli import console, exit_codes
+from presman.cli.parser import Parser, command_parser, some_seconds
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman alerts`."""
+    parser = command_parser(
+        "alerts",
+        "The rules behind the alerts: key, severity, what thresholds are compared with, and what config.ini sets.\n"
+        "With a TARGET also their state now, and why.",
+        """\
+  presman alerts
+  presman alerts prod""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: none)")
+    parser.add_argument(
+        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
+    )
+    parser.add_argument(
+        "--timeout", type=some_seconds, default=30.0, metavar="S", help="seconds it may take beside that (default 30)"
+    )
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """List the rules; with a target their state, and why."""
+    from presman.analysis.alerts.judge import Judge
+    from presman.cli.polling import Polling, late_views
+    from presman.cli.settings import load, resolve
+    from presman.output.alert_list import listed
+
+    config = load(options)
+    if options.target is None:
+        console.show(listed(config.defaults.alerts or (), None, ()))
+        return exit_codes.OK
+    resolved = resolve(options.target, config, options)
+    previous, snapshot, found = Polling(resolved, timeout=options.timeout).once(options.interval)
+    judge = Judge(resolved.alerts, None)
+    reading = judge.judge(found)
+    console.show(listed(resolved.alerts, reading, judge.unknown))
+    return exit_codes.PARTIAL if late_views(previous, snapshot) else exit_codes.OK

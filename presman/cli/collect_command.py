@@ -1,0 +1,42 @@
+"""`presman collect --sql`: a script that spools what presman reads."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman collect`."""
+    parser = command_parser(
+        "collect",
+        "Print a read-only script for SQL*Plus or SQLcl that spools what presman reads, one CSV file per view.\n"
+        "The folder it fills is a target: spool:FOLDER.",
+        """\
+  presman collect --sql > presman_collect.sql
+  presman collect --sql --release 12.1 > presman_collect.sql""",
+    )
+    parser.add_argument("--sql", action="store_true", help="print the script (the only thing there is, so far)")
+    parser.add_argument("--release", metavar="R", help="the database's release (default: 19)")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Run `presman collect --sql`."""
+    if not options.sql:
+        raise Failure("collect prints a script: presman collect --sql > presman_collect.sql")
+
+    from presman.base.release import SUPPORTED, Release
+    from presman.config.setup.collect import collect_script
+
+    try:
+        release = Release.parse(options.release) if options.release else Release(19)
+    except ValueError:
+        raise Failure(f"--release {options.release} is not a release such as 19 or 12.2") from None
+    if release < SUPPORTED[0]:
+        raise Failure(f"--release {options.release} is older than {SUPPORTED[0]}, the oldest presman reads")
+    console.put(collect_script(release))
+    return exit_codes.OK

@@ -1,0 +1,31 @@
+"""`presman config`: where each setting comes from; `--sample` prints a config.ini."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from presman.cli import console, exit_codes
+from presman.cli.parser import Parser, command_parser
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman config`."""
+    parser = command_parser(
+        "config",
+        "Print each setting and where it comes from; passwords are masked.",
+        """\
+  presman config
+  presman config prod
+  presman config --sample > config.ini""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="the target whose settings are wanted")
+    parser.add_argument("--sample", action="store_true", help="print a commented config.ini to start from")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Run `presman config`."""
+    from presman.cli.settings import describe, load, sample
+
+    console.show(sample() if options.sample else describe(load(options), options))
+    return exit_codes.OK

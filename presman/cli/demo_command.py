@@ -1,0 +1,63 @@
+"""`presman demo [SCENARIO]`: the monitor on a simulated database."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure, ending_at_once
+from presman.cli.parser import Parser, command_parser, positive
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman demo`."""
+    parser = command_parser(
+        "demo",
+        "The monitor on a simulated database. Without a terminal a few readings are printed as text.",
+        """\
+  presman demo
+  presman demo storm --speed 10
+  presman demo:my-plan.toml
+  presman demo --list
+  presman demo --polls 1 | less""",
+    )
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="name or FILE.toml (default: mixed)")
+    parser.add_argument("--list", action="store_true", help="name the scenarios")
+    parser.add_argument("--seed", type=int, metavar="N", help="another course of events")
+    parser.add_argument("--speed", type=float, metavar="X", help="X simulated seconds per second")
+    parser.add_argument("--size", type=float, metavar="F", help="a machine and a load F times as big")
+    parser.add_argument("--release", metavar="R", help="shape the views as release R has them (19, 12.1, ...)")
+    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.add_argument(
+        "--allow-actions",
+        action="store_true",
+        help="offer to start, switch, cancel or kill (key a), after a question",
+    )
+    parser.add_argument(
+        "--tour",
+        action=argparse.BooleanOptionalAction,
+        help="show around, or do not (default: until it was gone through once)",
+    )
+    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Run `presman demo [SCENARIO]`."""
+    with ending_at_once():
+        from presman.cli.settings import load
+        from presman.cli.start import scenario_list, watch
+
+    if options.list:
+        console.show(scenario_list())
+        return exit_codes.OK
+    if options.speed is not None and not 0 < options.speed <= 3600:
+        raise Failure(f"--speed {options.speed:g} is not above 0 and at most 3600")
+    words = ("seed", "speed", "size", "release")
+    given = {name: value for name in words if (value := getattr(options, name)) is not None}
+    tail = "&".join(f"{name}={value}" for name, value in given.items())
+    scenario = (options.scenario or "").removeprefix("demo:")
+    joint = "" if not tail else "&" if "?" in scenario else "?"
+    text = f"demo:{scenario}{joint}{tail}"
+    return watch(text, load(options), options)

@@ -1,0 +1,43 @@
+"""`presman doctor TARGET`: what presman can see there, and which grants are missing."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from presman.cli import console, exit_codes
+from presman.cli.parser import Parser, command_parser
+from presman.cli.settings import load, resolve
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman doctor`."""
+    parser = command_parser(
+        "doctor",
+        "What presman can see in a database, line by line: release, containers, each query, and the missing grants.",
+        """\
+  presman doctor prod
+  presman doctor monitor@dbhost/orcl --scope instance
+  presman doctor --assumptions prod""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to examine (default: the one of config.ini)")
+    parser.add_argument(
+        "--assumptions",
+        action="store_true",
+        help="what presman takes as so and no document says in full, the SELECT that tells, and what it says there",
+    )
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Run `presman doctor TARGET`."""
+    from presman.config.setup.assumptions import check
+    from presman.config.setup.doctor import doctor as examine
+
+    resolved = resolve(options.target, load(options), options)
+    if options.assumptions:
+        for line in check(resolved.target, scope=resolved.scope):
+            console.show(line + "\n")
+        return exit_codes.OK
+    for line in examine(resolved.target, scope=resolved.scope, packs=resolved.packs):
+        console.show(line + "\n")
+    return exit_codes.OK

@@ -1,0 +1,77 @@
+"""`presman once TARGET`: one reading as text, JSON or CSV."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from presman.base.measure_names import MEASURES
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.parser import OneOf, Parser, command_parser, measure, some_seconds
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman once`."""
+    parser = command_parser(
+        "once",
+        "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last moment).",
+        """\
+  presman once prod
+  presman once demo:storm --format json | jq '.heads[].sentence'
+  presman once prod --format csv --measure queue
+  presman once spool:/tmp/spool --format text""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
+    )
+    parser.add_argument("--measure", type=measure, metavar="M", help=f"what CSV is about: {', '.join(MEASURES)}")
+    parser.add_argument(
+        "--interval",
+        type=some_seconds,
+        default=1.0,
+        metavar="S",
+        help="between the polls (default 1); what it says of now is of this time: of a minute with 60",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=some_seconds,
+        default=30.0,
+        metavar="S",
+        help="seconds it may take beside the interval (default 30); code 7 if not every view had answered by then",
+    )
+    parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Run `presman once TARGET`."""
+    from presman.analysis.alerts.judge import Judge
+    from presman.analysis.assessment import assess
+    from presman.cli.polling import OUTLIERS, Polling, late_views
+    from presman.cli.settings import load, resolve
+    from presman.output import json_document, text_report
+    from presman.output.csv_export import CsvExport
+
+    if options.measure and options.format != "csv":
+        raise Failure("--measure goes with --format csv")
+    if options.outliers and options.format == "csv":
+        raise Failure("--outliers goes with --format text or json")
+    resolved = resolve(options.target, load(options), options)
+    requests = OUTLIERS if options.outliers else ()
+    previous, snapshot, found = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
+    reading = Judge(resolved.alerts, None).judge(found)  # two polls do not tell how long anything lasts
+    late = late_views(previous, snapshot)
+    if late and reading.stale is None:
+        raise Failure(f"{resolved.target.name}: no view answered within {options.timeout:g} s", exit_codes.SOURCE)
+    if options.outliers and not reading.outliers:
+        console.say("no view of I/O outliers could be read: they are there from 12.1 on")
+    if options.format == "json":
+        console.put(json_document.dump(reading, assess(reading, previous, snapshot), ascii_only=console.wants_ascii()))
+    elif options.format == "csv":
+        CsvExport(console.data(), options.measure or resolved.measure or "cpu").write(reading)
+    else:
+        console.show(text_report.full(reading, console.width(), (previous, snapshot)))
+    if late:
+        console.say(f"not all answered within {options.timeout:g} s: {', '.join(late)}")
+    return exit_codes.PARTIAL if late else exit_codes.OK

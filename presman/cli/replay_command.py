@@ -1,0 +1,42 @@
+"""`presman replay FILE`: a recording on the screens of the monitor."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser, positive
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman replay`."""
+    parser = command_parser(
+        "replay",
+        "A recording on the screens of the monitor: Space plays and stops, + and - change the speed, arrows step, J\n"
+        "goes to a time, n and p to what happened next and before.",
+        """\
+  presman replay prod.presman
+  presman replay prod.presman --from 03:00 --to 04:00
+  presman replay postgresql+psycopg://presman@dbhost/presman?database=prod""",
+    )
+    parser.add_argument("target", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
+    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.set_defaults(allow_actions=False)
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Run `presman replay FILE`."""
+    from presman.cli.settings import load
+    from presman.cli.start import watch
+    from presman.config.offline_targets import is_recording, named_recording
+    from presman.config.targets import parse_target
+
+    config = load(options)
+    text = named_recording(options.target, config)
+    if text in config.sections:
+        if parse_target(text, config).tape is None:
+            raise Failure(f"{text} is no recording: presman record {text} -o x.presman makes one")
+    elif not is_recording(text):
+        text = f"recording:{text}"
+    return watch(text, config, options)

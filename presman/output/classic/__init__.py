@@ -1,1 +1,0 @@
-"""The tables and options of presman 1.x."""

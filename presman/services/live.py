@@ -1,0 +1,245 @@
+"""Live databases: what is polled, the sampler that polls it, what its polls mean, and whether it answers.
+
+Every command that goes on polling is made of these: sampler, analysis, alerts, lost or connected. Nothing of the
+analysis is imported before a poll has come, so that a screen can be drawn meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from presman.base.log_event import Level, LogEvent, Tell
+from presman.polling.cadence import EVERYTHING, PollNeeds
+from presman.polling.sampler import (
+    ActionResult,
+    CarryOut,
+    Event,
+    FirstLook,
+    Glimpse,
+    Polled,
+    Sampler,
+    SourceEnded,
+    SourceLost,
+)
+from presman.records.queries import Breadth, Scope
+from presman.records.snapshot import Snapshot
+from presman.sources import Source
+
+if TYPE_CHECKING:
+    from presman.analysis.facts.row_cache import RowCache
+    from presman.analysis.readings.reading import Reading
+
+INTERVAL = 5.0
+"""Seconds between two polls where nobody chose otherwise."""
+
+
+class Attending(Protocol):
+    """What judges readings by thresholds and runs a command at alerts; `breadth` is what it needs of each poll."""
+
+    breadth: Breadth
+
+    def read(self, reading: Reading) -> Reading:
+        """Return the reading with its alerts."""
+
+    def look(self, reading: Reading) -> Reading:
+        """Return the beginning of a reading with its alerts."""
+
+    def lost(self, text: str) -> None:
+        """Take it that the database cannot be reached."""
+
+    def close(self) -> None:
+        """Have what is still to be run done, for two seconds at most."""
+
+
+class LiveTarget(NamedTuple):
+    """What is polled: its name without secrets, how to reach it, how often, and what holds for it."""
+
+    name: str
+    make_source: Callable[[], Source]
+    interval: float = INTERVAL
+    scope: Scope = Scope.CLUSTER
+    packs: tuple[str, ...] = ()
+    budget: float | None = None
+    attention: Attending | None = None
+    renewed: Callable[[], Source | None] | None = None
+    """See :class:`presman.polling.sampler.Sampler`."""
+    kind: str = ""
+    """Of the source, as a recording has it."""
+
+    def needed(self, breadth: Breadth) -> Breadth:
+        """Return how much each poll reads where that much is shown: what alerts need is read besides."""
+        return breadth if self.attention is None else breadth | self.attention.breadth
+
+
+def sampler_of(
+    target: LiveTarget,
+    post: Callable[[Event], None],
+    *,
+    breadth: Breadth = Breadth.WHOLE,
+    needs: PollNeeds = EVERYTHING,
+    phase: float | None = None,
+    carry_out: CarryOut | None = None,
+) -> Sampler:
+    """Return the sampler of a target, which is yet to begin. What is not said here is as the sampler has it."""
+    sampler = Sampler(
+        target.make_source, refresh=target.interval, scope=target.scope, post=post, packs=target.packs,
+        carry_out=carry_out,
+    )  # fmt: skip
+    sampler.budget, sampler.renewed = target.budget, target.renewed
+    sampler.needs, sampler.phase = needs, phase
+    sampler.widen(target.needed(breadth))
+    return sampler
+
+
+class HeadStart:
+    """Starts a sampler while the screen is still made; its thread waits with its first event until somebody listens.
+
+    `let_go` is called at the end, whether the thread has ended or not.
+    """
+
+    def __init__(
+        self, make_sampler: Callable[[Callable[[Event], None]], Sampler], let_go: Callable[[], object]
+    ) -> None:
+        self._let_go = let_go
+        self._listener: Callable[[Event], None] | None = None
+        self._is_heard = threading.Event()
+        self._sampler = make_sampler(self._post)
+        self._sampler.start()
+
+    def heard_by(self, listener: Callable[[Event], None], refresh: float, breadth: Breadth | None) -> Sampler:
+        """Give all to `listener` from now on, in the thread of the sampler, which is returned."""
+        self._sampler.set_refresh(refresh)
+        if breadth is not None:
+            self._sampler.widen(breadth)
+        self._listener = listener
+        self._is_heard.set()
+        return self._sampler
+
+    def end(self) -> None:
+        """End the sampler, also if nobody ever listened."""
+        self._is_heard.set()
+        self._sampler.stop()
+        self._let_go()
+
+    def _post(self, event: Event) -> None:
+        self._is_heard.wait()
+        if self._listener is not None:
+            self._listener(event)
+
+
+class ReadingCame(Struct, frozen=True):
+    """A poll, what it means, and the poll that its rates are taken from, None for none."""
+
+    reading: Reading
+    snapshot: Snapshot
+    previous: Snapshot | None = None
+
+
+class Preview(Struct, frozen=True):
+    """What the first poll shows before it is whole; that began to be read `age` seconds ago."""
+
+    reading: Reading
+    age: float
+
+
+class NotUnderstood(Struct, frozen=True):
+    """A poll could not be turned into a reading."""
+
+    error: Exception
+
+
+Heard = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | ActionResult
+"""What the events of a sampler come to."""
+
+
+class Readings:
+    """What the events of one sampler mean: a snapshot becomes a reading with its alerts.
+
+    It is called in the sampler's thread, so that whoever looks does not wait for the analysis.
+    """
+
+    def __init__(self, attention: Attending | None = None) -> None:
+        self._attention = attention
+        self._previous: Snapshot | None = None
+        self._reading: Reading | None = None
+        self._cache: RowCache | None = None
+
+    def of(self, event: Event) -> Heard:
+        """Return what an event means. A fault in the analysis costs that poll alone, and is among the answers."""
+        try:
+            if isinstance(event, Polled):
+                return self._read(event.snapshot)
+            if isinstance(event, FirstLook | Glimpse):
+                return self._preview(event)
+        except Exception as error:
+            return NotUnderstood(error)
+        if isinstance(event, SourceLost) and self._attention is not None:
+            self._attention.lost(event.line)
+        return event
+
+    def forget(self) -> None:
+        """Take no rates from what was read before: the next poll is a first one."""
+        self._previous = self._reading = None
+
+    def _read(self, snapshot: Snapshot) -> ReadingCame:
+        from presman.analysis import analyse
+        from presman.analysis.facts.row_cache import RowCache
+        from presman.analysis.lazy_rows import prepare
+
+        self._cache = self._cache or RowCache()
+        previous, self._previous = self._previous, snapshot
+        reading = analyse(previous, snapshot, self._cache)
+        if self._attention is not None:
+            reading = self._attention.read(reading)
+        before, self._reading = self._reading, reading
+        prepare(before.sessions if before else None, reading.sessions)
+        return ReadingCame(reading, snapshot, previous)
+
+    def _preview(self, event: FirstLook | Glimpse) -> Preview:
+        from presman.analysis import analyse
+
+        if isinstance(event, FirstLook):
+            reading, age = analyse(None, event.snapshot), event.snapshot.seconds
+        else:
+            reading, age = event.seen, time.monotonic() - event.begun
+        return Preview(reading if self._attention is None else self._attention.look(reading), age)
+
+
+class Reachability:
+    """Whether a database answers, and what is told of that: each cause of a loss once, and the return."""
+
+    def __init__(self, name: str, tell: Tell) -> None:
+        self._name = name
+        self._tell_to = tell
+        self._cause = ""
+        self.trouble = ""
+        """Why nothing comes, in one line; "" while it does."""
+        self.next_try: datetime | None = None
+        """When it is tried next, by the clock of this machine; None: not, or it is not lost."""
+
+    def tell(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
+        """Tell something of this database."""
+        self._tell_to(LogEvent(event, message, level, self._name, figures))
+
+    def lose(
+        self, trouble: str, cause: str, message: str, event: str = "lost", level: Level = "warning",
+        next_try: datetime | None = None,
+    ) -> None:  # fmt: skip
+        """Take it that nothing comes; the `message` is told unless it was lost for the same `cause` already."""
+        self.trouble, self.next_try = trouble, next_try
+        if cause != self._cause:
+            self.tell(event, message, level)
+        self._cause = cause
+
+    def answer(self) -> None:
+        """Take it that something came; that is told where it was lost."""
+        if self.trouble:
+            self.tell("connected", "connected again")
+        self.trouble = self._cause = ""
+        self.next_try = None

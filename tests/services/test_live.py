@@ -1,0 +1,188 @@
+"""A sampler may begin before somebody listens; what its events mean; what is said of a database that is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import presman.analysis
+from presman.base.log_event import LogEvent
+from presman.polling.cadence import PollNeeds
+from presman.polling.poller import Poller
+from presman.polling.sampler import Event, FirstLook, Polled, Sampler, SourceEnded, SourceLost
+from presman.records.queries import Breadth, Scope
+from presman.records.snapshot import Snapshot
+from presman.services.live import (
+    HeadStart,
+    LiveTarget,
+    NotUnderstood,
+    Preview,
+    Reachability,
+    ReadingCame,
+    Readings,
+    sampler_of,
+)
+from presman.sources.simulator_source import SimulatorSource
+from tests.patience import until
+from tests.sources.fakes import FakeSource
+
+
+def begun(let_go: Callable[[], object]) -> tuple[HeadStart, SimulatorSource]:
+    source = SimulatorSource("quiet")
+    start = HeadStart(lambda hear: Sampler(lambda: source, refresh=60, scope=Scope.CLUSTER, post=hear), let_go)
+    return start, source
+
+
+def test_what_was_read_waits_for_a_listener() -> None:
+    ended: list[bool] = []
+    start, source = begun(lambda: ended.append(True))
+    until(lambda: source._database is not None and start._sampler._poller is not None, "an open source")
+    heard: list[Event] = []
+    threads: set[str] = set()
+
+    def listen(event: Event) -> None:
+        threads.add(threading.current_thread().name)
+        heard.append(event)
+
+    sampler = start.heard_by(listen, 0.05, Breadth.NARROW)
+    until(lambda: sum(isinstance(each, Polled) for each in heard) > 1, "two polls")
+    numbers = [each.snapshot.number for each in heard if isinstance(each, Polled)]
+    assert numbers[:2] == [1, 2]
+    assert threads == {"presman-sampler"}, "the screen's own thread analyses nothing"
+    start.end()
+    assert not sampler.is_alive
+    assert ended == [True]
+
+
+def test_it_ends_though_nobody_ever_listened() -> None:
+    ended: list[bool] = []
+    start, source = begun(lambda: ended.append(True))
+    until(lambda: source._database is not None, "an open source")
+    start.end()
+    until(lambda: not start._sampler.is_alive, "the end of the thread")
+    assert ended == [True]
+
+
+class Attention:
+    breadth = Breadth.HISTOGRAMS
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def read(self, reading: Any) -> Any:
+        self.heard.append(("read", reading.number))
+        return reading
+
+    def look(self, reading: Any) -> Any:
+        self.heard.append(("look", reading.number))
+        return reading
+
+    def lost(self, text: str) -> None:
+        self.heard.append(("lost", text))
+
+    def close(self) -> None:
+        self.heard.append("closed")
+
+
+@pytest.fixture(scope="module")
+def polls() -> list[Snapshot]:
+    """Three polls, two seconds apart by the clock of their source."""
+    poller = Poller(FakeSource(step=2.0))
+    poller.open()
+    return [poller.poll() for _ in range(3)]
+
+
+def test_each_poll_has_its_rates_from_the_one_before_until_that_is_forgotten(polls: list[Snapshot]) -> None:
+    attention = Attention()
+    readings = Readings(attention)
+    first, second = (readings.of(Polled(each)) for each in polls[:2])
+    assert isinstance(first, ReadingCame)
+    assert isinstance(second, ReadingCame)
+    assert (first.previous, first.reading.interval) == (None, None)
+    assert second.previous is polls[0]
+    assert second.reading.interval == 2.0
+    readings.forget()
+    third = readings.of(Polled(polls[2]))
+    assert isinstance(third, ReadingCame)
+    assert (third.previous, third.reading.interval) == (None, None)
+    assert attention.heard == [("read", 1), ("read", 2), ("read", 3)]
+
+
+def test_a_preview_counts_as_no_poll_and_a_loss_is_passed_on_and_told(polls: list[Snapshot]) -> None:
+    attention = Attention()
+    readings = Readings(attention)
+    preview = readings.of(FirstLook(polls[0]))
+    assert isinstance(preview, Preview)
+    assert preview.age == polls[0].seconds
+    came = readings.of(Polled(polls[0]))
+    assert isinstance(came, ReadingCame)
+    assert came.previous is None
+    loss = SourceLost("end of file", "ORA-03113", 1.0, datetime(2026, 11, 24, tzinfo=UTC))
+    assert readings.of(loss) is loss
+    end = SourceEnded()
+    assert readings.of(end) is end
+    assert attention.heard == [("look", 1), ("read", 1), ("lost", "ORA-03113 end of file")]
+
+
+def test_a_fault_costs_one_poll_and_the_next_is_understood(
+    polls: list[Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings, fault = Readings(), ZeroDivisionError("a fault")
+
+    def fail(*_: object) -> None:
+        raise fault
+
+    with monkeypatch.context() as broken:
+        broken.setattr(presman.analysis, "analyse", fail)
+        assert readings.of(Polled(polls[0])) == NotUnderstood(fault)
+    came = readings.of(Polled(polls[1]))
+    assert isinstance(came, ReadingCame)
+    assert came.previous is polls[0]
+
+
+def test_a_sampler_reads_what_is_wanted_and_what_alerts_need() -> None:
+    needs = PollNeeds(few=True)
+    target = LiveTarget("db", FakeSource, 7.0, Scope.INSTANCE, ("diagnostics",), 3.0, Attention(), lambda: None)
+    sampler = sampler_of(target, lambda _: None, breadth=Breadth.NARROW, needs=needs, phase=0.5)
+    assert sampler._breadth == Breadth.HISTOGRAMS
+    assert (sampler._refresh, sampler._scope, sampler._packs) == (7.0, Scope.INSTANCE, ("diagnostics",))
+    assert (sampler.budget, sampler.needs, sampler.phase, sampler.renewed) == (3.0, needs, 0.5, target.renewed)
+    assert sampler_of(target._replace(attention=None), lambda _: None)._breadth == Breadth.WHOLE
+
+
+def test_where_no_thread_can_be_had_the_source_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    events: list[Event] = []
+    sampler = sampler_of(LiveTarget("db", FakeSource), events.append)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert not sampler.begin()
+    (lost,) = events
+    assert isinstance(lost, SourceLost)
+    assert lost.retry_in is None
+
+
+def test_each_cause_of_a_loss_is_told_once_and_the_return_after_it() -> None:
+    told: list[LogEvent] = []
+    connection = Reachability("prod", told.append)
+    connection.answer()
+    soon = datetime(2026, 11, 24, tzinfo=UTC)
+    connection.lose("cut number 1", "ORA-03113", "lost: cut number 1", next_try=soon)
+    connection.lose("cut number 2", "ORA-03113", "lost: cut number 2")
+    assert (connection.trouble, connection.next_try) == ("cut number 2", None)
+    connection.lose("no view answers", "late", "no view answers", "late", "error")
+    connection.answer()
+    connection.answer()
+    assert (connection.trouble, connection.next_try) == ("", None)
+    connection.lose("cut number 3", "ORA-03113", "lost: cut number 3")
+    assert [(each.event, each.level, each.line) for each in told] == [
+        ("lost", "warning", "prod: lost: cut number 1"),
+        ("late", "error", "prod: no view answers"),
+        ("connected", "info", "prod: connected again"),
+        ("lost", "warning", "prod: lost: cut number 3"),
+    ]
