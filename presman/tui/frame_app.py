@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -227,6 +228,15 @@ class FrameApp(TerminalApp):
     def keys_here(self) -> list[Labelled]:
         """Return the keys that do something here, the most needed first."""
         return []
+
+    def go_to(self, at: datetime) -> None:
+        """Show the last poll not after an instant."""
+
+    def jump(self, words: str) -> None:
+        """Go to the time that words mean."""
+
+    def to_event(self, direction: int) -> None:
+        """Go to what happened next (1) or before (-1)."""
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:
         """Have the keys of some tabs answered; without names those of all tabs."""

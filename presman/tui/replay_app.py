@@ -6,11 +6,8 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import BindingType
-
-from presman.base.errors import InputError
 from presman.base.text import clean
 from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
@@ -22,9 +19,8 @@ from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
-    from presman.recording.events import RecordedEvent
+    from presman.analysis.trends.events import DatabaseEvent
     from presman.recording.recording_source import RecordingSource
-    from presman.tui.widgets.jump_line import JumpLine
 
 
 _WHOLE = 10.0
@@ -33,10 +29,6 @@ _WHOLE = 10.0
 
 class ReplayApp(MonitorApp):
     """The monitor on a recording."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        each.binding for each in REPLAY_KEYS if each.key.name in {"jump", "next_event", "previous_event"}
-    ]
 
     def __init__(
         self,
@@ -51,12 +43,17 @@ class ReplayApp(MonitorApp):
             lambda post, _refresh: Player(make_source, post, follow=follow, begin=begin), name=name, theme=theme
         )
         self.own_keys = {each.key.name: each for each in REPLAY_KEYS}
-        self.span: tuple[datetime, datetime] | None = None
+        self._span: tuple[datetime, datetime] | None = None
+        self.monitor.past_events = ()
         self._answered = 0
         self._later: list[Callable[[], None]] = []
         """Keys that wait for the poll which a step before them leads to: they count from its time."""
-        self.events: list[RecordedEvent] = []
         self.scrub = ScrubBar()
+
+    @property
+    def span(self) -> tuple[datetime, datetime] | None:
+        """From when to when the recording is; None until it is open."""
+        return self._span
 
     @property
     def player(self) -> Player:
@@ -66,7 +63,7 @@ class ReplayApp(MonitorApp):
 
     async def on_tape_loaded(self, event: TapeLoaded) -> None:
         """Show the bar, and say what of the recording cannot be read."""
-        self.span, self.events = (event.first, event.last), event.events
+        self._span, self.monitor.past_events = (event.first, event.last), event.events
         self.scrub.load(event.first, event.last, event.strip, event.events)
         if not self.scrub.is_attached:
             await self.mount(self.scrub, before="#keys")
@@ -109,19 +106,21 @@ class ReplayApp(MonitorApp):
         self.say_state()
         self._arrive(event.keys)
 
-    async def on_jump_line_wanted(self, event: JumpLine.Wanted) -> None:
-        """Go to the time that was typed."""
-        from presman.recording.time_words import instant_of
+    def go_to(self, at: datetime) -> None:
+        """Show the last poll not after an instant."""
+        self.player.jump(at)
 
-        for line in self.query("JumpLine"):
-            line.display = False
-        self.panels.focus_first()
-        if not event.words or self.span is None:
-            return
-        try:
-            self.player.jump(instant_of(event.words, *self.span, tell=partial(self.tell, seconds=8)))
-        except InputError as error:
-            self.tell(str(error), severity="error", seconds=8)
+    def to_event(self, direction: int) -> None:
+        """Go to what happened next (1) or before (-1), and stay there."""
+        self.in_turn(partial(self._to_event, direction), by_time=True)
+
+    def _to_event(self, direction: int) -> None:
+        if self.event(direction) is not None:
+            self.player.play(on=False)
+        super().to_event(direction)
+
+    def _nothing_before(self) -> str:
+        return "Nothing happened before this."
 
     def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
         """Ask for another poll, once those before have said where from; `by_time` needs to know the time there."""
@@ -140,13 +139,13 @@ class ReplayApp(MonitorApp):
             for ask in later:
                 ask()
 
-    def event(self, direction: int) -> RecordedEvent | None:
+    def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
-        if self.monitor.reading is None:
-            return None
-        at = self.player.heading or self.monitor.reading.at
-        after = [each for each in self.events if (each.at > at if direction > 0 else each.at < at)]
-        return (after[0] if direction > 0 else after[-1]) if after else None
+        from presman.analysis.trends.events import beside
+
+        reading = self.monitor.reading
+        at = self.player.heading or (reading.at if reading is not None else None)
+        return None if at is None else beside(self.monitor.events, at, direction)
 
     def say_state(self, *, paint: bool = True) -> None:
         """Say at the top whether it plays, how fast, where it is and how often was polled; move the mark of the bar."""

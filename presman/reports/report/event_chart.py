@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from presman.analysis.trends.events import KINDS
 from presman.base.markup import Markup, element
 from presman.base.svg import BAD, FAINT, drawing, label
-from presman.recording.events import KINDS
 from presman.recording.incident_rows import EventMark
 from presman.reports.report.time_axis import LEFT, TimeAxis, below, between, clock
 

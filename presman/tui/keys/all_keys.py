@@ -8,6 +8,7 @@ from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey, has_tables
 from presman.tui.keys.go_keys import COLUMNS, GO, SIGNS, TARGETS
+from presman.tui.keys.moment_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT
 from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, TABS, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
 from presman.tui.keys.place_keys import where as trail_to
@@ -47,7 +48,8 @@ HELP = AppKey(
 )
 
 APP_KEYS: tuple[AppKey, ...] = (
-    HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT,
+    HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, JUMP,
+    NEXT_EVENT, PREVIOUS_EVENT, FILTER, SORT,
     REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO,
     TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, QUIT,
 )  # fmt: skip
@@ -73,15 +75,15 @@ _BEFORE = (
     UNFOLD,
     INSTANCES,
 )
-_BEHIND = (COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
+_MOMENTS = (JUMP, NEXT_EVENT, PREVIOUS_EVENT)
+_BEHIND = (COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO, *_MOMENTS, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 
 def keys_of(app: FrameApp) -> tuple[AppKey, ...]:
     """Return the keys of an app: all of them, its own in place of those with their names, and behind the others."""
     own = app.own_keys
-    usual = tuple(own.get(each.key.name, each) for each in APP_KEYS)
-    return (*usual, *(each for name, each in own.items() if name not in BY_NAME))
+    return tuple(own.get(each.key.name, each) for each in APP_KEYS)
 
 
 def tab_keys(app: FrameApp) -> tuple[Key, ...]:
@@ -95,8 +97,8 @@ def offered(app: FrameApp) -> list[Labelled]:
         return []
     own = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
     before = [_own(app, each) for each in _BEFORE if each is not POLL_NOW or is_lost(app)]
-    more = [each for name, each in app.own_keys.items() if name not in BY_NAME]
-    behind = [_own(app, each) for each in _BEHIND]
+    more = [each for each in _MOMENTS if each.key.name in app.own_keys]
+    behind = [_own(app, each) for each in _BEHIND if each not in more]
     return [
         *(each.labelled(app) for each in (*before, *more) if each.when(app)),
         *own,

@@ -23,7 +23,7 @@ class GoLine(Input):
 
     def __init__(self) -> None:
         super().__init__(
-            id="go", placeholder="a tab, group, instance, SID, 1:SID, SQL_ID or target; Esc leaves", compact=True
+            id="go", placeholder="tab, group, instance, SID, 1:SID, SQL_ID, target; 19:08 or -15m; Esc", compact=True
         )
 
     def begin(self, names: Iterable[str]) -> None:

@@ -20,7 +20,7 @@ class JumpLine(Input):
 
     def __init__(self) -> None:
         super().__init__(
-            id="jump", placeholder="go to: 03:12, 2026-11-22 03:12:30, 3m ago, first, last; Esc leaves", compact=True
+            id="jump", placeholder="go to: 03:12, 2026-11-22 03:12:30, -15m, first, last; Esc leaves", compact=True
         )
 
     def begin(self) -> None:
