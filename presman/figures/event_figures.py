@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.analysis.trends.events import ALERT_BEGAN, ALERT_WORSE, LOST, TIMEOUT, DatabaseEvent
+from presman.analysis.trends.database_events import ALERT_BEGAN, ALERT_WORSE, LOST, TIMEOUT, DatabaseEvent
 from presman.figures.figure import INSTANT, TEXT, Figure, State, Table
 
 Event = Figure[DatabaseEvent]
@@ -27,6 +27,6 @@ EVENTS: Table[DatabaseEvent] = Table(
         Event("consumer_group", "Group", TEXT, "Consumer group it is about.", "group", width=12, most=22),
         Event("what", "What", TEXT, "What happened, in words.", "text", width=30, flexible=True, vital=True),
     ),
-    tuple, "Nothing has happened since presman began to watch.",
+    tuple, "Nothing is known to have happened.",
     order="at", descending=True,
 )

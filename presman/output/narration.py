@@ -8,7 +8,7 @@ from datetime import datetime
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import Totals, totals
-from presman.analysis.trends.events import (
+from presman.analysis.trends.database_events import (
     ALERT_BEGAN,
     ALERT_ENDED,
     ALERT_WORSE,

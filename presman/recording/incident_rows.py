@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import text
 
-from presman.analysis.trends.events import QUEUE_BEGAN, QUEUE_ENDED, DatabaseEvent
+from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, DatabaseEvent
 from presman.base.text import clean
 from presman.recording.codec.values import instant, microseconds
 from presman.recording.measure_tables import MICRO

@@ -12,7 +12,7 @@ from sqlalchemy import select, text
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.events import DatabaseEvent
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
 from presman.recording.chain_index import Chain, ChainIndex, read_chains
 from presman.recording.chain_reader import ChainReader, blocks_of, instant_of, polls_until

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import TextClause, text
 
-from presman.analysis.trends.events import DatabaseEvent
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.text import clean, clean_lines
 from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
 from presman.figures.measures import COMMON, MEASURES

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.events import DatabaseEvent, EventWatch
+from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
 from presman.base.text import clean
 from presman.recording.codec.values import microseconds
 from presman.recording.figure_writer import FigureWriter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.analysis.trends.events import (
+from presman.analysis.trends.database_events import (
     DIRECTIVE_CHANGED,
     DOWNGRADE,
     PARAMETER_CHANGED,
@@ -34,7 +34,7 @@ def tab_of(event: DatabaseEvent) -> str:
 
 
 TAB = Tab(
-    parts=(Rows(EVENTS, events),),
+    parts=(Rows(EVENTS, events, news=True),),
     notes=(
         "Enter goes to the moment of a row, on the tab that shows most of it. n and p go to the next event and to the "
         "one before, from any tab; J and : go to a time (:19:08, :-15m). End is live again.",

@@ -13,7 +13,7 @@ from presman.analysis.readings.group_readings import QUIET, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
-from presman.analysis.trends.events import DatabaseEvent
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.analysis.trends.series import Series
 from presman.base.colours import GroupColours
 from presman.records.snapshot import Snapshot

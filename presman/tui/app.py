@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
-from datetime import datetime
 from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -13,8 +12,6 @@ from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from presman.base.errors import InputError
-from presman.base.formats import clock
 from presman.base.text import clean
 from presman.tabs import tab
 from presman.tui.feed import Attending, MakeFeed, MakeSampler, Post, SamplerFeed
@@ -31,7 +28,6 @@ from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.tab_line import Clicked, Labelled
 
 if TYPE_CHECKING:
-    from presman.analysis.trends.events import DatabaseEvent
     from presman.polling.sampler import CarryOut, Event, Sampler
     from presman.records.breadth import Breadth
     from presman.records.queries import Scope
@@ -113,7 +109,7 @@ class MonitorApp(FrameApp):
         if event.row is None:
             self.tell("There is no row here.")
             return
-        from presman.analysis.trends.events import DatabaseEvent
+        from presman.analysis.trends.database_events import DatabaseEvent
 
         try:
             if isinstance(event.row, DatabaseEvent):
@@ -134,11 +130,11 @@ class MonitorApp(FrameApp):
         for line in self.query("JumpLine"):
             line.display = False
         self.panels.focus_first()
-        self.jump(event.words)
+        self.moments.jump(event.words)
 
-    def on_chart_clicked(self, event: Chart.Clicked) -> None:
-        """Go to the time that was clicked; the newest stretch is now."""
-        self.go_to(event.at if self.span is None else min(event.at, self.span[1]))
+    def on_chart_instant_clicked(self, event: Chart.InstantClicked) -> None:
+        """Go to the time that was clicked."""
+        self.moments.click(event.at)
 
     async def on_go_line_named(self, event: GoLine.Named) -> None:
         """Go to what was named."""
@@ -146,52 +142,6 @@ class MonitorApp(FrameApp):
             await go(self, event.text)
         except Exception as error:
             self.complain(error)
-
-    # ---- time
-
-    @property
-    def span(self) -> tuple[datetime, datetime] | None:
-        """From when to when one can go; None before the first poll."""
-        return self.monitor.span
-
-    def jump(self, words: str) -> None:
-        """Go to the time that words mean ("" for nowhere), or say that they mean none."""
-        from presman.recording.time_words import instant_of
-
-        if words and self.span is not None:
-            try:
-                self.go_to(instant_of(words, *self.span, tell=partial(self.tell, seconds=8)))
-            except InputError as error:
-                self.tell(str(error), severity="error", seconds=8)
-
-    def go_to(self, at: datetime) -> None:
-        """Show the last poll not after an instant."""
-        told = self.monitor.go_to(at)
-        self.repaint()
-        if told:
-            self.tell(told, seconds=8)
-
-    def to_event(self, direction: int) -> None:
-        """Go to what happened next (1) or before (-1), as far back as polls are kept."""
-        event = self.event(direction)
-        if event is None:
-            self.tell("Nothing else happened after this." if direction > 0 else self._nothing_before())
-        else:
-            self.go_to(event.at)
-            self.tell(event.text, seconds=8)
-
-    def _nothing_before(self) -> str:
-        first = "" if self.span is None else f" The first poll that is kept is of {clock(self.span[0])}."
-        return f"Nothing happened before this.{first}"
-
-    def event(self, direction: int) -> DatabaseEvent | None:
-        """Return what happened next (1) or before (-1) the poll on show."""
-        from presman.analysis.trends.events import beside
-
-        reading, span = self.monitor.reading, self.span
-        if reading is None or span is None:
-            return None
-        return beside(self.monitor.events, reading.at, direction, span[0])
 
     def on_query_wanted(self, event: QueryWanted) -> None:
         """Have a query asked that runs on demand only."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +11,7 @@ from presman.base import watcher
 from presman.tui import feed as feeds
 from presman.tui import garbage
 from presman.tui.csv_recording import CsvRecording
+from presman.tui.moments import Moments
 from presman.tui.monitor import Monitor
 from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
@@ -73,6 +73,7 @@ class FrameApp(TerminalApp):
         self.news: AlertNews | None = None
         self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
+        self.moments = Moments(self)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
         self.reader = PageReader(self, self.panels, self.feed, self.repaint)
@@ -153,6 +154,7 @@ class FrameApp(TerminalApp):
             return
         first = monitor.cost is None
         monitor.arrive(event.reading, event.snapshot)
+        self.moments.arrive(event.reading, event.snapshot)
         if monitor.is_frozen:
             self.paint_lines()
         else:
@@ -228,15 +230,6 @@ class FrameApp(TerminalApp):
     def keys_here(self) -> list[Labelled]:
         """Return the keys that do something here, the most needed first."""
         return []
-
-    def go_to(self, at: datetime) -> None:
-        """Show the last poll not after an instant."""
-
-    def jump(self, words: str) -> None:
-        """Go to the time that words mean."""
-
-    def to_event(self, direction: int) -> None:
-        """Go to what happened next (1) or before (-1)."""
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:
         """Have the keys of some tabs answered; without names those of all tabs."""

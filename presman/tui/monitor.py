@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo
     from presman.analysis.readings.alert import Alert
     from presman.analysis.readings.reading import Reading
-    from presman.analysis.trends.events import DatabaseEvent, EventLog
+    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.records.snapshot import Snapshot
     from presman.tabs.moment import Moment
     from presman.tui.timeline import Timeline
@@ -43,25 +42,8 @@ class Monitor:
         self.alerts: tuple[Alert, ...] = ()
         self.to_do: ToDo | None = None
         self._costs: list[float] = []
-        self.past_events: Sequence[DatabaseEvent] | None = None
-        """The events of a recording that is on show; None where they are found as polls come."""
-
-    @cached_property
-    def _log(self) -> EventLog:
-        from presman.analysis.trends.events import EventLog
-
-        return EventLog()
-
-    @property
-    def events(self) -> Sequence[DatabaseEvent]:
+        self.events: Sequence[DatabaseEvent] = ()
         """What happened, oldest first."""
-        return self._log.events if self.past_events is None else self.past_events
-
-    @property
-    def span(self) -> tuple[datetime, datetime] | None:
-        """When the first poll that is kept was, and the newest; None while there is none."""
-        first = self.timeline.first() if self.latest is not None else None
-        return None if first is None or self.latest is None else (first, self.latest.at)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -116,8 +98,6 @@ class Monitor:
             fresh = min(fresh, self.link.fresh)  # what was seen of it is as old as it was
         self.latest = reading
         self.timeline.add(reading, snapshot)
-        if self.past_events is None and snapshot is not None:
-            self._log.add(reading, snapshot)
         self.link = Link(LinkState.LIVE, since=now, fresh=fresh)
         self._costs = [*self._costs[1 - _COSTS :], reading.poll_seconds]
         if self.is_frozen:
@@ -172,27 +152,16 @@ class Monitor:
         behind = max(0, min(len(self.timeline) - 1, self.choices.behind - polls))
         if behind == self.choices.behind:
             return False
-        self._show(behind)
+        self.look_back(behind)
         return True
 
-    def _show(self, behind: int) -> None:
+    def look_back(self, behind: int) -> None:
+        """Show the poll that is so many before the newest; with 0 it is live again."""
         if behind == 0:
             self.live()
         else:
             self.reading = self.timeline.reading(behind) or self.reading
             self.choose(behind=behind, paused=None)
-
-    def go_to(self, at: datetime) -> str:
-        """Show the last poll not after an instant, else the first. Return that there is none then, "" if there is."""
-        from presman.recording.time_words import spelled_instant
-
-        if self.span is None:
-            return ""
-        first, last = self.span
-        self._show(self.timeline.behind(at))
-        if at < first.replace(microsecond=0):  # a time is typed in whole seconds
-            return f"No poll before {spelled_instant(first)}: this is the first."
-        return f"No poll after {spelled_instant(last)}: this is the newest." if at > last else ""
 
     # ---- what is drawn
 

@@ -13,18 +13,61 @@ from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
 from presman.tui.keys.home_keys import lead_home
 from presman.tui.keys.replay_keys import REPLAY_KEYS
+from presman.tui.moments import Moments
 from presman.tui.player import Player
 from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped, TapeLoaded
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
-    from presman.analysis.trends.events import DatabaseEvent
+    from presman.analysis.readings.reading import Reading
+    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.recording_source import RecordingSource
+    from presman.records.snapshot import Snapshot
 
 
 _WHOLE = 10.0
 """Seconds between two polls from which on they are told as whole ones."""
+
+
+class RecordedMoments(Moments):
+    """The moments of a recording, and the events in it."""
+
+    def __init__(self, app: ReplayApp) -> None:
+        super().__init__(app)
+        self._replay = app
+
+    def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
+        """Do nothing: the events were recorded."""
+
+    @property
+    def span(self) -> tuple[datetime, datetime] | None:
+        """From when to when the recording is; None until it is open."""
+        return self._replay.span
+
+    def go_to(self, at: datetime) -> None:
+        """Show the last poll not after an instant."""
+        self._replay.player.jump(at)
+
+    def to_event(self, direction: int) -> None:
+        """Go to what happened next (1) or before (-1), once it is known where from."""
+        self._replay.in_turn(partial(super().to_event, direction), by_time=True)
+
+    def show(self, event: DatabaseEvent) -> None:
+        """Go to what happened, and stay there."""
+        self._replay.player.play(on=False)
+        super().show(event)
+
+    def event(self, direction: int) -> DatabaseEvent | None:
+        """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
+        from presman.analysis.trends.database_events import beside
+
+        reading = self._app.monitor.reading
+        at = self._replay.player.heading or (reading.at if reading is not None else None)
+        return None if at is None else beside(self._app.monitor.events, at, direction)
+
+    def _nothing_before(self) -> str:
+        return "Nothing happened before this."
 
 
 class ReplayApp(MonitorApp):
@@ -43,17 +86,12 @@ class ReplayApp(MonitorApp):
             lambda post, _refresh: Player(make_source, post, follow=follow, begin=begin), name=name, theme=theme
         )
         self.own_keys = {each.key.name: each for each in REPLAY_KEYS}
-        self._span: tuple[datetime, datetime] | None = None
-        self.monitor.past_events = ()
+        self.span: tuple[datetime, datetime] | None = None
+        self.moments = RecordedMoments(self)
         self._answered = 0
         self._later: list[Callable[[], None]] = []
         """Keys that wait for the poll which a step before them leads to: they count from its time."""
         self.scrub = ScrubBar()
-
-    @property
-    def span(self) -> tuple[datetime, datetime] | None:
-        """From when to when the recording is; None until it is open."""
-        return self._span
 
     @property
     def player(self) -> Player:
@@ -63,7 +101,7 @@ class ReplayApp(MonitorApp):
 
     async def on_tape_loaded(self, event: TapeLoaded) -> None:
         """Show the bar, and say what of the recording cannot be read."""
-        self._span, self.monitor.past_events = (event.first, event.last), event.events
+        self.span, self.monitor.events = (event.first, event.last), event.events
         self.scrub.load(event.first, event.last, event.strip, event.events)
         if not self.scrub.is_attached:
             await self.mount(self.scrub, before="#keys")
@@ -106,22 +144,6 @@ class ReplayApp(MonitorApp):
         self.say_state()
         self._arrive(event.keys)
 
-    def go_to(self, at: datetime) -> None:
-        """Show the last poll not after an instant."""
-        self.player.jump(at)
-
-    def to_event(self, direction: int) -> None:
-        """Go to what happened next (1) or before (-1), and stay there."""
-        self.in_turn(partial(self._to_event, direction), by_time=True)
-
-    def _to_event(self, direction: int) -> None:
-        if self.event(direction) is not None:
-            self.player.play(on=False)
-        super().to_event(direction)
-
-    def _nothing_before(self) -> str:
-        return "Nothing happened before this."
-
     def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
         """Ask for another poll, once those before have said where from; `by_time` needs to know the time there."""
         is_under_way = self.player.keys != self._answered and self.player.heading is None
@@ -138,14 +160,6 @@ class ReplayApp(MonitorApp):
             later, self._later = self._later, []
             for ask in later:
                 ask()
-
-    def event(self, direction: int) -> DatabaseEvent | None:
-        """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
-        from presman.analysis.trends.events import beside
-
-        reading = self.monitor.reading
-        at = self.player.heading or (reading.at if reading is not None else None)
-        return None if at is None else beside(self.monitor.events, at, direction)
 
     def say_state(self, *, paint: bool = True) -> None:
         """Say at the top whether it plays, how fast, where it is and how often was polled; move the mark of the bar."""

@@ -9,7 +9,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
-    from presman.analysis.trends.events import DatabaseEvent
+    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.tape_values import Stretch
     from presman.records.snapshot import Snapshot
     from presman.tui.timeline import Timeline

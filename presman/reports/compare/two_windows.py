@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from presman.analysis.trends.events import LOST, PLAN_CHANGED
+from presman.analysis.trends.database_events import LOST, PLAN_CHANGED
 from presman.base.formats import counted, spelled
 from presman.recording.reader import Recording
 from presman.recording.store import DamagedStoreError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.trends.events import KINDS
+from presman.analysis.trends.database_events import KINDS
 from presman.base.markup import Markup, element
 from presman.base.svg import BAD, FAINT, drawing, label
 from presman.recording.incident_rows import EventMark

@@ -12,7 +12,7 @@ from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.events import DatabaseEvent
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.colours import GroupColours
 from presman.recording import incident_rows, time_bins
 from presman.recording.incident_rows import EventMark, StatementSum

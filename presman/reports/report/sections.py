@@ -9,7 +9,7 @@ from typing import Any
 
 from presman import __version__
 from presman.analysis.groups.verdicts import conformance, in_words
-from presman.analysis.trends.events import DOWNGRADE, LOST, PLAN_CHANGED, RECONNECT, TIMEOUT, DatabaseEvent
+from presman.analysis.trends.database_events import DOWNGRADE, LOST, PLAN_CHANGED, RECONNECT, TIMEOUT, DatabaseEvent
 from presman.base.colours import OTHERS, GroupColours
 from presman.base.formats import count, counted, number, spelled
 from presman.base.markup import Markup, element, joined

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
-from presman.analysis.trends.events import lost
+from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
 from presman.base.log_event import Level, LogEvent, Tell
 from presman.base.running_out import ran_out

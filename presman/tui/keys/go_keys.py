@@ -34,7 +34,7 @@ async def go(app: FrameApp, text: str) -> None:
 
     if is_time(text):
         app.reader.close()
-        app.jump(text)
+        app.moments.jump(text)
         return
     found = goal(text, app.monitor.reading, app.panels.hidden(), app.targets)
     if found.trouble:

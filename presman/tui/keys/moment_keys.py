@@ -9,7 +9,7 @@ from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
 from presman.tui.keys.page_keys import show_tab
 
 if TYPE_CHECKING:
-    from presman.analysis.trends.events import DatabaseEvent
+    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.tui.frame_app import FrameApp
 
 
@@ -24,18 +24,12 @@ async def ask_time(app: FrameApp) -> None:
     line.begin()
 
 
-def to_event(app: FrameApp, direction: int) -> None:
-    """Go to what happened next, or before."""
-    app.to_event(direction)
-
-
 async def to_moment(app: FrameApp, event: DatabaseEvent) -> None:
     """Go to the moment of an event, on the tab that shows most of it."""
     from presman.tabs.events import tab_of
 
     await show_tab(app, tab_of(event))
-    app.tell(event.text, seconds=8)
-    app.go_to(event.at)
+    app.moments.show(event)
 
 
 JUMP = AppKey(
@@ -45,10 +39,10 @@ JUMP = AppKey(
 )  # fmt: skip
 NEXT_EVENT = AppKey(
     Key("next_event", "n", "n", "next event", "Go to what happened next; E lists it all."),
-    lambda app: to_event(app, 1), has_data, NO_DATA,
+    lambda app: app.moments.to_event(1), has_data, NO_DATA,
 )  # fmt: skip
 PREVIOUS_EVENT = AppKey(
     Key("previous_event", "p", "p", "event before", "Go to what happened before: a queue began, a plan switched, a "
         "limit was hit, an instance restarted, an alert came."),
-    lambda app: to_event(app, -1), has_data, NO_DATA,
+    lambda app: app.moments.to_event(-1), has_data, NO_DATA,
 )  # fmt: skip

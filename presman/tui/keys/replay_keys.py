@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 class Replaying(Protocol):
     """What the keys need of the app."""
 
-    @property
-    def span(self) -> tuple[datetime, datetime] | None:
-        """From when to when the recording is."""
+    span: tuple[datetime, datetime] | None
 
     @property
     def player(self) -> Player:

@@ -152,7 +152,7 @@ class Chart(LineView):
     """A chart whose plot is drawn anew only when its data, its size or the theme changed; the legend is of each
     poll."""
 
-    class Clicked(Message):
+    class InstantClicked(Message):
         """A stretch of time was clicked: the instant at its end."""
 
         def __init__(self, at: datetime) -> None:
@@ -188,4 +188,4 @@ class Chart(LineView):
         legend = len(_legend(self._data, self._levels, width, _LEGEND if height >= _TALL else 1, self.letters_only))
         at = instant_at(self._data, event.x, width, max(4, height - legend) - 2) if event.y >= legend else None
         if at is not None:
-            self.post_message(self.Clicked(at))
+            self.post_message(self.InstantClicked(at))

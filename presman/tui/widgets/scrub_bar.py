@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from presman.analysis.trends.events import DatabaseEvent
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.figures.drawing.bars import spark
 from presman.figures.drawing.lines import Line, Run, merge
 from presman.recording.tape_values import Stretch

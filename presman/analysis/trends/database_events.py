@@ -41,10 +41,13 @@ KINDS = (
 _OF_ALERTS = {"began": ALERT_BEGAN, "worse": ALERT_WORSE, "ended": ALERT_ENDED}
 
 KEPT = 2000
-"""Events that a log keeps, the newest ones."""
+"""Events that are kept, the newest ones."""
 
 _BEFORE = timedelta(days=1)
 """How long before the first poll what V$ views still tell of the past is listed."""
+
+_CALM = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED})
+"""Verdicts between which nothing has happened: a group that is not throttled works, or does not."""
 
 _LASTING = 6
 """Polls after which a verdict counts: a group on the edge of its limit has another one every few seconds."""
@@ -169,8 +172,9 @@ class EventWatch:
             else:
                 known.polls += 1
             if known.polls >= _LASTING and known.since is not None:
-                text = f"{group.title}: {known.lasting.value} → {new.value}"
-                found.append(DatabaseEvent(known.since, VERDICT_CHANGED, group.name, "", text))
+                if not _CALM.issuperset((known.lasting, new)):
+                    text = f"{group.title}: {known.lasting.value} → {new.value}"
+                    found.append(DatabaseEvent(known.since, VERDICT_CHANGED, group.name, "", text))
                 known.lasting, known.polls = new, 0
         return found
 
@@ -274,7 +278,7 @@ def beside(
     return found if found is not None and (since is None or found.at >= since) else None
 
 
-class EventLog:
+class EventHistory:
     """The events since somebody began to watch, and what the first poll tells of the day before: oldest first."""
 
     def __init__(self) -> None:
