@@ -86,12 +86,18 @@ def _scale(data: ChartData, rows: int) -> tuple[float, dict[int, str], int]:
 
 
 def instant_at(data: ChartData, x: int, width: int, rows: int) -> datetime | None:
-    """Return the end of the stretch that column `x` of a plot of so many cells and `rows` shows; None left of it."""
+    """Return the end of the stretch that column `x` of a plot of so many cells and `rows` shows; None left of it.
+
+    The last column is the last stretch, which a narrow plot has no column of its own for; where nobody looks back, with
+    what has come since it was completed.
+    """
     margin = _scale(data, rows)[2]
     column, count = x - margin - 1, width - margin - 1
     if not 0 <= column < count:
         return None
-    return datetime.fromtimestamp(data.start + (column * data.length // count + 1) * data.width, UTC)
+    last = data.length + (data.cursor is None)
+    after = last if column == count - 1 else column * data.length // count + 1
+    return datetime.fromtimestamp(data.start + after * data.width, UTC)
 
 
 def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> list[list[Cell]]:

@@ -31,7 +31,7 @@ class GoLine(Input):
         self.suggester = SuggestFromList(list(names), case_sensitive=False)
         self.display = True
         self.value = ""
-        self.focus()
+        self.screen.set_focus(self)  # at once: the next key is typed here
 
     async def action_submit(self) -> None:
         """Tell what was typed: the app itself, so that a key that follows at once is not typed here."""

@@ -27,7 +27,7 @@ class JumpLine(Input):
         """Appear empty, ready to be typed in."""
         self.display = True
         self.value = ""
-        self.focus()
+        self.screen.set_focus(self)  # at once: the next key is typed here
 
     async def action_submit(self) -> None:
         """Tell what is wanted: the app itself, so that a key that follows at once is not typed here."""
