@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
 from presman.base.status.reporting import reporting
 from presman.base.status.run_status import DatabaseStatus
 from presman.base.suggest import did_you_mean
-from presman.cli import console, event_log, exit_codes
+from presman.cli import console, event_log, exit_codes, past_export
 from presman.cli.exit_codes import Failure
-from presman.cli.polling import Polling, late_views
+from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
 from presman.output.attention import Attention, attention_of
 from presman.output.csv_export import MEASURES, CsvExport
@@ -33,9 +35,17 @@ def run(options: Namespace) -> int:
     Raises OutputError as soon as the file cannot be written.
     """
     event_log.begin(options)
+    (start, end), (options.start, options.end) = (options.start, options.end), (None, None)
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
     _check_column(measure, options)
+    if (start or end) and resolved.target.kind not in FINITE:
+        past_export.check(measure, resolved.target.name, options)
+        found = past_export.past_of(resolved, measure, start or "", end or "")
+        file = _file(measure, options)
+        assert isinstance(file, CsvExport)
+        return past_export.write_past(found, file, measure, resolved.target.name)
+    resolved = replace(resolved, target=resolved.target.within(None, start, end))
     to_file = options.output != "-"
     file = _file(measure, options)
     attention = None

@@ -16,12 +16,14 @@ def export() -> Parser:
         "export",
         "Write readings as CSV, JSON lines or Parquet, each poll as it is taken. The first poll is the baseline of\n"
         "the rates and not written (of a spool every moment is). A file with the same columns is continued, but for\n"
-        "Parquet, which is there once it is whole.",
+        "Parquet, which is there once it is whole. --from and --to of a database: cpu, session_io or parallel of the\n"
+        "last hour, one line for each group and minute, as V$RSRCMGRMETRIC_HISTORY has kept them.",
         """\
   presman export prod --measure cpu -o cpu.csv
   presman export prod --measure queue --duration 15m --refresh 5 -o queue.csv
   presman export demo --measure cpu --layout wide --column throttled_percent --polls 5 -o -
   presman export spool:/tmp/spool --measure latency -o latency.csv
+  presman export prod --from '1h ago' -o last-hour.csv
   presman export prod.presman --from 03:00 --measure queue --format parquet -o queue.parquet
   presman export prod --measure queue --format jsonl -o - | jq .sql_id""",
     )
