@@ -22,6 +22,7 @@ from presman.tui.wanted_breadth import read_enough
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
+    from presman.recording.recording_source import RecordingSource
     from presman.tabs.alert_news import AlertNews
     from presman.tui.action_gateway import ActionGateway
 
@@ -73,10 +74,14 @@ class FrameApp(TerminalApp):
         self.news: AlertNews | None = None
         self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
-        self.moments = Moments(self)
+        self.moments = Moments(self.monitor, self.tell, self.repaint)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
         self.reader = PageReader(self, self.panels, self.feed, self.repaint)
+        self.folder = folder
+        self.is_reporting = False
+        self.replayed: Callable[[], RecordingSource] | None = None
+        """What makes the source of a replay, None where a database is watched."""
         self.recording = CsvRecording(folder)
         self.tape = TapeRecording(folder, lambda text: self.call_from_thread(self.tell, text, severity="error"))
         self.begun = False

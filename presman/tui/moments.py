@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -13,14 +14,16 @@ if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent, EventHistory
     from presman.records.snapshot import Snapshot
-    from presman.tui.frame_app import FrameApp
+    from presman.tui.monitor import Monitor
 
 
 class Moments:
     """The moments of the polls that are kept, and the events that are found as polls come."""
 
-    def __init__(self, app: FrameApp) -> None:
-        self._app = app
+    def __init__(self, monitor: Monitor, tell: Callable[..., None], repaint: Callable[[], None]) -> None:
+        self.monitor = monitor
+        self.tell = tell
+        self.repaint = repaint
 
     @cached_property
     def _history(self) -> EventHistory:
@@ -33,12 +36,12 @@ class Moments:
         """Find what happened up to a poll."""
         if snapshot is not None:
             self._history.add(reading, snapshot)
-            self._app.monitor.events = self._history.events
+            self.monitor.events = self._history.events
 
     @property
     def span(self) -> tuple[datetime, datetime] | None:
         """From when to when one can go; None before the first poll."""
-        monitor = self._app.monitor
+        monitor = self.monitor
         first = None if monitor.latest is None else monitor.timeline.first()
         return None if first is None or monitor.latest is None else (first, monitor.latest.at)
 
@@ -48,9 +51,9 @@ class Moments:
 
         if words and self.span is not None:
             try:
-                self.go_to(instant_of(words, *self.span, tell=partial(self._app.tell, seconds=8)))
+                self.go_to(instant_of(words, *self.span, tell=partial(self.tell, seconds=8)))
             except InputError as error:
-                self._app.tell(str(error), severity="error", seconds=8)
+                self.tell(str(error), severity="error", seconds=8)
 
     def click(self, at: datetime) -> None:
         """Go to an instant of a chart, whose newest stretch ends after the newest poll."""
@@ -64,34 +67,34 @@ class Moments:
         if self.span is None:
             return
         first, last = self.span
-        self._app.monitor.look_back(self._app.monitor.timeline.behind(at))
-        self._app.repaint()
+        self.monitor.look_back(self.monitor.timeline.behind(at))
+        self.repaint()
         if at < first.replace(microsecond=0):  # a time is typed in whole seconds
-            self._app.tell(f"No poll before {spelled_instant(first)}: this is the first.", seconds=8)
+            self.tell(f"No poll before {spelled_instant(first)}: this is the first.", seconds=8)
         elif at > last:
-            self._app.tell(f"No poll after {spelled_instant(last)}: this is the newest.", seconds=8)
+            self.tell(f"No poll after {spelled_instant(last)}: this is the newest.", seconds=8)
 
     def to_event(self, direction: int) -> None:
         """Go to what happened next (1) or before (-1)."""
         event = self.event(direction)
         if event is None:
-            self._app.tell("Nothing else happened after this." if direction > 0 else self._nothing_before())
+            self.tell("Nothing else happened after this." if direction > 0 else self._nothing_before())
         else:
             self.show(event)
 
     def show(self, event: DatabaseEvent) -> None:
         """Go to what happened, and say what it was."""
         self.go_to(event.at)
-        self._app.tell(event.text, seconds=8)
+        self.tell(event.text, seconds=8)
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, as far back as polls are kept."""
         from presman.analysis.trends.database_events import beside
 
-        reading, span = self._app.monitor.reading, self.span
+        reading, span = self.monitor.reading, self.span
         if reading is None or span is None:
             return None
-        return beside(self._app.monitor.events, reading.at, direction, span[0])
+        return beside(self.monitor.events, reading.at, direction, span[0])
 
     def _nothing_before(self) -> str:
         first = "" if self.span is None else f" The first poll that is kept is of {clock(self.span[0])}."

@@ -34,7 +34,7 @@ class RecordedMoments(Moments):
     """The moments of a recording, and the events in it."""
 
     def __init__(self, app: ReplayApp) -> None:
-        super().__init__(app)
+        super().__init__(app.monitor, app.tell, app.repaint)
         self._replay = app
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
@@ -62,9 +62,9 @@ class RecordedMoments(Moments):
         """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
         from presman.analysis.trends.database_events import beside
 
-        reading = self._app.monitor.reading
+        reading = self.monitor.reading
         at = self._replay.player.heading or (reading.at if reading is not None else None)
-        return None if at is None else beside(self._app.monitor.events, at, direction)
+        return None if at is None else beside(self.monitor.events, at, direction)
 
     def _nothing_before(self) -> str:
         return "Nothing happened before this."
@@ -88,6 +88,7 @@ class ReplayApp(MonitorApp):
         self.own_keys = {each.key.name: each for each in REPLAY_KEYS}
         self.span: tuple[datetime, datetime] | None = None
         self.moments = RecordedMoments(self)
+        self.replayed = make_source
         self._answered = 0
         self._later: list[Callable[[], None]] = []
         """Keys that wait for the poll which a step before them leads to: they count from its time."""

@@ -13,7 +13,7 @@ from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, TABS, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
 from presman.tui.keys.place_keys import where as trail_to
 from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
-from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT, TAPE
+from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT, REPORT, TAPE
 from presman.tui.keys.time_keys import (
     BACK,
     FAR_BACK,
@@ -49,9 +49,8 @@ HELP = AppKey(
 
 APP_KEYS: tuple[AppKey, ...] = (
     HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, JUMP,
-    NEXT_EVENT, PREVIOUS_EVENT, FILTER, SORT,
-    REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO,
-    TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, QUIT,
+    NEXT_EVENT, PREVIOUS_EVENT, FILTER, SORT, REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW,
+    COPY, COPY_TO_DO, ACT, EXPORT, TAPE, REPORT, GO, TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 
@@ -76,7 +75,8 @@ _BEFORE = (
     INSTANCES,
 )
 _MOMENTS = (JUMP, NEXT_EVENT, PREVIOUS_EVENT)
-_BEHIND = (COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO, *_MOMENTS, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
+_TAKEN = (COPY, COPY_TO_DO, ACT, EXPORT, TAPE, REPORT)
+_BEHIND = (*_TAKEN, GO, *_MOMENTS, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 
@@ -118,7 +118,7 @@ def listed(app: FrameApp) -> list[Key]:
     has = ((INSTANCES, has_instances(app)), (WINDOW, present.over_time), (UNFOLD, folding))
     without = [each for each, there in has if not there]
     if app.is_served:
-        without += [ACT, TAPE, TARGETS]
+        without += [ACT, TAPE, REPORT, TARGETS]
     found = [each.key for each in keys_of(app) if each not in without]
     place = found.index(COPY.key)
     return [*found[:place], *present.keys, *found[place:]]
