@@ -24,7 +24,8 @@ EVENTS: Table[DatabaseEvent] = Table(
         Event("event", "Event", TEXT, "What kind of event it is: a queue began or ended, a plan, directive, parameter, "
               "instance or verdict changed, a downgrade, a queue timeout, an alert that began, grew worse or ended, a "
               "connection that came back.", "kind", width=17, state=_state),
-        Event("consumer_group", "Group", TEXT, "Consumer group it is about.", "group", width=12, most=22),
+        Event("consumer_group", "Group", TEXT, "Consumer group it is about.", "group", width=12, most=22,
+              narrow=False),
         Event("what", "What", TEXT, "What happened, in words.", "text", width=30, flexible=True, vital=True),
     ),
     tuple, "Nothing is known to have happened.",

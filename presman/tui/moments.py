@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from presman.tui.monitor import Monitor
 
 
+_SAID = 4
+"""Events of one poll that are said when one goes there."""
+
+
 class Moments:
     """The moments of the polls that are kept, and the events that are found as polls come."""
 
@@ -83,9 +87,11 @@ class Moments:
             self.show(event)
 
     def show(self, event: DatabaseEvent) -> None:
-        """Go to what happened, and say what it was."""
+        """Go to what happened, and say what it was, with what else happened by that poll."""
         self.go_to(event.at)
-        self.tell(event.text, seconds=8)
+        there = [each.text for each in self.monitor.events if each.at == event.at]
+        more = f"\n… +{len(there) - _SAID} more: E lists them" if len(there) > _SAID else ""
+        self.tell("\n".join(there[:_SAID]) + more, seconds=8)
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, as far back as polls are kept."""

@@ -76,7 +76,9 @@ async def test_enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it() -> No
         assert shown(acting) == 60
         assert f"◀ {clock(60)} 66 back" in acting.screen, "192 - 60 seconds, at two seconds a poll"
         assert "[6 Plan]" in acting.screen
-        assert told(acting) == "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)"
+        there = [each.text for each in acting.app.monitor.events if (each.at - START).total_seconds() == 60]
+        assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
+        assert told(acting).splitlines() == there, "all that happened by that poll is said"
         await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
         assert (shown(acting), "[4 Parallel]" in acting.screen) == (180, True)
 
