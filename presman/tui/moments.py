@@ -90,8 +90,8 @@ class Moments:
         """Go to what happened, and say what it was, with what else happened by that poll."""
         self.go_to(event.at)
         there = [each.text for each in self.monitor.events if each.at == event.at]
-        more = f"\n… +{len(there) - _SAID} more: E lists them" if len(there) > _SAID else ""
-        self.tell("\n".join(there[:_SAID]) + more, seconds=8)
+        more = [f"+{len(there) - _SAID} more: E lists them"] if len(there) > _SAID else []
+        self.tell(" · ".join([*there[:_SAID], *more]), seconds=8)
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, as far back as polls are kept."""

@@ -78,7 +78,7 @@ async def test_enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it() -> No
         assert "[6 Plan]" in acting.screen
         there = [each.text for each in acting.app.monitor.events if (each.at - START).total_seconds() == 60]
         assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
-        assert told(acting).splitlines() == there, "all that happened by that poll is said"
+        assert told(acting) == " · ".join(there), "all that happened by that poll is said"
         await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
         assert (shown(acting), "[4 Parallel]" in acting.screen) == (180, True)
 
@@ -140,6 +140,23 @@ async def test_a_session_and_a_time_look_back_while_polls_go_on() -> None:
         await polls(5)
         assert shown(acting) == 30
         assert f"◀ {clock(30)} 30 back" in acting.screen, "(90 - 30) / 2"
+
+
+@acted
+async def test_the_longest_window_is_what_the_metric_history_tells_from_the_first_poll_on() -> None:
+    """V$RSRCMGRMETRIC_HISTORY has 59 closed minutes of the hour before; the last one is not closed yet."""
+    async with playing("mixed", (120, 35), whole=True) as (acting, polls):
+        await polls(2)
+        screen = await acting.press("w")
+        assert "CPUs used, 60 min" in screen
+        shown_data = acting.app.panels.present.query_one(Chart)._data
+        assert shown_data is not None
+        known = [
+            any(each is not None for each in values)
+            for values in zip(*(area.values for area in shown_data.areas), strict=True)
+        ]
+        assert (shown_data.length, shown_data.width) == (60, 60.0)
+        assert sum(known) >= 59
 
 
 @acted
