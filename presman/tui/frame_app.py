@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from presman.base import watcher
+from presman.tabs.link import LinkState
 from presman.tui import feed as feeds
 from presman.tui import garbage
 from presman.tui.csv_recording import CsvRecording
@@ -184,6 +185,8 @@ class FrameApp(TerminalApp):
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""
+        if self.monitor.link.state is not LinkState.LOST:
+            self.moments.lose(event.text)
         self.monitor.lose(event.text, event.retry_in, event.lasting)
         self.repaint()
 

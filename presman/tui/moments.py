@@ -42,6 +42,12 @@ class Moments:
             self._history.add(reading, snapshot)
             self.monitor.events = self._history.events
 
+    def lose(self, text: str) -> None:
+        """Note that the connection was lost after the newest poll."""
+        if self.monitor.latest is not None:
+            self._history.lose(self.monitor.latest.at, text)
+            self.monitor.events = self._history.events
+
     @property
     def span(self) -> tuple[datetime, datetime] | None:
         """From when to when one can go; None before the first poll."""

@@ -40,6 +40,9 @@ class RecordedMoments(Moments):
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
         """Do nothing: the events were recorded."""
 
+    def lose(self, text: str) -> None:
+        """Do nothing: what can be lost is the recording."""
+
     @property
     def span(self) -> tuple[datetime, datetime] | None:
         """From when to when the recording is; None until it is open."""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from presman.recording.recording_source import RecordingSource
 from presman.tabs.charts import Area, ChartData
+from presman.tui.feed import Lost
 from presman.tui.replay_app import ReplayApp
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.chart import Chart, chart_lines, instant_at
@@ -130,6 +131,19 @@ async def test_what_is_not_kept_is_told_and_a_mistake_too() -> None:
         assert told(acting).startswith("'soon' is no time")
         await acting.keys("colon", *typed("1:45"), "enter")
         assert "no time" not in told(acting), "1:45 is SID 45 of instance 1; 01:45 is a time"
+
+
+@acted
+async def test_a_connection_that_is_lost_is_an_event_once() -> None:
+    async with playing("quiet", (120, 35)) as (acting, polls):
+        await polls(3)
+        for _ in range(2):
+            acting.app.post_message(Lost("ORA-03113: end-of-file on communication channel", 5.0))
+            await acting.settle()
+        lines = [line for line in (await acting.press("E")).splitlines() if "connection lost" in line]
+        assert len(lines) == 1
+        assert clock(6) in lines[0], "the last poll was then"
+        assert "ORA-03113: end-of-file" in lines[0]
 
 
 @acted

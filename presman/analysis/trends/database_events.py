@@ -293,6 +293,10 @@ class EventHistory:
             self._keep(before_first(reading, snapshot))
         self._keep(self._watch.add(reading, snapshot))
 
+    def lose(self, at: datetime, text: str) -> None:
+        """Note that the connection was lost after the poll of an instant."""
+        self._keep((lost(at, text),))
+
     def _keep(self, found: Iterable[DatabaseEvent]) -> None:
         for each in found:  # a verdict or the end of an alert is told later than it was
             insort(self.events, each, key=attrgetter("at"))
