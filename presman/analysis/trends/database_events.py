@@ -77,6 +77,8 @@ def _instance(each: InstanceReading) -> _Instance:
 
 def _came(before: _Instance | None, now: _Instance) -> str:
     """Return whether an instance came, was restarted or is there again, in words; "" if it was there all the time."""
+    if before == now:
+        return ""
     since = f" (started {clock(now.started)})" if now.started is not None else ""
     if before is None:
         return f"{now.name} came{since}"
