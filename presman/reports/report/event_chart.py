@@ -14,8 +14,11 @@ PLACES = 300
 """Marks that have room side by side."""
 
 _LINE, _TOP = 18.0, 4.0
-_BAD = frozenset({"downgrade", "timeout", "connection lost"})
-_SHORT = {"connection lost": "lost", "verdict changed": "verdict", "plan changed": "plan"}
+_BAD = frozenset({"downgrade", "timeout", "connection lost", "alert began", "alert worse"})
+_SHORT = {
+    **{"connection lost": "lost", "verdict changed": "verdict", "plan changed": "plan"},
+    **{"directive changed": "directive", "parameter changed": "parameter", "instance changed": "instance"},
+}
 
 
 def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:

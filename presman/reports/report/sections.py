@@ -9,7 +9,17 @@ from typing import Any
 
 from presman import __version__
 from presman.analysis.groups.verdicts import conformance, in_words
-from presman.analysis.trends.database_events import DOWNGRADE, LOST, PLAN_CHANGED, RECONNECT, TIMEOUT, DatabaseEvent
+from presman.analysis.trends.database_events import (
+    DIRECTIVE_CHANGED,
+    DOWNGRADE,
+    INSTANCE_CHANGED,
+    LOST,
+    PARAMETER_CHANGED,
+    PLAN_CHANGED,
+    RECONNECT,
+    TIMEOUT,
+    DatabaseEvent,
+)
 from presman.base.colours import OTHERS, GroupColours
 from presman.base.formats import count, counted, number, spelled
 from presman.base.markup import Markup, element, joined
@@ -52,7 +62,9 @@ _OF_SUMS = (
     "was before. What changed its group is an execution in each of them."
 )
 _TOP = 20
-_GRAVE = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST})
+_GRAVE = frozenset(
+    {PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST}
+)
 """Events that are listed at the top, too."""
 
 

@@ -15,7 +15,10 @@ from presman.reports.report.time_axis import between, clock
 from presman.tabs.plan_name import plan_name
 
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
-           "verdict changed": "changes of verdict", "connection lost": "losses of the connection"}  # fmt: skip
+           "directive changed": "changes of directives", "parameter changed": "changes of parameters",
+           "instance changed": "changes of instances", "verdict changed": "changes of verdict",
+           "alert began": "alerts began", "alert worse": "alerts grew worse", "alert ended": "alerts ended",
+           "connection lost": "losses of the connection"}  # fmt: skip
 
 
 class SeenAlert(NamedTuple):
