@@ -50,6 +50,25 @@ def open_private(path: Path, flags: int) -> int:
     return descriptor
 
 
+def replace_private(path: Path, content: bytes) -> None:
+    """Write a file that only the user can read, as a whole or not at all; of a pipe or a device its content.
+
+    What is there is replaced. Raises OSError.
+    """
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        path.write_bytes(content)
+        return
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
 def read_private(path: Path, most: int) -> bytes:
     """Return what is in a file of the user's, at most `most` bytes of it.
 

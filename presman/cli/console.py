@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Protocol, TextIO
 
 from presman.base.log_event import Level, LogEvent
+from presman.base.private_files import replace_private
 from presman.base.text import clean
 from presman.cli import exit_codes
 from presman.cli.exit_codes import OUTPUT, Failure
@@ -154,17 +154,6 @@ def write_whole(path: Path, content: bytes) -> None:
     Nobody else can read it: names of users and texts of statements may be in it.
     """
     try:
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            path.write_bytes(content)
-            return
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            beside.replace(path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        replace_private(path, content)
     except OSError as error:
         raise Failure(f"cannot write {clean(str(path))}: {error.strerror or error}", exit_codes.OUTPUT) from error

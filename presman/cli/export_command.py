@@ -8,16 +8,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
 from presman.base.measure_names import MEASURES
 from presman.base.status.reporting import reporting
 from presman.base.status.run_status import DatabaseStatus
 from presman.base.suggest import did_you_mean
-from presman.cli import console, event_log, exit_codes
+from presman.cli import console, event_log, exit_codes, past_export
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import OneOf, Parser, add_log_options, command_parser, measure, positive, some_seconds
-from presman.cli.polling import Polling, late_views
+from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
 from presman.output.attention import Attention, attention_of
 from presman.output.csv_export import MEASURES as EXPORTED
@@ -36,12 +38,14 @@ def arguments() -> Parser:
         "export",
         "Write readings as CSV, JSON lines or Parquet, each poll as it is taken. The first poll is the baseline of\n"
         "the rates and not written (of a spool every moment is). A file with the same columns is continued, but for\n"
-        "Parquet, which is there once it is whole.",
+        "Parquet, which is there once it is whole. --from and --to of a database: cpu, session_io or parallel of the\n"
+        "last hour, one line for each group and minute, as V$RSRCMGRMETRIC_HISTORY has kept them.",
         """\
   presman export prod --measure cpu -o cpu.csv
   presman export prod --measure queue --duration 15m --refresh 5 -o queue.csv
   presman export demo --measure cpu --layout wide --column throttled_percent --polls 5 -o -
   presman export spool:/tmp/spool --measure latency -o latency.csv
+  presman export prod --from '1h ago' -o last-hour.csv
   presman export prod.presman --from 03:00 --measure queue --format parquet -o queue.parquet
   presman export prod --measure queue --format jsonl -o - | jq .sql_id""",
     )
@@ -76,9 +80,17 @@ def run(options: Namespace) -> int:
     Raises OutputError as soon as the file cannot be written.
     """
     event_log.begin(options)
+    (start, end), (options.start, options.end) = (options.start, options.end), (None, None)
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
     _check_column(measure, options)
+    if (start or end) and resolved.target.kind not in FINITE:
+        past_export.check(measure, resolved.target.name, options)
+        found = past_export.past_of(resolved, measure, start or "", end or "")
+        file = _file(measure, options)
+        assert isinstance(file, CsvExport)
+        return past_export.write_past(found, file, measure, resolved.target.name)
+    resolved = replace(resolved, target=resolved.target.within(None, start, end))
     to_file = options.output != "-"
     file = _file(measure, options)
     attention = None

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 from presman.base.formats import counted
 from presman.base.private_files import expanded
-from presman.base.text import clean
 from presman.cli import console, exit_codes
 from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
@@ -45,28 +44,15 @@ def run(options: Namespace) -> int:
         raise Failure(f"{resolved.target.name} is no recording: {hint}")
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import RecordingError
-    from presman.recording.time_words import TimeError, instant_of
-    from presman.reports.report.incident import gather
     from presman.reports.report.incident_page import incident_page
-    from presman.reports.report.time_axis import clock
+    from presman.reports.report.report_making import incident_of
 
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)
     try:
-        source.open()
-        tape, first, last = source.tape, source.tape.first, source.tape.last
-        assert first is not None
-        assert last is not None
-        at = instant_of(moment, first, last, tell=console.say) if moment else None
-        for text in source.notes:
-            console.say(text)
-        if at is not None and not first <= at <= last:
-            raise TimeError(f"--at {clean(moment)} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
-        incident = gather(source.recording, tape, source.places, at)
+        incident = incident_of(source, moment or None, console.say)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error
-    finally:
-        source.close()
     for text in incident.damage:
         console.say(text)
     text = incident_page(incident, datetime.now(UTC))

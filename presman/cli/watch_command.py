@@ -44,6 +44,6 @@ def run(options: Namespace) -> int:
     judge = Judge(resolved.alerts)
     narration = Narration(options.summary, plain=options.plain)
     for snapshot, found in polling.measured(polls=options.polls, duration=options.duration):
-        lines = narration.take(judge.judge(found), snapshot.epoch)
+        lines = narration.take(judge.judge(found), snapshot)
         console.show("".join(f"{line}\n" for line in lines))
     return exit_codes.OK

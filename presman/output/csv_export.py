@@ -16,6 +16,7 @@ from presman.figures.late_views import late_among
 from presman.figures.measures import MEASURES
 from presman.output.cells import Cell, has_names, json_lines, lines
 from presman.output.csv_file import CsvFile, OutputError, Sink, Tell, TextSink, check_writable
+from presman.output.past_minutes import PastMinute
 
 Layout = Literal["tidy", "wide"]
 LAYOUTS: tuple[Layout, ...] = ("tidy", "wide")
@@ -72,6 +73,15 @@ class CsvExport:
         rows = self._rows.of(reading)
         self._append(rows)
         return len(rows)
+
+    def write_past(self, minute: PastMinute) -> int:
+        """Append what is known of a past minute and return how many lines it made. Raises OutputError."""
+        if self._wide is not None:
+            values = (row.get(self._column) for row in minute.rows)
+            self._wide.write(minute.at, dict(zip(minute.named, values, strict=True)))
+            return 1
+        self._append([[row.get(name) for name in self._rows.names] for row in minute.rows])
+        return len(minute.rows)
 
     @property
     def name(self) -> str:

@@ -6,23 +6,34 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.alerts.alert_changes import AlertChanges
-from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.judge import sees_all
-from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import Totals, totals
+from presman.analysis.trends.database_events import (
+    ALERT_BEGAN,
+    ALERT_ENDED,
+    ALERT_WORSE,
+    DIRECTIVE_CHANGED,
+    DOWNGRADE,
+    INSTANCE_CHANGED,
+    PARAMETER_CHANGED,
+    PLAN_CHANGED,
+    RECONNECT,
+    TIMEOUT,
+    EventWatch,
+)
 from presman.base.ascii_signs import ascii_only
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
-from presman.recording.events import DOWNGRADE, PLAN_CHANGED, RECONNECT, TIMEOUT, EventWatch
+from presman.records.snapshot import Snapshot
 from presman.tabs.alerts import sight
 
 SUMMARY = 300.0
 """Seconds after which all is summed up once more, though nothing has changed."""
 
-_TOLD = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT})
-"""Events that no alert tells of."""
+_OF_ALERTS = frozenset({ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED})
+_CHANGES = frozenset({PLAN_CHANGED, PARAMETER_CHANGED, DIRECTIVE_CHANGED, INSTANCE_CHANGED})
+_TOLD = _OF_ALERTS | _CHANGES | {DOWNGRADE, TIMEOUT, RECONNECT}
+"""Events that are said: those that no alert tells of, and the alerts."""
 
 
 class Narration:
@@ -34,15 +45,14 @@ class Narration:
     def __init__(self, summary: float = SUMMARY, *, plain: bool = False) -> None:
         self._summary = summary
         self._plain = plain
-        self._alerts = AlertChanges()
-        self._events = EventWatch()
+        self._events = EventWatch(first_is_news=True)
         self._step: tuple[object, ...] | None = None
         self._summed: datetime | None = None
         self._troubles: frozenset[str] = frozenset()
 
-    def take(self, reading: Reading, epoch: int) -> list[str]:
-        """Return the lines for a reading, each with its time of day; `epoch` counts the connections."""
-        lines = [*self._first(reading), *self._said(reading, epoch)]
+    def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
+        """Return the lines for a reading, each with its time of day; `snapshot` is what it was made of."""
+        lines = [*self._first(reading), *self._said(reading, snapshot)]
         return [f"{clock(reading.at)}  {self._written(line)}" for line in lines]
 
     def _written(self, line: str) -> str:
@@ -53,28 +63,19 @@ class Narration:
             header = reading.header
             yield f"watching {header.database or reading.target} {named(header.version)}, plan {header.plan or 'none'}"
 
-    def _said(self, reading: Reading, epoch: int) -> Iterator[str]:
-        yield from (each.text for each in self._events.add(reading, epoch) if each.kind in _TOLD)
-        changed = list(self._changed_alerts(reading))
-        yield from changed
+    def _said(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
+        events = self._events.add(reading, snapshot)
+        yield from (each.text for each in events if each.kind in _TOLD)
         yield from self._changed_troubles(reading)
         yield from self._changed_step(reading)
-        if self._is_time(reading) or (changed and not self._alerts.told):
+        alerts = self._events.alerts
+        if self._is_time(reading) or (not alerts and any(each.kind in _OF_ALERTS for each in events)):
             self._summed = reading.at
-            yield f"now: {summary(totals(reading), len(self._alerts.told))}"
-            yield from (() if self._alerts.told else sight(reading))
+            yield f"now: {summary(totals(reading), len(alerts))}"
+            yield from (() if alerts else sight(reading))
 
     def _is_time(self, reading: Reading) -> bool:
         return self._summed is None or (reading.at - self._summed).total_seconds() >= self._summary
-
-    def _changed_alerts(self, reading: Reading) -> Iterator[str]:
-        found = list(worst_first(wrong(reading)))
-        for each in self._alerts.take(found, reading.at.timestamp(), whole=sees_all(reading)):
-            lasted = spelled(reading.at.timestamp() - each.since)
-            if each.change == "ended":
-                yield f"over after {lasted}: {each.text}"
-            else:
-                yield f"{'worse, ' * (each.change == 'worse')}{SEVERITY_WORDS[each.state]}: {each.text}"
 
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:
         found = {f"{each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles}

@@ -15,6 +15,7 @@ from presman.analysis.plans.lint_sight import LintSight
 from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import OutlierReading
+from presman.analysis.trends.database_events import before_first
 from presman.base.formats import ABSENT, count, counted, duration, number
 from presman.base.release import named
 from presman.figures.figure import Table
@@ -99,11 +100,12 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
     The first tab sums up the cluster, the others do not. Tables that need the snapshots themselves have no rows without
     them.
     """
+    events = () if snapshots is None else tuple(before_first(reading, snapshots[1]))
     for name in tab_names():
         if name.containers and not reading.header.cdb:
             continue
         choices = Choices(by_instance=name != tab_names()[0], plain=True)
-        moment = Moment(reading, choices, find=lambda: snapshots)
+        moment = Moment(reading, choices, events=events, find=lambda: snapshots)
         shown = tab(name.name)
         for part in (*shown.rows(), *shown.for_text):
             yield part, part.rows(moment), moment

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from sqlalchemy import text
 
+from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, DatabaseEvent
 from presman.base.text import clean
 from presman.recording.codec.values import instant, microseconds
-from presman.recording.events import QUEUE_BEGAN, QUEUE_ENDED, RecordedEvent
 from presman.recording.measure_tables import MICRO
 from presman.recording.tape import Tape
 from presman.recording.tape_values import Row, StatementLife, event_of, life_of, lives, whole
@@ -96,7 +96,7 @@ def _mark(row: Row) -> EventMark:
     return EventMark(clean(row["kind"]), first, last, row["many"], clean(row["text"]))
 
 
-def told_events(tape: Tape, start: datetime, end: datetime, most: int, *, calm: bool) -> list[RecordedEvent]:
+def told_events(tape: Tape, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
     """Return the first events between two instants, at most so many; `calm` leaves out comings and goings of queues."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     statement = text(_EVENTS.format(others=_CALM if calm else ""))

@@ -12,6 +12,7 @@ from sqlalchemy import select, text
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
 from presman.recording.chain_reader import (
     Chain,
@@ -24,7 +25,6 @@ from presman.recording.chain_reader import (
 )
 from presman.recording.codec.chain import is_whole
 from presman.recording.codec.values import DamagedError, instant, microseconds
-from presman.recording.events import RecordedEvent
 from presman.recording.measure_views import STRIP, window_selects
 from presman.recording.schema import EVENTS, POLLS
 from presman.recording.store import DamagedStoreError, RecordingError, Store
@@ -201,7 +201,7 @@ class Tape:
             for queued, waited, used, polls in sums
         ]
 
-    def events(self, start: datetime | None = None, end: datetime | None = None) -> list[RecordedEvent]:
+    def events(self, start: datetime | None = None, end: datetime | None = None) -> list[DatabaseEvent]:
         """Return what happened between two instants, in order of time."""
         c = EVENTS.c
         chosen = select(EVENTS).where(text("database_id = :database_id"), c.at.between(text(":start"), text(":end")))

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import TextClause, text
 
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.text import clean, clean_lines
 from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
 from presman.figures.measures import COMMON, MEASURES
 from presman.recording.codec.values import instant
-from presman.recording.events import RecordedEvent
 from presman.recording.measure_tables import SCALE
 from presman.recording.store import Store
 
@@ -157,9 +157,9 @@ def mark_of(row: Row) -> PollMark:
     )  # fmt: skip
 
 
-def event_of(row: Row) -> RecordedEvent:
+def event_of(row: Row) -> DatabaseEvent:
     """Return a row of `events` as an event."""
-    return RecordedEvent(instant(row["at"]), *(clean(row[key]) for key in ("kind", "consumer_group", "sql_id", "text")))
+    return DatabaseEvent(instant(row["at"]), *(clean(row[key]) for key in ("kind", "consumer_group", "sql_id", "text")))
 
 
 def life_of(row: Row) -> StatementLife:

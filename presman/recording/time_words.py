@@ -26,6 +26,18 @@ class TimeError(InputError):
     """Words that are no instant; the text is one line."""
 
 
+_PLAIN = re.compile(r"-\s*[\d.]+\s*[smhd]|[\d.]+\s*[smhd]\s+ago|\d\d:\d\d\S*|\d{4}-\d\d-\d\d.*", re.IGNORECASE)
+
+
+def is_time(words: str) -> bool:
+    """Tell whether words can mean nothing but an instant: 1:45 may be a session of instance 1, 01:45 is none.
+
+    >>> [is_time(each) for each in ("19:08", "-15m", "3m ago", "2026-11-22 03:12", "1:45", "first", "BATCH")]
+    [True, True, True, True, False, False, False]
+    """
+    return _PLAIN.fullmatch(words.strip()) is not None
+
+
 def instant_of(
     words: str,
     first: datetime,

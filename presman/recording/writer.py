@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select
 
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
 from presman.base.text import clean
 from presman.recording.codec.chain import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
 from presman.recording.codec.values import DamagedError, microseconds
-from presman.recording.events import EventWatch, RecordedEvent
 from presman.recording.figure_writer import FigureWriter, TextKeeper
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, scaled
@@ -127,11 +127,11 @@ class RecordingWriter:
         self._event = 0
         self._name = ""
         self._last_at: datetime | None = None
-        self._pending: list[RecordedEvent] = []
+        self._pending: list[DatabaseEvent] = []
 
     def append(self, snapshot: Snapshot, reading: Reading) -> int:
         """Write a poll; return its number, which counts the polls of this database in the store."""
-        found = self._watch.add(reading, snapshot.epoch) if self._last_at != snapshot.at else []
+        found = self._watch.add(reading, snapshot) if self._last_at != snapshot.at else []
         self._pending += found
         self._last_at = snapshot.at
         try:
@@ -151,7 +151,7 @@ class RecordingWriter:
         self._poll += 1
         return self._poll - 1
 
-    def note(self, event: RecordedEvent) -> None:
+    def note(self, event: DatabaseEvent) -> None:
         """Take an event that is in no reading; it is written with the next poll."""
         self._pending.append(event)
 
@@ -224,7 +224,7 @@ class RecordingWriter:
         events = [self._event_row(self._event + index, each) for index, each in enumerate(self._pending)]
         run_named(connection, _NEW_EVENT, events)
 
-    def _event_row(self, number: int, event: RecordedEvent) -> dict[str, Any]:
+    def _event_row(self, number: int, event: DatabaseEvent) -> dict[str, Any]:
         return {
             "database_id": self._database_id, "event": number, "at": microseconds(event.at), "kind": event.kind,
             "consumer_group": event.group, "sql_id": event.sql_id, "text": event.text,

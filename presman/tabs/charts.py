@@ -49,7 +49,7 @@ class ChartData(Struct, frozen=True):
 
     `ticks` are (stretch, label) on the time axis, `capacity` is a line across (the CPUs there are), None without one,
     `cursor` the stretch of the instant on screen while scrolled back, `marks` (stretch, words) where something changed:
-    a plan was activated.
+    a plan was activated. The first stretch begins at `start` (seconds since 1970), each is `width` seconds long.
     """
 
     title: str
@@ -59,6 +59,8 @@ class ChartData(Struct, frozen=True):
     capacity: float | None = None
     cursor: int | None = None
     marks: tuple[tuple[int, str], ...] = ()
+    start: float = 0.0
+    width: float = 0.0
 
     @property
     def is_nothing(self) -> bool:
@@ -115,7 +117,7 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
     areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))), containers, _styles(moment, measure))
     ticks = _ticks(start, width, count, now=not choices.behind)
     changes = plan_changes(moment, start, width, count)
-    return ChartData(f"{title}, {choices.window} min", areas, ticks, count, capacity, cursor, changes)
+    return ChartData(f"{title}, {choices.window} min", areas, ticks, count, capacity, cursor, changes, start, width)
 
 
 def without_gaps(found: Mapping[Whose, Sequence[float | None]], bridge: int) -> dict[Whose, tuple[float | None, ...]]:

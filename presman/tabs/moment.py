@@ -13,6 +13,7 @@ from presman.analysis.readings.group_readings import QUIET, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.analysis.trends.series import Series
 from presman.base.colours import GroupColours
 from presman.records.snapshot import Snapshot
@@ -28,6 +29,7 @@ Pair: TypeAlias = tuple[Snapshot | None, Snapshot]
 class Moment:
     """An instant. `newest` is that of the newest poll, later than the reading's while one looks back.
 
+    `events` are those of all that is kept, or replayed, oldest first.
     `find` gives the two snapshots that the reading was made of, None where they are not kept: they may be on disk.
     """
 
@@ -38,6 +40,7 @@ class Moment:
     series: Series = field(default_factory=Series)
     latencies: LatencyHistory = field(default_factory=LatencyHistory)
     watch: Watch = field(default_factory=Watch)
+    events: Sequence[DatabaseEvent] = ()
     find: Callable[[], Pair | None] = lambda: None
     _worked_out: dict[Callable[[Moment], Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 

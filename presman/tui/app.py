@@ -21,6 +21,7 @@ from presman.tui.keeper import Keeper
 from presman.tui.keys import all_keys
 from presman.tui.keys.go_keys import go
 from presman.tui.keys.home_keys import lead_home
+from presman.tui.keys.moment_keys import to_moment
 from presman.tui.keys.place_keys import enter
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.messages import PageWanted, QueryWanted
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
     from presman.polling.sampler import CarryOut, Event, Sampler
     from presman.services.live import Attending, LiveTarget
     from presman.tui.action_gateway import ActionGateway
+    from presman.tui.widgets.chart import Chart
     from presman.tui.widgets.filter_line import FilterLine
     from presman.tui.widgets.go_line import GoLine
     from presman.tui.widgets.grid import Grid
+    from presman.tui.widgets.jump_line import JumpLine
 
 
 class MonitorApp(FrameApp):
@@ -105,8 +108,13 @@ class MonitorApp(FrameApp):
         if event.row is None:
             self.tell("There is no row here.")
             return
+        from presman.analysis.trends.database_events import DatabaseEvent
+
         try:
-            await enter(self, event.row, event.grid)
+            if isinstance(event.row, DatabaseEvent):
+                await to_moment(self, event.row)
+            else:
+                await enter(self, event.row, event.grid)
         except Exception as error:
             self.complain(error)
 
@@ -115,6 +123,17 @@ class MonitorApp(FrameApp):
         set_filter(self, event.needle, done=event.done)
         if event.done:
             self.note_view()
+
+    async def on_jump_line_wanted(self, event: JumpLine.Wanted) -> None:
+        """Go to the time that was typed."""
+        for line in self.query("JumpLine"):
+            line.display = False
+        self.panels.focus_first()
+        self.moments.jump(event.words)
+
+    def on_chart_instant_clicked(self, event: Chart.InstantClicked) -> None:
+        """Go to the time that was clicked."""
+        self.moments.click(event.at)
 
     async def on_go_line_named(self, event: GoLine.Named) -> None:
         """Go to what was named."""

@@ -70,7 +70,7 @@ class CsvRecording:
         self._file, self.measure = None, ""
 
 
-def file_name(database: str, measure: str, at: datetime) -> str:
+def file_name(database: str, measure: str, at: datetime, kind: str = "csv") -> str:
     """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time."""
     safe = "".join(character if character.isascii() and character.isalnum() else "-" for character in database)[:40]
-    return f"presman-{safe.strip('-') or 'database'}-{measure}-{at.astimezone():%Y%m%d-%H%M%S}.csv"
+    return f"presman-{safe.strip('-') or 'database'}-{measure}-{at.astimezone():%Y%m%d-%H%M%S}.{kind}"

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from presman.base import watcher
+from presman.tabs.link import LinkState
 from presman.tui import feed as feeds
 from presman.tui import garbage
 from presman.tui.csv_recording import CsvRecording
+from presman.tui.moments import Moments
 from presman.tui.monitor import Monitor
 from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
@@ -21,6 +23,7 @@ from presman.tui.wanted_breadth import read_enough
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
+    from presman.recording.recording_source import RecordingSource
     from presman.tabs.alert_news import AlertNews
     from presman.tui.action_gateway import ActionGateway
 
@@ -73,9 +76,14 @@ class FrameApp(TerminalApp):
         self.news: AlertNews | None = None
         self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
+        self.moments = Moments(self.monitor, self.tell, self.repaint)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
         self.reader = PageReader(self, self.panels, self.feed, self.repaint)
+        self.folder = folder
+        self.is_reporting = False
+        self.replayed: Callable[[], RecordingSource] | None = None
+        """What makes the source of a replay, None where a database is watched."""
         self.recording = CsvRecording(folder)
         self.tape = TapeRecording(folder, lambda text: self.call_from_thread(self.tell, text, severity="error"))
         self.begun = False
@@ -153,6 +161,7 @@ class FrameApp(TerminalApp):
             return
         first = monitor.cost is None
         monitor.arrive(event.reading, event.snapshot)
+        self.moments.arrive(event.reading, event.snapshot)
         if monitor.is_frozen:
             self.paint_lines()
         else:
@@ -177,6 +186,8 @@ class FrameApp(TerminalApp):
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""
+        if self.monitor.link.state is not LinkState.LOST:
+            self.moments.lose(event.text)
         self.monitor.lose(event.text, event.retry_in, event.lasting)
         self.repaint()
 

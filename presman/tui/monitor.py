@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo
     from presman.analysis.readings.alert import Alert
     from presman.analysis.readings.reading import Reading
+    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.records.snapshot import Snapshot
     from presman.tabs.moment import Moment
     from presman.tui.timeline import Timeline
@@ -41,6 +42,8 @@ class Monitor:
         self.alerts: tuple[Alert, ...] = ()
         self.to_do: ToDo | None = None
         self._costs: list[float] = []
+        self.events: Sequence[DatabaseEvent] = ()
+        """What happened, oldest first."""
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -149,12 +152,16 @@ class Monitor:
         behind = max(0, min(len(self.timeline) - 1, self.choices.behind - polls))
         if behind == self.choices.behind:
             return False
+        self.look_back(behind)
+        return True
+
+    def look_back(self, behind: int) -> None:
+        """Show the poll that is so many before the newest; with 0 it is live again."""
         if behind == 0:
             self.live()
         else:
             self.reading = self.timeline.reading(behind) or self.reading
             self.choose(behind=behind, paused=None)
-        return True
 
     # ---- what is drawn
 
@@ -183,5 +190,6 @@ class Monitor:
             line.series,
             line.latencies,
             line.watch,
+            self.events,
             partial(line.moment, self.latest.number - number, number),
         )

@@ -6,38 +6,76 @@ import asyncio
 from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import BindingType
-
-from presman.base.errors import InputError
 from presman.base.text import clean
 from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
 from presman.tui.keeper import Keeper
 from presman.tui.keys.home_keys import lead_home
 from presman.tui.keys.replay_keys import REPLAY_KEYS
+from presman.tui.moments import Moments
 from presman.tui.player import Player
 from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped, TapeLoaded
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
-    from presman.recording.events import RecordedEvent
+    from presman.analysis.readings.reading import Reading
+    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.recording_source import RecordingSource
-    from presman.tui.widgets.jump_line import JumpLine
+    from presman.records.snapshot import Snapshot
 
 
 _WHOLE = 10.0
 """Seconds between two polls from which on they are told as whole ones."""
 
 
+class RecordedMoments(Moments):
+    """The moments of a recording, and the events in it."""
+
+    def __init__(self, app: ReplayApp) -> None:
+        super().__init__(app.monitor, app.tell, app.repaint)
+        self._replay = app
+
+    def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
+        """Do nothing: the events were recorded."""
+
+    def lose(self, text: str) -> None:
+        """Do nothing: what can be lost is the recording."""
+
+    @property
+    def span(self) -> tuple[datetime, datetime] | None:
+        """From when to when the recording is; None until it is open."""
+        return self._replay.span
+
+    def go_to(self, at: datetime) -> None:
+        """Show the last poll not after an instant."""
+        self._replay.player.jump(at)
+
+    def to_event(self, direction: int) -> None:
+        """Go to what happened next (1) or before (-1), once it is known where from."""
+        self._replay.in_turn(partial(super().to_event, direction), by_time=True)
+
+    def show(self, event: DatabaseEvent) -> None:
+        """Go to what happened, and stay there."""
+        self._replay.player.play(on=False)
+        super().show(event)
+
+    def event(self, direction: int) -> DatabaseEvent | None:
+        """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
+        from presman.analysis.trends.database_events import beside
+
+        reading = self.monitor.reading
+        at = self._replay.player.heading or (reading.at if reading is not None else None)
+        return None if at is None else beside(self.monitor.events, at, direction)
+
+    def _nothing_before(self) -> str:
+        return "Nothing happened before this."
+
+
 class ReplayApp(MonitorApp):
     """The monitor on a recording."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        each.binding for each in REPLAY_KEYS if each.key.name in {"jump", "next_event", "previous_event"}
-    ]
 
     def __init__(
         self,
@@ -53,10 +91,11 @@ class ReplayApp(MonitorApp):
         )
         self.own_keys = {each.key.name: each for each in REPLAY_KEYS}
         self.span: tuple[datetime, datetime] | None = None
+        self.moments = RecordedMoments(self)
+        self.replayed = make_source
         self._answered = 0
         self._later: list[Callable[[], None]] = []
         """Keys that wait for the poll which a step before them leads to: they count from its time."""
-        self.events: list[RecordedEvent] = []
         self.scrub = ScrubBar()
 
     @property
@@ -67,7 +106,7 @@ class ReplayApp(MonitorApp):
 
     async def on_tape_loaded(self, event: TapeLoaded) -> None:
         """Show the bar, and say what of the recording cannot be read."""
-        self.span, self.events = (event.first, event.last), event.events
+        self.span, self.monitor.events = (event.first, event.last), event.events
         self.scrub.load(event.first, event.last, event.strip, event.events)
         if not self.scrub.is_attached:
             await self.mount(self.scrub, before="#keys")
@@ -110,20 +149,6 @@ class ReplayApp(MonitorApp):
         self.say_state()
         self._arrive(event.keys)
 
-    async def on_jump_line_wanted(self, event: JumpLine.Wanted) -> None:
-        """Go to the time that was typed."""
-        from presman.recording.time_words import instant_of
-
-        for line in self.query("JumpLine"):
-            line.display = False
-        self.panels.focus_first()
-        if not event.words or self.span is None:
-            return
-        try:
-            self.player.jump(instant_of(event.words, *self.span, tell=partial(self.tell, seconds=8)))
-        except InputError as error:
-            self.tell(str(error), severity="error", seconds=8)
-
     def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
         """Ask for another poll, once those before have said where from; `by_time` needs to know the time there."""
         is_under_way = self.player.keys != self._answered and self.player.heading is None
@@ -140,14 +165,6 @@ class ReplayApp(MonitorApp):
             later, self._later = self._later, []
             for ask in later:
                 ask()
-
-    def event(self, direction: int) -> RecordedEvent | None:
-        """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
-        if self.monitor.reading is None:
-            return None
-        at = self.player.heading or self.monitor.reading.at
-        after = [each for each in self.events if (each.at > at if direction > 0 else each.at < at)]
-        return (after[0] if direction > 0 else after[-1]) if after else None
 
     def say_state(self, *, paint: bool = True) -> None:
         """Say at the top whether it plays, how fast, where it is and how often was polled; move the mark of the bar."""

@@ -9,7 +9,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
-    from presman.recording.events import RecordedEvent
+    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.tape_values import Stretch
     from presman.records.snapshot import Snapshot
     from presman.tui.timeline import Timeline
@@ -19,7 +19,7 @@ class TapeLoaded(Message):
     """The recording is open: from when to when it is, what it holds in short, and what happened in what is replayed."""
 
     def __init__(
-        self, first: datetime, last: datetime, strip: list[Stretch], events: list[RecordedEvent], told: str
+        self, first: datetime, last: datetime, strip: list[Stretch], events: list[DatabaseEvent], told: str
     ) -> None:
         super().__init__()
         self.first = first

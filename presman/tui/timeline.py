@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections import OrderedDict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -23,6 +26,10 @@ _KEPT_READINGS = 2
 """Readings made again from the history; each takes some 100 kB, and megabytes where there are thousands of sessions."""
 
 
+_SAME = 1e-6
+"""Seconds that a float of seconds since 1970 may be off."""
+
+
 class Timeline:
     """Snapshots, and the readings made of them again when somebody looks back."""
 
@@ -31,6 +38,8 @@ class Timeline:
         self.watch = Watch()
         self.latencies = LatencyHistory()
         self._cache = RowCache()
+        self._times = array("d")
+        """When the snapshots were read that are kept, and some that are not kept any more: seconds since 1970."""
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
         self._alerts: OrderedDict[tuple[int, int], tuple[Alert, ...]] = OrderedDict()
@@ -47,7 +56,7 @@ class Timeline:
 
                 self._history = History()
                 self.series.fill(snapshot)
-            self._history.append(snapshot)
+            self._keep_snapshot(snapshot)
             if reading.header.cdb:
                 from presman.analysis.containers.containers import pdbs
 
@@ -66,7 +75,23 @@ class Timeline:
         from presman.polling.history import History
 
         self._history = History()
-        self._history.append(previous)
+        self._keep_snapshot(previous)
+
+    def _keep_snapshot(self, snapshot: Snapshot) -> None:
+        assert self._history is not None
+        self._history.append(snapshot)
+        self._times.append(snapshot.at.timestamp())
+        if len(self._times) > 2 * len(self._history):
+            del self._times[: -len(self._history)]
+
+    def first(self) -> datetime | None:
+        """Return when the oldest snapshot that is kept was read; None where there is none."""
+        return datetime.fromtimestamp(self._times[-len(self)], UTC) if len(self) else None
+
+    def behind(self, at: datetime) -> int:
+        """Return how many polls before the newest the last one not after an instant is; else the oldest one."""
+        last = bisect_right(self._times, at.timestamp() + _SAME, len(self._times) - len(self)) - 1
+        return max(0, min(len(self) - 1, len(self._times) - 1 - last))
 
     def moment(self, behind: int, number: int) -> tuple[Snapshot | None, Snapshot] | None:
         """Return the snapshots of poll `number`, `behind` polls before the newest, and of the one before it.

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from tests.scenarios import with_short_past
 from tests.thorough import some
 
 DEMO = f"demo:{with_short_past('mixed')}?seed=1"
+PAST = "demo:mixed"
 FAST = ("--refresh", "0.5")
 
 
@@ -161,6 +163,52 @@ def test_export_to_a_file_has_a_line_per_poll_and_group_and_is_continued(inside:
     refused = inside("export", DEMO, "--measure", "queue", "-o", "cpu.csv")
     assert refused.returncode == exit_codes.OUTPUT
     assert refused.stderr.count("\n") == 1
+
+
+def test_export_of_the_past_has_the_minutes_that_the_database_has_kept(inside: Run) -> None:
+    done = inside("export", PAST, "--from", "6m ago", "--to", "2m ago")
+    rows = rows_of(done.stdout)
+    times = sorted({datetime.fromisoformat(row["time"]) for row in rows})
+    assert len(times) == 4, "minutes of 60.0 to 60.11 s in four minutes"
+    assert all(59 < (later - one).total_seconds() < 62 for one, later in pairwise(times))
+    assert {row["consumer_group"] for row in rows} > {"BATCH", "OTHER_GROUPS"}
+    assert all(float(row["used_cpus"]) >= 0 and not row["verdict"] for row in rows)
+    empty, counts = done.stderr.splitlines()
+    assert "capacity_cpus, limit_cpus" in empty
+    assert "`presman record demo:mixed -o demo-mixed.presman` keeps them from now on" in empty
+    assert counts.startswith("presman: 4 intervals of cpu, ")
+
+
+def test_export_of_the_past_says_where_the_history_begins(inside: Run) -> None:
+    done = inside("export", PAST, "--from", "9h ago", "--measure", "parallel", "--layout", "wide")
+    assert done.stdout.startswith("DATETIME,BATCH,")
+    assert done.stderr.startswith("presman: V$RSRCMGRMETRIC_HISTORY begins at ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("--from", "1h ago", "--measure", "queue"),
+            "V$RSRCMGRMETRIC_HISTORY tells nothing of queue (only of cpu, session_io, parallel); "
+            "`presman record demo:mixed -o demo-mixed.presman` keeps them from now on",
+        ),
+        (("--from", "1h ago", "--polls", "2"), "without --polls, --duration and --fsync"),
+        (("--from", "1h ago", "--format", "parquet", "-o", "x.parquet"), "goes with --format csv or jsonl"),
+        (("--to", "2h ago"), "V$RSRCMGRMETRIC_HISTORY has no minute then: it is from "),
+        (("--from", "soon"), "'soon' is no time"),
+        (("--from", ""), "--at, --from and --to want a time"),
+        (("--at", "1h ago"), "--at, --from and --to go with a recording, which demo:mixed is not"),
+    ],
+)
+def test_export_of_the_past_refuses_in_one_line_and_leaves_no_file(
+    inside: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    done = inside("export", PAST, "-o", "past.csv", *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_export_ends_after_its_duration(inside: Run) -> None:

@@ -12,15 +12,20 @@ from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.totals import Totals, totals
 from presman.output.narration import Narration, summary
+from presman.records.snapshot import Snapshot
 from tests.output.readings import with_groups
 from tests.recording.taped import polled
 
 
 @cache
+def polls_of(scenario: str) -> tuple[Snapshot, Reading]:
+    *_, found = polled(scenario, 2)
+    return found
+
+
 def of(scenario: str) -> Reading:
     """Return the second reading of a scenario, judged."""
-    *_, (_, reading) = polled(scenario, 2)
-    return Judge((), None).judge(reading)
+    return Judge((), None).judge(polls_of(scenario)[1])
 
 
 def later(reading: Reading, seconds: float) -> Reading:
@@ -29,7 +34,7 @@ def later(reading: Reading, seconds: float) -> Reading:
 
 def said(narration: Narration, reading: Reading, epoch: int = 1) -> list[str]:
     """Return the lines without their times, which are eight signs and two blanks."""
-    return [line[10:] for line in narration.take(reading, epoch)]
+    return [line[10:] for line in narration.take(reading, replace(polls_of("quiet")[0], epoch=epoch))]
 
 
 def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> None:
@@ -69,7 +74,7 @@ def test_plain_has_words_for_signs() -> None:
     said(narration, quiet)
     other = replace(later(quiet, 5), header=replace(quiet.header, plan="NIGHT"))
     assert f"plan {quiet.header.plan} to NIGHT" in said(narration, other)
-    assert all(line.isascii() for line in Narration(plain=True).take(of("storm"), 1))
+    assert all(line.isascii() for line in Narration(plain=True).take(of("storm"), polls_of("storm")[0]))
 
 
 def test_what_is_not_known_is_not_said() -> None:

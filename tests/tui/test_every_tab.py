@@ -79,6 +79,7 @@ async def test_it_is_painted_at_any_size(name: TabName, scenario: str, faults: l
 
 async def sorted_filtered_and_read(acting: Stage) -> None:
     """Go through the tables of the tab on show."""
+    shown = next(each for each in tab_names() if each.name == acting.app.monitor.choices.tab)
     for _ in acting.app.panels.present.grids():
         await acting.keys("s", "S", "enter")
         grid = acting.app.panels.grid
@@ -88,6 +89,9 @@ async def sorted_filtered_and_read(acting: Stage) -> None:
         elif acting.app.monitor.choices.places:
             assert acting.app.panels.of("inside").shows(acting.app.focused)
             await acting.keys("escape")
+        elif acting.app.monitor.choices.tab != shown.name:
+            assert acting.app.monitor.reading.at == acting.app.monitor.events[0].at, "it went to what happened"
+            await acting.keys(shown.key)
         else:
             assert grid is not None
             assert grid.row is None, f"{grid.table.key}: a row, and no page about it"

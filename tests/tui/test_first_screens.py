@@ -28,6 +28,11 @@ class Sentence(NamedTuple):
 
 
 SENTENCES = {
+    "changes": Sentence(
+        "A report queues at the limit of its group, a quarter of the servers by day; nobody is idle: wait.",
+        ("plan DAY_PLAN", "PX servers 48/192", "1 queued 1:16 (group limit)", "wait, or decide whose work to end"),
+        ("REPORTS holds 48 of 48 allowed (25 % of 192)",),
+    ),
     "holders": Sentence(
         "A report waits; who holds servers is SMON, RMAN, SYS, a killed one, and a load that waits for MARTIN's lock.",
         ("REPORTS: 1 queued", "look at MARTIN 1:88, idle", "ETL 1:205 waits for it"),

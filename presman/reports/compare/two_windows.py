@@ -9,8 +9,8 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from presman.analysis.trends.database_events import LOST, PLAN_CHANGED
 from presman.base.formats import counted, spelled
-from presman.recording.events import LOST, PLAN_CHANGED
 from presman.recording.reader import Recording
 from presman.recording.store import DamagedStoreError
 from presman.recording.tape import LostPollError, Tape

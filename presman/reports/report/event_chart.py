@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from presman.analysis.trends.database_events import KINDS
 from presman.base.markup import BAD, FAINT, Markup, drawing, element, label
-from presman.recording.events import KINDS
 from presman.recording.incident_rows import EventMark
 from presman.reports.report.time_axis import LEFT, TimeAxis, below, between, clock
 
@@ -13,8 +13,11 @@ PLACES = 300
 """Marks that have room side by side."""
 
 _LINE, _TOP = 18.0, 4.0
-_BAD = frozenset({"downgrade", "timeout", "connection lost"})
-_SHORT = {"connection lost": "lost", "verdict changed": "verdict", "plan changed": "plan"}
+_BAD = frozenset({"downgrade", "timeout", "connection lost", "alert began", "alert worse"})
+_SHORT = {
+    **{"connection lost": "lost", "verdict changed": "verdict", "plan changed": "plan"},
+    **{"directive changed": "directive", "parameter changed": "parameter", "instance changed": "instance"},
+}
 
 
 def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:

@@ -12,9 +12,9 @@ from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.colours import GroupColours
 from presman.recording import incident_rows, time_bins
-from presman.recording.events import RecordedEvent
 from presman.recording.incident_rows import EventMark, StatementSum
 from presman.recording.reader import Recording
 from presman.recording.store import DamagedStoreError
@@ -73,7 +73,7 @@ class Incident(Struct, frozen=True):
     groups: tuple[GroupBin, ...]
     gaps: tuple[PollGap, ...]
     marks: tuple[EventMark, ...]
-    events: tuple[RecordedEvent, ...]
+    events: tuple[DatabaseEvent, ...]
     lives: tuple[StatementLife, ...]
     sums: tuple[StatementSum, ...]
     heat: tuple[tuple[str, tuple[HeatColumn, ...]], ...]

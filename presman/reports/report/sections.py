@@ -9,6 +9,17 @@ from typing import Any
 
 from presman import __version__
 from presman.analysis.groups.verdicts import conformance, in_words
+from presman.analysis.trends.database_events import (
+    DIRECTIVE_CHANGED,
+    DOWNGRADE,
+    INSTANCE_CHANGED,
+    LOST,
+    PARAMETER_CHANGED,
+    PLAN_CHANGED,
+    RECONNECT,
+    TIMEOUT,
+    DatabaseEvent,
+)
 from presman.base.colours import OTHERS, GroupColours
 from presman.base.formats import count, counted, number, spelled
 from presman.base.markup import Markup, element, joined
@@ -17,7 +28,6 @@ from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
 from presman.figures.measures import headings
 from presman.figures.plan_figures import FINDINGS, PLAN
 from presman.figures.statement_figures import QUEUE, RUNNING
-from presman.recording.events import DOWNGRADE, LOST, PLAN_CHANGED, RECONNECT, TIMEOUT, RecordedEvent
 from presman.recording.time_bins import GroupBin
 from presman.reports.page.frame import section
 from presman.reports.page.word_table import word_table
@@ -52,7 +62,9 @@ _OF_SUMS = (
     "was before. What changed its group is an execution in each of them."
 )
 _TOP = 20
-_GRAVE = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST})
+_GRAVE = frozenset(
+    {PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST}
+)
 """Events that are listed at the top, too."""
 
 
@@ -102,7 +114,7 @@ def all_events(incident: Incident, axis: TimeAxis) -> Markup:
     return section("List of events", _listed(incident.events, axis, incident.colours), note=left)
 
 
-def _listed(found: Sequence[RecordedEvent], axis: TimeAxis, colours: GroupColours) -> Markup:
+def _listed(found: Sequence[DatabaseEvent], axis: TimeAxis, colours: GroupColours) -> Markup:
     rows = ((axis.told(each.at), each.kind, group_name(each.group, colours), each.sql_id, each.text) for each in found)
     return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
 

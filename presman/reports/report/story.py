@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis.readings.alert import Alert
+from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED
 from presman.base.formats import count, counted, number, spelled
-from presman.recording.events import QUEUE_BEGAN, QUEUE_ENDED
 from presman.recording.incident_rows import counted_kinds
 from presman.reports.report.incident import CHECKED, Incident, Look
 from presman.reports.report.time_axis import between, clock
 from presman.tabs.plan_name import plan_name
 
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
-           "verdict changed": "changes of verdict", "connection lost": "losses of the connection"}  # fmt: skip
+           "directive changed": "changes of directives", "parameter changed": "changes of parameters",
+           "instance changed": "changes of instances", "verdict changed": "changes of verdict",
+           "alert began": "alerts began", "alert worse": "alerts grew worse", "alert ended": "alerts ended",
+           "connection lost": "losses of the connection"}  # fmt: skip
 
 
 class SeenAlert(NamedTuple):

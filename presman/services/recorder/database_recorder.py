@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
 from presman.base.log_event import Tell
 from presman.base.running_out import ran_out
 from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_thread
-from presman.recording.events import lost
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError
 from presman.recording.writer import RecordingWriter

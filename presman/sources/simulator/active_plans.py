@@ -47,7 +47,7 @@ class ActivePlans:
             self._open_window(ROOT, scenario.header.cdb_plan, start, "")
         for con_id, plan in self.active.items():
             self._open_window(con_id, plan, start, "")
-        self._rebuild()
+        self.rebuild()
 
     @property
     def managed(self) -> bool:
@@ -71,7 +71,7 @@ class ActivePlans:
                 old.end = now
         self.active[con_id] = plan
         self._open_window(con_id, plan, now, window)
-        self._rebuild()
+        self.rebuild()
 
     def _open_window(self, con_id: int, plan: str, now: float, window: str) -> None:
         sequence = 1 + max((old.sequence for old in self.windows if old.con_id == con_id), default=0)
@@ -84,7 +84,8 @@ class ActivePlans:
         """Return the open window of a container."""
         return next(each for each in self.windows if each.con_id == con_id and each.end is None)
 
-    def _rebuild(self) -> None:
+    def rebuild(self) -> None:
+        """Work out the tree and the queue rules of the plans that are active, as they are defined now."""
         plans = self.scenario.plans
         self.root: Node | None = None
         if self.cdb:

@@ -37,6 +37,9 @@ class Cluster:
         self.born = self.now - scenario.header.uptime
         numbers = range(1, scenario.capacity.instances + 1)
         self.machines = [Machine(number, scenario, seed, self.born, release) for number in numbers]
+        self.started = dict.fromkeys(numbers, self.born)
+        """When each instance was started; `down` are those that are away, of which no view has a row."""
+        self.down: frozenset[int] = frozenset()
         self.library = Library()
 
     def at(self, when: float, handler: Handler) -> None:

@@ -13,6 +13,7 @@ from presman.sources.simulator.scenario import (
     ACTIONS,
     OTHER_GROUPS,
     OWN_SID,
+    Alteration,
     Capacity,
     Directive,
     MonitorSpec,
@@ -29,7 +30,10 @@ from presman.sources.simulator.scenario import (
 )
 
 FOLDER = Path(__file__).with_name("scenarios")
-_TABLES = {"capacity", "plans", "pdbs", "sessions", "statements", "script", "changes", "monitors", "outages"}
+_TABLES = {
+    *("capacity", "plans", "pdbs", "sessions", "statements", "script", "changes", "monitors", "outages"),
+    "alterations",
+}
 _FIRST_PDB = 3
 """Container 1 is the root, 2 the seed."""
 
@@ -78,6 +82,7 @@ def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
         changes=tuple(_many(PlanChange, tables, "changes", file)),
         monitors=tuple(_many(MonitorSpec, tables, "monitors", file)),
         outages=tuple(_many(Outage, tables, "outages", file)),
+        alterations=tuple(_many(Alteration, tables, "alterations", file)),
     )
     _check(scenario, file)
     return scenario
@@ -140,9 +145,23 @@ def _check(scenario: Scenario, file: str) -> None:
         _check_plan(plan, scenario.plans, f"{file}: plans.{plan.name}")
     _check_actives(scenario, file)
     _check_workloads(scenario, file)
+    for number, alteration in enumerate(scenario.alterations, 1):
+        _check_alteration(alteration, scenario, f"{file}: alterations[{number}]")
     for number, one in enumerate(scenario.script, 1):
         if one.sid == OWN_SID:
             raise ScenarioError(f"{file}: script[{number}].sid: {OWN_SID} is presman's own session, which never shows")
+
+
+def _check_alteration(one: Alteration, scenario: Scenario, where: str) -> None:
+    if one.directive is not None:
+        if one.plan not in scenario.plans:
+            raise ScenarioError(f"{where}.plan: unknown plan {one.plan!r}{nearest(one.plan, scenario.plans)}")
+        groups = scenario.plans[one.plan].directives
+        if one.group not in groups:
+            raise ScenarioError(f"{where}.group: {one.plan} has no {one.group!r}{nearest(one.group, groups)}")
+        _check_plan(scenario.altered(one).plans[one.plan], scenario.plans, f"{where}.directive")
+    elif one.restart is not None and not 1 <= one.restart <= scenario.capacity.instances:
+        raise ScenarioError(f"{where}.restart: there are {scenario.capacity.instances} instances")
 
 
 def _check_plan(plan: PlanSpec, plans: Mapping[str, PlanSpec], where: str) -> None:

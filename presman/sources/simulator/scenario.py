@@ -349,6 +349,31 @@ class PlanChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Alteration:
+    """Something that an administrator alters at `at`: a parameter, a directive of a plan, or an instance.
+
+    PARALLEL_SERVERS_TARGET of each instance is set; or the directive that `plan` gives `group` becomes `directive`; or
+    the instance `restart` goes, and comes back after the seconds that this `takes`.
+    """
+
+    at: float = key(duration)
+    parallel_servers_target: int | None = key(whole(1, 32767), None)
+    plan: str = key(identifier, "")
+    group: str = key(identifier, "")
+    directive: Directive | None = key(table_of(Directive), None)  # noqa: RUF009
+    restart: int | None = key(whole(1, 8), None)
+    takes: float = key(span, 60.0)
+
+    def __post_init__(self) -> None:
+        """Refuse what alters nothing, or several things at once."""
+        given = (self.parallel_servers_target, self.directive, self.restart)
+        if sum(each is not None for each in given) != 1:
+            raise ValueError("needs one of 'parallel_servers_target', 'directive' and 'restart'")
+        if (self.directive is not None) != bool(self.plan and self.group):
+            raise ValueError("'directive' needs 'plan' and 'group', and they need it")
+
+
+@dataclass(frozen=True, slots=True)
 class ScenarioHeader:
     """The scenario's own keys: what it is about, and the database it shows. `size` makes machine and work bigger.
 
@@ -383,6 +408,17 @@ class Scenario:
     changes: tuple[PlanChange, ...]
     monitors: tuple[MonitorSpec, ...] = ()
     outages: tuple[Outage, ...] = ()
+    alterations: tuple[Alteration, ...] = ()
+
+    def altered(self, change: Alteration) -> Scenario:
+        """Return the scenario with another PARALLEL_SERVERS_TARGET, or another directive of a plan."""
+        if change.directive is None:
+            return replace(
+                self, capacity=replace(self.capacity, parallel_servers_target=change.parallel_servers_target)
+            )
+        plan = self.plans[change.plan]
+        directives = {**plan.directives, change.group: change.directive}
+        return replace(self, plans={**self.plans, change.plan: replace(plan, directives=directives)})
 
     def sized(self, size: float) -> Scenario:
         """Return the scenario with machine and work `size` times as big: CPUs, servers, sessions and arrivals."""

@@ -23,7 +23,7 @@ from presman.sources.simulator.gv_monitors import OWN, GvMonitor
 from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
 from presman.sources.simulator.plan_tree import Group
-from presman.sources.simulator.scenario import OWN_SID, PlanChange, Scenario
+from presman.sources.simulator.scenario import OWN_SID, Alteration, PlanChange, Scenario
 from presman.sources.simulator.workload import Workload
 
 STEP = 1.0
@@ -61,6 +61,8 @@ class Simulation(Cluster):
             pool.stir(self.now, COARSE)
         for change in scenario.changes:
             self.at(change.at, partial(self._change_plan, change))
+        for alteration in scenario.alterations:
+            self.at(alteration.at, partial(self._alter, alteration))
         self.at(self.now, self._tick)
         self._noted = self.now
         self.at(self.now + 60.0, self._close_minute)
@@ -196,6 +198,20 @@ class Simulation(Cluster):
             (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened),
             deltas,
         )
+
+    def _alter(self, change: Alteration) -> None:
+        if change.restart is not None:
+            self.down = self.down | {change.restart}
+            self.at(self.now + change.takes, partial(self._come_back, change.restart))
+            return
+        self.scenario = self.plans.scenario = self.scenario.altered(change)
+        self.plans.rebuild()
+        self.workload.remap()
+        self.dirty = True
+
+    def _come_back(self, inst_id: int) -> None:
+        self.down = self.down - {inst_id}
+        self.started[inst_id] = self.now
 
     def _change_plan(self, change: PlanChange) -> None:
         con_id = self.scenario.con_id(change.pdb)

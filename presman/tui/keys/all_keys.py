@@ -8,11 +8,12 @@ from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey, has_tables
 from presman.tui.keys.go_keys import COLUMNS, GO, SIGNS, TARGETS
+from presman.tui.keys.moment_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT
 from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SUSPEND, TABS, TABS_IN_HELP, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
 from presman.tui.keys.place_keys import where as trail_to
 from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
-from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT, TAPE
+from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT, REPORT, TAPE
 from presman.tui.keys.time_keys import (
     BACK,
     FAR_BACK,
@@ -47,9 +48,9 @@ HELP = AppKey(
 )
 
 APP_KEYS: tuple[AppKey, ...] = (
-    HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT,
-    REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO,
-    TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, SUSPEND, QUIT,
+    HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, JUMP,
+    NEXT_EVENT, PREVIOUS_EVENT, FILTER, SORT, REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW,
+    COPY, COPY_TO_DO, ACT, EXPORT, TAPE, REPORT, GO, TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, SUSPEND, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 
@@ -73,15 +74,16 @@ _BEFORE = (
     UNFOLD,
     INSTANCES,
 )
-_BEHIND = (COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
+_MOMENTS = (JUMP, NEXT_EVENT, PREVIOUS_EVENT)
+_TAKEN = (COPY, COPY_TO_DO, ACT, EXPORT, TAPE, REPORT)
+_BEHIND = (*_TAKEN, GO, *_MOMENTS, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 
 def keys_of(app: FrameApp) -> tuple[AppKey, ...]:
     """Return the keys of an app: all of them, its own in place of those with their names, and behind the others."""
     own = app.own_keys
-    usual = tuple(own.get(each.key.name, each) for each in APP_KEYS)
-    return (*usual, *(each for name, each in own.items() if name not in BY_NAME))
+    return tuple(own.get(each.key.name, each) for each in APP_KEYS)
 
 
 def tab_keys(app: FrameApp) -> tuple[Key, ...]:
@@ -95,8 +97,8 @@ def offered(app: FrameApp) -> list[Labelled]:
         return []
     own = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
     before = [_own(app, each) for each in _BEFORE if each is not POLL_NOW or is_lost(app)]
-    more = [each for name, each in app.own_keys.items() if name not in BY_NAME]
-    behind = [_own(app, each) for each in _BEHIND]
+    more = [each for each in _MOMENTS if each.key.name in app.own_keys]
+    behind = [_own(app, each) for each in _BEHIND if each not in more]
     return [
         *(each.labelled(app) for each in (*before, *more) if each.when(app)),
         *own,
@@ -116,7 +118,7 @@ def listed(app: FrameApp) -> list[Key]:
     has = ((INSTANCES, has_instances(app)), (WINDOW, present.over_time), (UNFOLD, folding))
     without = [each for each, there in has if not there]
     if app.is_served:
-        without += [ACT, TAPE, TARGETS, SUSPEND]
+        without += [ACT, TAPE, REPORT, TARGETS, SUSPEND]
     found = [each.key for each in keys_of(app) if each not in without and each not in TABS]
     place = found.index(COPY.key)
     return [*present.keys, TABS_IN_HELP, *found[:place], *found[place:]]

@@ -27,10 +27,15 @@ async def ask_where(app: FrameApp) -> None:
 
 
 async def go(app: FrameApp, text: str) -> None:
-    """Go to what a name means, or say that it means nothing."""
+    """Go to what a name or a time means, or say that it means nothing."""
     from presman.figures.session_figures import SESSIONS
+    from presman.recording.time_words import is_time
     from presman.tabs.going import goal
 
+    if is_time(text):
+        app.reader.close()
+        app.moments.jump(text)
+        return
     found = goal(text, app.monitor.reading, app.panels.hidden(), app.targets)
     if found.trouble:
         app.tell(found.trouble, seconds=8)
@@ -103,7 +108,7 @@ def has_targets(app: FrameApp) -> bool:
 
 GO = AppKey(
     Key("go", "colon", ":", "go to", "Go to a tab, group, instance, session (its SID or 1:SID), SQL_ID or target of "
-        "config.ini by name; its beginning is enough."),
+        "config.ini by name, its beginning is enough; or to a time: :19:08, :-15m."),
     ask_where,
 )  # fmt: skip
 TARGETS = AppKey(

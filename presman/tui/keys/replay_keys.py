@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
+from presman.tui.keys.moment_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT, ask_time
 
 if TYPE_CHECKING:
-    from presman.recording.events import RecordedEvent
     from presman.tui.frame_app import FrameApp
     from presman.tui.player import Player
 
@@ -26,9 +26,6 @@ class Replaying(Protocol):
 
     def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
         """Ask for another poll, once those before have said where from."""
-
-    def event(self, direction: int) -> RecordedEvent | None:
-        """Return what happened next or before."""
 
     def say_state(self) -> None:
         """Say whether it plays."""
@@ -57,38 +54,11 @@ def step(app: FrameApp, polls: int) -> None:
     replay.in_turn(lambda: replay.player.step(polls))
 
 
-def to_event(app: FrameApp, direction: int) -> None:
-    """Go to the next event, or the one before."""
-    _replay(app).in_turn(lambda: _to_event(app, direction), by_time=True)
-
-
-def _to_event(app: FrameApp, direction: int) -> None:
-    replay = _replay(app)
-    event = replay.event(direction)
-    if event is None:
-        app.tell("Nothing else happened after this." if direction > 0 else "Nothing happened before this.")
-        return
-    replay.player.play(on=False)
-    replay.player.jump(event.at)
-    app.tell(event.text, seconds=8)
-
-
 def to_end(app: FrameApp) -> None:
     """Go to the last poll."""
     replay = _replay(app)
     last = replay.span[1] if replay.span is not None else None
     replay.in_turn(lambda: replay.player.to_end(last))
-
-
-async def ask_time(app: FrameApp) -> None:
-    """Ask where to go."""
-    from presman.tui.widgets.jump_line import JumpLine
-
-    line = app.query_one_optional(JumpLine)
-    if line is None:
-        line = JumpLine()
-        await app.mount(line, before="#scrub")
-    line.begin()
 
 
 def _label(app: FrameApp) -> str:
@@ -105,14 +75,6 @@ REPLAY_KEYS = (
     AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
     AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),
     AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."), ask_time, has_data),
-    AppKey(Key("jump", "at,J", "J", "jump", "Go to a time: 03:12, 3m ago, first, last."), ask_time, has_data, NO_DATA),
-    AppKey(
-        Key("next_event", "n", "n", "next event", "Go to what happened next."),
-        lambda app: to_event(app, 1), has_data, NO_DATA,
-    ),
-    AppKey(
-        Key("previous_event", "p", "p", "event before", "Go to what happened before."),
-        lambda app: to_event(app, -1), has_data, NO_DATA,
-    ),
+    JUMP, NEXT_EVENT, PREVIOUS_EVENT,
 )  # fmt: skip
 """Those named like keys of a live database take their place."""

@@ -122,7 +122,8 @@ INSTANCES = AppKey(
     instances, has_instances, "There is one instance only.",
 )  # fmt: skip
 WINDOW = AppKey(
-    Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes."),
+    Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes. 60 is what "
+        "V$RSRCMGRMETRIC_HISTORY tells, from the first poll on."),
     window, is_over_time, "There is no chart here.",
 )  # fmt: skip
 NEXT_TABLE = AppKey(

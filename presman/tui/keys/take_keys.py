@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from presman.base.formats import counted, duration, spelled
@@ -12,15 +10,14 @@ from presman.tabs.link import LinkState
 from presman.tabs.parts import Key
 from presman.tui import state_files
 from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
+from presman.tui.past_polls import write_past
+from presman.tui.report_writing import write_report
 from presman.tui.wanted_breadth import read_enough
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.records.commands import Command
     from presman.tui.frame_app import FrameApp
-
-SOON = 0.05
-"""Seconds until it is looked again whether there is room for more polls to write."""
 
 
 def copy(app: FrameApp) -> None:
@@ -155,26 +152,34 @@ async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
 
 
 async def _load(app: FrameApp, latest: Reading) -> None:
-    """Write the minutes up to the poll that is the newest when there is no other one any more, as fast as it goes."""
-    monitor, taping = app.monitor, app.tape
+    """Write the minutes up to the newest poll, then each that arrives."""
+    taping = app.tape
     mine, path = taping.number, taping.path
-    earliest = latest.at - timedelta(minutes=monitor.choices.window)
-    number, kept, first = max(1, latest.number - len(monitor.timeline) + 1), 0, latest.at
-    while (newest := monitor.latest) is not None and number <= newest.number:
-        pair = monitor.timeline.moment(newest.number - number, number)
-        number += 1
-        if pair is not None and pair[1].at >= earliest:
-            taping.past(pair)
-            first = min(first, pair[1].at)
-            kept += 1
-            await asyncio.sleep(0)
-        while taping.is_behind and taping.number == mine and taping.is_on:
-            await asyncio.sleep(SOON)
-        if taping.number != mine or not taping.is_on:
-            return
+    kept = await write_past(app, taping, latest)
+    if kept is None or taping.number != mine:
+        return
     taping.loaded()
-    since = spelled((latest.at - first).total_seconds())
-    app.tell(f"Recording to {path}, from {since} ago on ({counted(kept, 'poll')}); R ends it", seconds=8)
+    since = spelled((latest.at - kept.first).total_seconds())
+    app.tell(f"Recording to {path}, from {since} ago on ({counted(kept.polls, 'poll')}); R ends it", seconds=8)
+
+
+def report(app: FrameApp) -> None:
+    """Write the report of what is on show, meanwhile polls and keys go on."""
+    if app.is_reporting:
+        app.tell("The report is being written.")
+        return
+    app.is_reporting = True
+    app.run_worker(write_report(app), group="report")
+
+
+def may_report(app: FrameApp) -> bool:
+    """Once there is something to report, where the file would be the user's own."""
+    return has_data(app) and not app.is_served
+
+
+def why_not_report(app: FrameApp) -> str:
+    """Return why no report is made."""
+    return "A report would be written where presman runs." if app.is_served else NO_DATA
 
 
 def may_record(app: FrameApp) -> bool:
@@ -232,4 +237,9 @@ TAPE = AppKey(
         "again to end. `presman replay` plays it."),
     tape, may_record, why_not_record,
     relabel=lambda app: "end recording" if app.tape.is_on else "record",
+)  # fmt: skip
+REPORT = AppKey(
+    Key("report", "r", "r", "report", "Write the report of what is on show as an HTML page, as `presman report` does: "
+        "of a replay what is replayed, of a database the minutes that charts show (w)."),
+    report, may_report, why_not_report,
 )  # fmt: skip

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 from math import ceil
+
+from textual.events import Click
+from textual.message import Message
 
 from presman.base.axis import nice_axis, tick_label
 from presman.base.formats import number
@@ -62,11 +66,8 @@ def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int
 @lru_cache(maxsize=8)
 def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, ...]:
     """Draw areas, axes and lines."""
-    totals = (sum(filter(None, stretch)) for stretch in zip(*(area.values for area in data.areas), strict=True))
     rows = height - 2
-    top, ticks = nice_axis(max(data.capacity or 0.0, *totals), max(2, min(5, rows // 3)))
-    labels = {max(0, ceil(tick / top * rows) - 1): tick_label(tick) for tick in ticks if tick}
-    margin = max(cells(label) for label in ("0", *labels.values()))
+    top, labels, margin = _scale(data, rows)
     columns = _columns(data, width - margin - 1, rows, top, _signs(data) if signs else "")
     lines = []
     for row in reversed(range(rows)):
@@ -74,6 +75,29 @@ def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, 
         axis = (f"{label:>{margin}}{'┤' if label else '│'}", "dim")
         lines.append(pad(merge([axis, *(column[row][:2] for column in columns)]), width))
     return (*lines, *_time_axis(data, width, margin))
+
+
+def _scale(data: ChartData, rows: int) -> tuple[float, dict[int, str], int]:
+    """Return what the plot reaches up to, the labels of its rows, and how many cells they take."""
+    totals = (sum(filter(None, stretch)) for stretch in zip(*(area.values for area in data.areas), strict=True))
+    top, ticks = nice_axis(max(data.capacity or 0.0, *totals), max(2, min(5, rows // 3)))
+    labels = {max(0, ceil(tick / top * rows) - 1): tick_label(tick) for tick in ticks if tick}
+    return top, labels, max(cells(label) for label in ("0", *labels.values()))
+
+
+def instant_at(data: ChartData, x: int, width: int, rows: int) -> datetime | None:
+    """Return the end of the stretch that column `x` of a plot of so many cells and `rows` shows; None left of it.
+
+    The last column is the last stretch, which a narrow plot has no column of its own for; where nobody looks back, with
+    what has come since it was completed.
+    """
+    margin = _scale(data, rows)[2]
+    column, count = x - margin - 1, width - margin - 1
+    if not 0 <= column < count:
+        return None
+    last = data.length + (data.cursor is None)
+    after = last if column == count - 1 else column * data.length // count + 1
+    return datetime.fromtimestamp(data.start + after * data.width, UTC)
 
 
 def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> list[list[Cell]]:
@@ -134,6 +158,13 @@ class Chart(LineView):
     """A chart whose plot is drawn anew only when its data, its size or the theme changed; the legend is of each
     poll."""
 
+    class InstantClicked(Message):
+        """A stretch of time was clicked: the instant at its end."""
+
+        def __init__(self, at: datetime) -> None:
+            super().__init__()
+            self.at = at
+
     _data: ChartData | None = None
     _levels: Sequence[GroupLevel] = ()
 
@@ -154,3 +185,13 @@ class Chart(LineView):
             return
         lines = chart_lines(self._data, self._levels, self.size.width, self.size.height, self.letters_only)
         self.show_lines(_ground_only(lines))
+
+    def on_click(self, event: Click) -> None:
+        """Tell which instant was clicked."""
+        width, height = self.size
+        if self._data is None or self._data.is_nothing or width < 20 or height < 5:
+            return
+        legend = len(_legend(self._data, self._levels, width, _LEGEND if height >= _TALL else 1, self.letters_only))
+        at = instant_at(self._data, event.x, width, max(4, height - legend) - 2) if event.y >= legend else None
+        if at is not None:
+            self.post_message(self.InstantClicked(at))

@@ -23,7 +23,7 @@ class GoLine(Input):
 
     def __init__(self) -> None:
         super().__init__(
-            id="go", placeholder="a tab, group, instance, SID, 1:SID, SQL_ID or target; Esc leaves", compact=True
+            id="go", placeholder="tab, group, instance, SID, 1:SID, SQL_ID, target; 19:08 or -15m; Esc", compact=True
         )
 
     def begin(self, names: Iterable[str]) -> None:
@@ -31,7 +31,7 @@ class GoLine(Input):
         self.suggester = SuggestFromList(list(names), case_sensitive=False)
         self.display = True
         self.value = ""
-        self.focus()
+        self.screen.set_focus(self)  # at once: the next key is typed here
 
     async def action_submit(self) -> None:
         """Tell what was typed: the app itself, so that a key that follows at once is not typed here."""

@@ -20,14 +20,14 @@ class JumpLine(Input):
 
     def __init__(self) -> None:
         super().__init__(
-            id="jump", placeholder="go to: 03:12, 2026-11-22 03:12:30, 3m ago, first, last; Esc leaves", compact=True
+            id="jump", placeholder="go to: 03:12, 2026-11-22 03:12:30, -15m, first, last; Esc leaves", compact=True
         )
 
     def begin(self) -> None:
         """Appear empty, ready to be typed in."""
         self.display = True
         self.value = ""
-        self.focus()
+        self.screen.set_focus(self)  # at once: the next key is typed here
 
     async def action_submit(self) -> None:
         """Tell what is wanted: the app itself, so that a key that follows at once is not typed here."""

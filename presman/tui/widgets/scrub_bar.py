@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.figures.drawing.bars import spark
 from presman.figures.drawing.lines import Line, Run, merge
-from presman.recording.events import RecordedEvent
 from presman.recording.tape_values import Stretch
 from presman.tui.widgets.line_view import LineView
 
@@ -24,10 +24,10 @@ class ScrubBar(LineView):
     def __init__(self) -> None:
         super().__init__(id="scrub")
         self._strip: Sequence[Stretch] = ()
-        self._events: Sequence[RecordedEvent] = ()
+        self._events: Sequence[DatabaseEvent] = ()
         self._span: tuple[datetime, datetime] | None = None
 
-    def load(self, first: datetime, last: datetime, strip: Sequence[Stretch], events: Sequence[RecordedEvent]) -> None:
+    def load(self, first: datetime, last: datetime, strip: Sequence[Stretch], events: Sequence[DatabaseEvent]) -> None:
         """Take what the recording holds."""
         self._span, self._strip, self._events = (first, last), strip, events
 
@@ -40,7 +40,7 @@ class ScrubBar(LineView):
 def scrub_lines(
     strip: Sequence[Stretch],
     span: tuple[datetime, datetime],
-    events: Sequence[RecordedEvent],
+    events: Sequence[DatabaseEvent],
     at: datetime,
     width: int,
     reads_past: bool = False,

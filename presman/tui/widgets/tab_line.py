@@ -59,9 +59,12 @@ class TabLine(_ClickLine):
         runs: list[Run] = [(" ", "")]
         self._targets = []
         used = 1
-        for text, name in tab_texts(tab, hidden, self.size.width or self.app.size.width):
+        room = (self.size.width or self.app.size.width) - (cells(note) + 1 if note else 0)
+        for text, name in tab_texts(tab, hidden, room):
             self._targets.append((used, used + len(text), f"key('tab_{name}')"))
-            runs += [(text, "title" if name == tab else "dim"), (" ", "")]
+            close = name != tab and text[1:2].strip()  # the key stands against the title: colours tell them apart
+            runs += [(text[0], "key"), (text[1:], "dim")] if close else [(text, "title" if name == tab else "dim")]
+            runs.append((" ", ""))
             used += len(text) + 1
         blanks = self.size.width - used - cells(note) - 1
         if note and blanks > 0:
@@ -70,14 +73,13 @@ class TabLine(_ClickLine):
 
 
 def tab_texts(tab: str, hidden: Collection[str], width: int) -> list[tuple[str, str]]:
-    """Return (text, name) of the tabs: closer together where the line is short, then the others without their
-    titles."""
+    """Return (text, name) of the tabs: closer together where the line is short, then the others without the blank
+    behind their keys, then without their titles."""
     names = [each for each in tab_names() if each.name not in hidden]
-    for wide, titles in ((True, True), (False, True), (False, False)):
+    for form in (" {0} {1} ", "{0} {1}", "{0}{1}", "{0}"):
         texts = []
         for key, name, title, _ in names:
-            text = f"{key} {title}" if titles or name == tab else key
-            texts.append((f"[{text}]" if name == tab else f" {text} " if wide else text, name))
+            texts.append((f"[{key} {title}]" if name == tab else form.format(key, title), name))
         if sum(len(text) + 1 for text, _ in texts) + 1 <= width:
             break
     return texts

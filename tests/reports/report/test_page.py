@@ -172,3 +172,26 @@ def test_what_is_no_recording_is_told_how_to_make_one(inside: Run) -> None:
     done = inside("report", "demo", "-o", "x.html")
     assert done.returncode == 2
     assert "presman record demo -o x.presman makes one" in done.stderr
+
+
+def test_what_was_changed_is_listed_and_counted_in_words(tmp_path: Path) -> None:
+    """The plan is switched at 60 s, the target read at 180, a directive at 240; instance 2 goes and returns."""
+    path = tmp_path / "changes.presman"
+    record(path, list(polled("changes", 80)))
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        text = incident_page(gather(recording, tape, tape.places()), START)
+    events, _, _ = text.partition("Over time")
+    for told in (
+        "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",
+        "PARALLEL_SERVERS_TARGET 96 → 48",
+        "NIGHT_PLAN: REPORTS PARALLEL_SERVER_LIMIT 75 → 50",
+        "instance 2 (CHGDB2) is gone",
+        "instance 2 (CHGDB2) was restarted",
+    ):
+        assert told in events, "in the list at the top"
+    (counts,) = re.findall(r"Events: ([^<]*?)\.", text)
+    assert {"1 plan changed", "1 parameter changed", "1 directive changed", "2 changes of instances"} <= set(
+        counts.split(", ")
+    )
+    assert not re.search(r"\b\d+ \w+ (?:changeds|begans|endeds|worses)", counts)

@@ -43,6 +43,8 @@ def gauge(played: Played, inst_id: int, statistic: str) -> int:
 
 def test_second_by_second(played: Played) -> None:
     """Servers, the queue and the sessions' time agree at every instant, all read in one go."""
+    if played.source.simulation.scenario.alterations:
+        pytest.skip("a plan is switched on the way: the groups' counters begin anew")
     groups: dict[tuple[int, int, str], ConsumerGroup] = {}
     times: dict[tuple[int, int, int | None], int] = {}
     for second in SECONDS:
@@ -152,6 +154,8 @@ class Minute(NamedTuple):
 def test_metrics(played: Played) -> None:
     """The last closed minute is what the group counters grew by, and its averages follow from its sums."""
     simulation = played.source.simulation
+    if simulation.scenario.alterations:
+        pytest.skip("a plan is switched on the way: the groups' counters begin anew")
     played.to(simulation.metrics.opened + 61.0)
     begin = simulation.metrics.opened
     start = {(row.inst_id, row.con_id, row.name): row for row in played.to(begin).rows(ConsumerGroup)}
@@ -216,7 +220,7 @@ def test_waiting_only_if_contended_or_at_the_limit(played: Played) -> None:
                 )
                 full = used >= machine.cpus - 0.1 - 1e-6
                 assert full or capped or account.rates[0] >= ceiling - 1e-6, (group, second)
-    without = {"quiet", "noplan", "queueing", "storm", "rac", "holders", "locked", "locked_rac", "quiesce"}
+    without = {"quiet", "noplan", "queueing", "storm", "rac", "holders", "locked", "locked_rac", "quiesce", "changes"}
     assert seen or simulation.scenario.name in without
 
 

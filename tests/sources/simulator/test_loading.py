@@ -46,7 +46,7 @@ def refused(tmp_path: Path, text: str) -> str:
 def test_shipped_scenarios() -> None:
     names = scenario_names()
     others = ["queueing", "quiesce", "quiet", "rac", "storm", "tenants", "throttled"]
-    assert names == ["holders", "locked", "locked_rac", "mixed", "noplan", "pdb", *others]
+    assert names == ["changes", "holders", "locked", "locked_rac", "mixed", "noplan", "pdb", *others]
     for name in names:
         assert load_scenario(name).header.title
 

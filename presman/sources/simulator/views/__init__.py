@@ -61,7 +61,7 @@ class Publisher:
             view = VIEWS.get(name.removeprefix("G") if name.startswith("GV$") else name)
             if view is None:
                 continue
-            stamp = view.stamp(self._simulation)
+            stamp = (view.stamp(self._simulation), self._simulation.down)
             if self._stamps.get(name) != stamp:
                 self._stamps[name] = stamp
                 self._publish(name, view)
@@ -74,9 +74,14 @@ class Publisher:
             self._database.replace(name, columns, project(self._seen(view)))
 
     def _seen(self, view: View) -> Iterable[Row]:
-        """Return a view's rows; from inside a pluggable database those of other containers are not seen."""
+        """Return a view's rows but those of instances that are down.
+
+        From inside a pluggable database those of other containers are not seen.
+        """
         rows = view.rows(self._simulation)
-        scenario = self._simulation.scenario
+        scenario, down = self._simulation.scenario, self._simulation.down
+        if down and view.global_:
+            rows = [row for row in rows if row[0] not in down]
         if not scenario.header.inside or "CON_ID" not in view.columns:
             return rows
         seen, place = {0, scenario.con_id(scenario.header.inside)}, view.columns.index("CON_ID")

@@ -14,7 +14,7 @@ from presman.sources.simulator.scenario import (
     SessionPool,
     StatementStream,
 )
-from presman.sources.simulator.views.view import Row, View, columns, never
+from presman.sources.simulator.views.view import Row, View, columns, never, with_plans
 
 if TYPE_CHECKING:
     from presman.sources.simulator.simulation import Simulation
@@ -157,8 +157,8 @@ _DIRECTIVES = (
 VIEWS = (
     View("DBA_RSRC_PLANS", columns(_PLANS), _here(_plans), never),
     View("CDB_RSRC_PLANS", columns(f"{_PLANS} CON_ID"), _of_containers(_plans), never),
-    View("DBA_RSRC_PLAN_DIRECTIVES", columns(_DIRECTIVES), _here(_directives), never),
-    View("CDB_RSRC_PLAN_DIRECTIVES", columns(f"{_DIRECTIVES} CON_ID"), _of_containers(_directives), never),
+    View("DBA_RSRC_PLAN_DIRECTIVES", columns(_DIRECTIVES), _here(_directives), with_plans),
+    View("CDB_RSRC_PLAN_DIRECTIVES", columns(f"{_DIRECTIVES} CON_ID"), _of_containers(_directives), with_plans),
     View(
         "DBA_RSRC_CONSUMER_GROUPS",
         columns(

@@ -48,12 +48,12 @@ def _instance(simulation: Simulation) -> Iterator[Row]:
     header = simulation.scenario.header
     version, full = versions(simulation.release)
     parallel = "YES" if len(simulation.machines) > 1 else "NO"
-    started = when(simulation, -header.warmup - header.uptime)
     for machine in simulation.machines:
         number = machine.inst_id
         name = f"{header.database}{number if parallel == 'YES' else ''}"
         host = f"{header.host}{number:02}"
         state = _active_state(simulation)
+        started = when(simulation, simulation.started[number])
         yield (number, number, name, host, version, full, started, "OPEN", parallel, number, state, 0)
 
 
@@ -252,7 +252,7 @@ VIEWS = (
             " THREAD# ACTIVE_STATE CON_ID"
         ),
         _instance,
-        _active_state,
+        lambda simulation: (_active_state(simulation), *simulation.started.values()),
     ),
     View(
         "V$DATABASE",

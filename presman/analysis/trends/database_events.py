@@ -1,0 +1,305 @@
+"""Events: what happened between one reading and the next, one line each.
+
+The one mechanism for them: the tab Events and the keys n and p of a live database, what a recorder writes (replay,
+`report` and `compare` read that) and what `watch` says come from here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges, Told
+from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.alerts.judge import mark_of, sees_all
+from presman.analysis.plans.plan_changes import plan_switches
+from presman.analysis.readings.alert import SEVERITY_WORDS
+from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.instance_readings import InstanceReading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.trends.setting_changes import SettingWatch
+from presman.base.formats import clock, spelled
+from presman.records.snapshot import Snapshot
+
+QUEUE_BEGAN, QUEUE_ENDED = "queue began", "queue ended"
+PLAN_CHANGED, VERDICT_CHANGED = "plan changed", "verdict changed"
+DOWNGRADE, TIMEOUT, RECONNECT, LOST = "downgrade", "timeout", "reconnect", "connection lost"
+DIRECTIVE_CHANGED, PARAMETER_CHANGED = "directive changed", "parameter changed"
+INSTANCE_CHANGED = "instance changed"
+ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED = "alert began", "alert worse", "alert ended"
+KINDS = (
+    *(QUEUE_BEGAN, QUEUE_ENDED, PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED),
+    *(VERDICT_CHANGED, DOWNGRADE, TIMEOUT, ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED, RECONNECT, LOST),
+)
+_OF_ALERTS = {"began": ALERT_BEGAN, "worse": ALERT_WORSE, "ended": ALERT_ENDED}
+
+KEPT = 2000
+"""Events that are kept, the newest ones."""
+
+_BEFORE = timedelta(days=1)
+"""How long before the first poll what V$ views still tell of the past is listed."""
+
+_CALM = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED})
+"""Verdicts between which nothing has happened: a group that is not throttled works, or does not."""
+
+_LASTING = 6
+"""Polls after which a verdict counts: a group on the edge of its limit has another one every few seconds."""
+
+
+class DatabaseEvent(NamedTuple):
+    """Something that happened: `kind` is one of `KINDS`; group and SQL_ID are "" where it is about neither."""
+
+    at: datetime
+    kind: str
+    group: str
+    sql_id: str
+    text: str
+
+
+class _Instance(NamedTuple):
+    """An instance that was seen: its name in words, its STARTUP_TIME, and whether it was there at the last reading."""
+
+    name: str
+    started: datetime | None
+    is_away: bool = False
+
+
+def _instance(each: InstanceReading) -> _Instance:
+    return _Instance(f"instance {each.inst_id}" + (f" ({each.name})" if each.name else ""), each.started)
+
+
+def _came(before: _Instance | None, now: _Instance) -> str:
+    """Return whether an instance came, was restarted or is there again, in words; "" if it was there all the time."""
+    if before == now:
+        return ""
+    since = f" (started {clock(now.started)})" if now.started is not None else ""
+    if before is None:
+        return f"{now.name} came{since}"
+    if now.started is not None and before.started not in {None, now.started}:
+        return f"{now.name} was restarted{since}"
+    return f"{now.name} is there again{since}" if before.is_away else ""
+
+
+class _Verdicts(Struct):
+    """The verdict that holds for a group, and the one that may be about to: for how many polls and since when."""
+
+    lasting: Verdict
+    coming: Verdict = Verdict.UNKNOWN
+    polls: int = 0
+    since: datetime | None = None
+
+
+class EventWatch:
+    """Finds the events of each reading, given those before.
+
+    Alerts that are there at the first reading began before it: they are told only if `first_is_news`.
+    """
+
+    def __init__(self, *, first_is_news: bool = False) -> None:
+        self._before: Reading | None = None
+        self._epoch = 0
+        self._alerts = AlertChanges() if first_is_news else AlertChanges(None)
+        self._away: dict[str, datetime] = {}
+        """Since which reading an alert is not there any more, as long as it may be there again."""
+        self._settings = SettingWatch()
+        self._instances: dict[int, _Instance] = {}
+        self._verdicts: dict[tuple[int, str], _Verdicts] = {}
+        self._downgraded: dict[tuple[int, int, int, str], datetime] = {}
+
+    @property
+    def alerts(self) -> dict[str, Told]:
+        """The alerts that are there now, or were within the last minute, by :func:`mark_of`."""
+        return self._alerts.told
+
+    def add(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
+        """Return what happened since the last reading, which `snapshot` was read for; after a reconnection that too."""
+        before, self._before = self._before, reading
+        epoch, found = snapshot.epoch, []
+        if before is not None and epoch != self._epoch:
+            found.append(DatabaseEvent(reading.at, RECONNECT, "", "", "connected again: no rates across it"))
+        self._epoch = epoch
+        found += self._changed_instances(reading)
+        if before is not None:
+            found += _plan(before, reading)
+        found += self._changed_settings(reading, snapshot)
+        if before is not None:
+            found += _queues(before, reading) + _timeouts(before, reading)
+        found += self._changed_verdicts(reading)
+        return found + self._new_downgrades(reading) + self._changed_alerts(reading)
+
+    def _changed_instances(self, reading: Reading) -> list[DatabaseEvent]:
+        now = {each.inst_id: _instance(each) for each in reading.header.instances}
+        if not now:  # nothing is known of them
+            return []
+        before = self._instances
+        away = {inst_id: each._replace(is_away=True) for inst_id, each in before.items() if inst_id not in now}
+        self._instances = {**away, **now}
+        texts = [text for inst_id, each in now.items() if before and (text := _came(before.get(inst_id), each))]
+        texts += [f"{each.name} is gone" for inst_id, each in away.items() if not before[inst_id].is_away]
+        return [DatabaseEvent(reading.at, INSTANCE_CHANGED, "", "", text) for text in texts]
+
+    def _changed_settings(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
+        changed = self._settings.add(snapshot)
+        found = [DatabaseEvent(reading.at, PARAMETER_CHANGED, "", "", text) for text in changed.parameters]
+        return found + [DatabaseEvent(reading.at, DIRECTIVE_CHANGED, *each) for each in changed.directives]
+
+    def _changed_alerts(self, reading: Reading) -> list[DatabaseEvent]:
+        """Return the alerts that began, grew worse or ended: that is told once they have been away for a minute."""
+        at, silent, whole = reading.at, self._alerts.is_silent, sees_all(reading)
+        changes = self._alerts.take(worst_first(wrong(reading)), at.timestamp(), whole=whole)
+        self._alerts.is_silent = silent and reading.interval is None  # without rates half of the rules say nothing
+        ends = [self._away.pop(mark_of(each), at) if each.change == "ended" else at for each in changes]
+        away = (place for place, told in self._alerts.told.items() if told.seen < at.timestamp())
+        self._away = {place: self._away.get(place, at) for place in away if whole or place in self._away}
+        return [_of_alert(each, end) for each, end in zip(changes, ends, strict=True)]
+
+    def _changed_verdicts(self, reading: Reading) -> list[DatabaseEvent]:
+        found = []
+        for group in reading.cluster_groups():
+            key, new = (group.con_id, group.name), group.verdict
+            known = self._verdicts.setdefault(key, _Verdicts(new))
+            if new is known.lasting or new is Verdict.UNKNOWN:
+                known.coming, known.polls = new, 0
+            elif known.lasting is Verdict.UNKNOWN:
+                known.lasting = new
+            elif new is not known.coming:
+                known.coming, known.polls, known.since = new, 1, reading.at
+            else:
+                known.polls += 1
+            if known.polls >= _LASTING and known.since is not None:
+                if not _CALM.issuperset((known.lasting, new)):
+                    text = f"{group.title}: {known.lasting.value} → {new.value}"
+                    found.append(DatabaseEvent(known.since, VERDICT_CHANGED, group.name, "", text))
+                known.lasting, known.polls = new, 0
+        return found
+
+    def _new_downgrades(self, reading: Reading) -> list[DatabaseEvent]:
+        found, known = [], self._downgraded
+        self._downgraded = {}
+        for each in reading.running:
+            if each.downgraded <= 0:
+                continue
+            key = (each.inst_id, each.sid, each.serial, each.sql_id)
+            self._downgraded[key] = known.get(key, reading.at)
+            if key not in known:
+                text = (
+                    f"{each.user} {each.sql_id}: DOP {each.degree} of {each.requested} ({each.downgraded:.0f} % lost)"
+                )
+                found.append(DatabaseEvent(reading.at, DOWNGRADE, each.group, each.sql_id, text))
+        return found
+
+
+def _plan(before: Reading, now: Reading) -> list[DatabaseEvent]:
+    old, new, switched = before.header.plan or "none", now.header.plan or "none", now.switched
+    window = switched.window if switched is not None and switched.plan == now.header.plan else ""
+    return [DatabaseEvent(now.at, PLAN_CHANGED, "", "", _plan_text(old, new, window))] if old != new else []
+
+
+def _plan_text(old: str, new: str, window: str) -> str:
+    return f"plan {old} → {new}" + (f" (by {window})" if window else "")
+
+
+def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
+    if change.change == "ended":
+        text = f"over after {spelled(at.timestamp() - change.since)}: {change.text}"
+    else:
+        text = f"{'worse, ' * (change.change == 'worse')}{SEVERITY_WORDS[change.state]}: {change.text}"
+    return DatabaseEvent(at, _OF_ALERTS[change.change], "", "", text)
+
+
+def _queues(before: Reading, now: Reading) -> list[DatabaseEvent]:
+    old, new = _by_group(before), _by_group(now)
+    began = [
+        DatabaseEvent(now.at, QUEUE_BEGAN, group, first.sql_id, f"{group or 'unknown group'}: {first.sql_id} waits")
+        for (con_id, group), (first, *_) in new.items()
+        if (con_id, group) not in old
+    ]
+    ended = [
+        DatabaseEvent(now.at, QUEUE_ENDED, group, "", f"{group or 'unknown group'}: nothing waits any more")
+        for (con_id, group) in old
+        if (con_id, group) not in new
+    ]
+    return began + ended
+
+
+def _by_group(reading: Reading) -> dict[tuple[int, str], list[QueuedStatement]]:
+    found: dict[tuple[int, str], list[QueuedStatement]] = {}
+    for each in reading.queue:
+        found.setdefault((each.con_id, each.group), []).append(each)
+    return found
+
+
+def _timeouts(before: Reading, now: Reading) -> list[DatabaseEvent]:
+    """Return the statements that left the queue as their time was up, as V$RSRC_CONSUMER_GROUP counts them."""
+    old = {(each.con_id, each.name): each.totals.timeouts for each in before.cluster_groups()}
+    found = []
+    for group in now.cluster_groups():
+        earlier = old.get((group.con_id, group.name))
+        if earlier is not None and (group.totals.timeouts or 0) > earlier:
+            number = (group.totals.timeouts or 0) - earlier
+            text = f"{group.title}: {number} queue timeout{'s' * (number > 1)}"
+            found.append(DatabaseEvent(now.at, TIMEOUT, group.name, "", text))
+    return found
+
+
+def lost(at: datetime, text: str) -> DatabaseEvent:
+    """Return the event that the connection was lost."""
+    return DatabaseEvent(at, LOST, "", "", text)
+
+
+def before_first(reading: Reading, snapshot: Snapshot) -> Iterator[DatabaseEvent]:
+    """Return what the first poll tells of the day before it: plans (V$RSRC_PLAN_HISTORY), starts (V$INSTANCE)."""
+    earliest = reading.at - _BEFORE
+    marks = plan_switches(snapshot)
+    for con_id in {mark.con_id for mark in marks}:
+        for old, new in pairwise(mark for mark in marks if mark.con_id == con_id):
+            if earliest <= new.at <= reading.at and new.plan != old.plan:
+                text = _plan_text(old.plan or "none", new.plan or "none", new.window)
+                yield DatabaseEvent(new.at, PLAN_CHANGED, "", "", text)
+    for each in reading.header.instances:
+        if each.started is not None and earliest <= each.started <= reading.at:
+            yield DatabaseEvent(each.started, INSTANCE_CHANGED, "", "", f"{_instance(each).name} was started")
+
+
+def beside(
+    events: Sequence[DatabaseEvent], at: datetime, direction: int, since: datetime | None = None
+) -> DatabaseEvent | None:
+    """Return the first event after an instant (1), or the last before it (-1) that is not before `since`."""
+    if direction > 0:
+        place = bisect_right(events, at, key=attrgetter("at"))
+        return events[place] if place < len(events) else None
+    place = bisect_left(events, at, key=attrgetter("at"))
+    found = events[place - 1] if place else None
+    return found if found is not None and (since is None or found.at >= since) else None
+
+
+class EventHistory:
+    """The events since somebody began to watch, and what the first poll tells of the day before: oldest first."""
+
+    def __init__(self) -> None:
+        self._watch = EventWatch()
+        self.events: list[DatabaseEvent] = []
+        self._is_begun = False
+
+    def add(self, reading: Reading, snapshot: Snapshot) -> None:
+        """Take the next reading."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._keep(before_first(reading, snapshot))
+        self._keep(self._watch.add(reading, snapshot))
+
+    def lose(self, at: datetime, text: str) -> None:
+        """Note that the connection was lost after the poll of an instant."""
+        self._keep((lost(at, text),))
+
+    def _keep(self, found: Iterable[DatabaseEvent]) -> None:
+        for each in found:  # a verdict or the end of an alert is told later than it was
+            insort(self.events, each, key=attrgetter("at"))
+        del self.events[:-KEPT]

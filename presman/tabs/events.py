@@ -1,0 +1,46 @@
+"""Tab E Events: what changed and when: plans, directives, parameters, instances, queues, alerts."""
+
+from __future__ import annotations
+
+from presman.analysis.trends.database_events import (
+    DIRECTIVE_CHANGED,
+    DOWNGRADE,
+    PARAMETER_CHANGED,
+    PLAN_CHANGED,
+    QUEUE_BEGAN,
+    QUEUE_ENDED,
+    TIMEOUT,
+    DatabaseEvent,
+)
+from presman.figures.event_figures import EVENTS
+from presman.tabs.moment import Moment
+from presman.tabs.parts import Rows, Tab
+
+
+def events(moment: Moment) -> tuple[DatabaseEvent, ...]:
+    """Return what happened while presman watched, and what the first poll told of the day before it."""
+    return tuple(moment.events)
+
+
+_SHOWN_ON = {
+    **dict.fromkeys((QUEUE_BEGAN, QUEUE_ENDED, DOWNGRADE, TIMEOUT, PARAMETER_CHANGED), "parallel"),
+    **dict.fromkeys((PLAN_CHANGED, DIRECTIVE_CHANGED), "plan"),
+}
+
+
+def tab_of(event: DatabaseEvent) -> str:
+    """Return the name of the tab that shows most of an event."""
+    return _SHOWN_ON.get(event.kind, "overview")
+
+
+TAB = Tab(
+    parts=(Rows(EVENTS, events, news=True),),
+    notes=(
+        "Enter goes to the moment of a row, on the tab that shows most of it. n and p go to the next event and to the "
+        "one before, from any tab; J and : go to a time (:19:08, :-15m). End is live again.",
+        "Parameters and directives are read once a minute: what changed did so in the minute before. An alert has "
+        "ended when it has been away for a minute; its row is of the first poll without it.",
+        "In a replay these are the events that were recorded: older recordings have no changes of parameters, "
+        "directives and instances, and no alerts.",
+    ),
+)

@@ -1,0 +1,255 @@
+"""Events: what changed between two polls, found by one function for screens, recordings and words."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cache
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis import analyse
+from presman.analysis.readings.alert import Alert
+from presman.analysis.trends.database_events import (
+    DIRECTIVE_CHANGED,
+    INSTANCE_CHANGED,
+    KEPT,
+    PARAMETER_CHANGED,
+    PLAN_CHANGED,
+    VERDICT_CHANGED,
+    DatabaseEvent,
+    EventHistory,
+    EventWatch,
+    before_first,
+    beside,
+)
+from presman.analysis.trends.setting_changes import SettingWatch
+from presman.records.instance_rows import Parameter, Pdb
+from presman.records.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
+from presman.records.snapshot import Snapshot
+from tests.analysis.make import NOON, active_plan, instance, row, snapshot
+from tests.tui.test_live import START, Play
+
+RESTARTED = START.astimezone() + timedelta(seconds=390)
+
+
+def watched(*snapshots: Snapshot) -> list[str]:
+    """Return the texts of the events of some polls, those of alerts left aside."""
+    watch, before, found = EventWatch(), None, []
+    for each in snapshots:
+        found += [event.text for event in watch.add(analyse(before, each), each) if "alert" not in event.kind]
+        before = each
+    return found
+
+
+def parameter(value: str, inst_id: int = 1, name: str = "parallel_servers_target", con_id: int = 0) -> Parameter:
+    return row(Parameter, inst_id=inst_id, name=name, value=value, con_id=con_id)
+
+
+def changed(*polls: tuple[object, ...]) -> list[str]:
+    """Return what is said of the last of some polls that read other settings."""
+    watch, said = SettingWatch(), []
+    for number, rows in enumerate(polls):
+        found = watch.add(snapshot(*rows, after=60.0 * number))
+        said = [*found.parameters, *(each.text for each in found.directives)]
+    return said
+
+
+def test_a_parameter_that_changed_is_told_with_both_values() -> None:
+    assert changed((parameter("96"),), (parameter("48"),)) == ["PARALLEL_SERVERS_TARGET 96 → 48"]
+    assert changed((parameter("96"),), (parameter("96"),)) == []
+    assert changed((parameter("", name="max_iops"),), (parameter("8", name="max_iops"),)) == ["MAX_IOPS not set → 8"]
+
+
+def test_where_it_changed_is_told_where_it_is_not_so_everywhere() -> None:
+    both = (parameter("96", 1), parameter("96", 2))
+    assert changed(both, (parameter("48", 1), parameter("48", 2))) == ["PARALLEL_SERVERS_TARGET 96 → 48"]
+    assert changed(both, (parameter("96", 1), parameter("48", 2))) == ["PARALLEL_SERVERS_TARGET 96 → 48 on instance 2"]
+    sales = row(Pdb, con_id=3, name="SALES")
+    assert changed((parameter("9"), sales), (parameter("9"), parameter("4", con_id=3), sales)) == [
+        "PARALLEL_SERVERS_TARGET not set → 4 in SALES"
+    ]
+
+
+def test_an_instance_that_goes_or_comes_has_changed_no_parameter_but_one_that_comes_back_with_another_value() -> None:
+    both, one = (parameter("96", 1), parameter("96", 2)), (parameter("96", 1),)
+    assert changed(both, one) == []
+    assert changed(one, both) == []
+    assert changed(both, one, both) == []
+    assert changed(both, one, (*one, parameter("48", 2))) == ["PARALLEL_SERVERS_TARGET 96 → 48 on instance 2"]
+
+
+def test_a_view_that_told_nothing_changed_nothing_and_the_plan_is_told_by_its_own_event() -> None:
+    assert changed((parameter("96"),), ()) == []
+    assert changed((parameter("96"),), (), (parameter("48"),)) == ["PARALLEL_SERVERS_TARGET 96 → 48"]
+    assert (
+        changed((parameter("A", name="resource_manager_plan"),), (parameter("B", name="resource_manager_plan"),)) == []
+    )
+
+
+def test_rows_that_were_not_read_again_are_not_looked_at_again() -> None:
+    watch, first = SettingWatch(), snapshot(parameter("96"))
+    watch.add(first)
+    watch._parameters = {}  # whoever looked would find all of it new
+    assert watch.add(snapshot(after=2.0, sections=first.sections)).parameters == ()
+
+
+def directive(group: str, plan: str = "DAY", **values: object) -> PlanDirective:
+    return row(PlanDirective, plan=plan, group_or_subplan=group, **values)
+
+
+def test_a_directive_that_changed_is_told_by_its_columns() -> None:
+    before = directive("ETL", parallel_server_limit=75, mgmt_p1=20)
+    now = directive("ETL", parallel_server_limit=50, mgmt_p1=30)
+    assert changed((before,), (now,)) == ["DAY: ETL MGMT_P1 20 → 30, PARALLEL_SERVER_LIMIT 75 → 50"]
+    assert changed((before,), (directive("ETL", mgmt_p1=20),)) == ["DAY: ETL PARALLEL_SERVER_LIMIT 75 → not set"]
+    assert changed((before,), (directive("ETL", "DAY", status="PENDING", mgmt_p1=99), before)) == [], "not valid yet"
+
+
+def test_directives_and_plans_come_and_go() -> None:
+    etl, web, night = directive("ETL"), directive("WEB"), directive("ETL", "NIGHT")
+    assert changed((etl,), (etl, web)) == ["DAY: directive of WEB added"]
+    assert changed((etl, web), (etl,)) == ["DAY: directive of WEB dropped"]
+    assert changed((etl,), (etl, night)) == ["plan NIGHT was created"]
+    assert changed((etl, night), (etl,)) == ["plan NIGHT was dropped"]
+
+
+def test_in_the_root_a_directive_is_told_once_and_a_container_by_its_name() -> None:
+    def of(limit: int) -> tuple[object, ...]:
+        own = row(ContainerPlanDirective, con_id=3, plan="P", group_or_subplan="WEB", utilization_limit=limit)
+        cdb = row(CdbPlanDirective, plan="CDB", pluggable_database="SALES", utilization_limit=limit)
+        return own, directive("WEB", "P", utilization_limit=limit), cdb
+
+    assert changed(of(40), of(60)) == ["CDB: SALES UTILIZATION_LIMIT 40 → 60", "P: WEB UTILIZATION_LIMIT 40 → 60"]
+
+
+def test_instances_that_go_come_and_are_restarted() -> None:
+    old, new = NOON - timedelta(days=10), NOON + timedelta(seconds=8)
+    both = (instance(1), instance(2, startup_time=old))
+    later = (instance(1), instance(2, startup_time=new))
+    started = f"{new.astimezone():%H:%M:%S}"
+    assert watched(snapshot(*both), snapshot(instance(1), after=2), snapshot(*later, after=10)) == [
+        "instance 2 (DB2) is gone",
+        f"instance 2 (DB2) was restarted (started {started})",
+    ]
+    assert watched(snapshot(*both), snapshot(*later, after=10)) == [
+        f"instance 2 (DB2) was restarted (started {started})"
+    ]
+    assert watched(snapshot(instance(1)), snapshot(*later, after=10)) == [f"instance 2 (DB2) came (started {started})"]
+    again = watched(snapshot(*both), snapshot(instance(1), after=2), snapshot(*both, after=4))
+    assert again[1].startswith("instance 2 (DB2) is there again"), "it was only not seen"
+    assert watched(snapshot(*both), snapshot(*both, after=2)) == []
+
+
+def test_a_plan_that_a_window_switched_names_it() -> None:
+    def switched(*rows: tuple[str, int, str]) -> list[RsrcPlanHistory]:
+        return [
+            row(
+                RsrcPlanHistory, sequence=number, name=name, start_time=NOON + timedelta(seconds=at), window_name=window
+            )
+            for number, (name, at, window) in enumerate(rows, 1)
+        ]
+
+    before = snapshot(instance(), active_plan("DAY"), *switched(("DAY", -7200, "")))
+    now = snapshot(instance(), active_plan("NIGHT"), *switched(("DAY", -7200, ""), ("NIGHT", 3, "MONDAY")), after=4)
+    assert watched(before, now) == ["plan DAY → NIGHT (by MONDAY)"]
+
+
+def test_the_first_poll_tells_of_the_day_before_and_no_longer() -> None:
+    hours = {"WEEK": -30, "DAY": -20, "NIGHT": -2}
+    rows = [
+        row(RsrcPlanHistory, sequence=number, name=name, start_time=NOON + timedelta(hours=hour))
+        for number, (name, hour) in enumerate(hours.items(), 1)
+    ]
+    two_hours = instance(2, startup_time=NOON - timedelta(hours=1))
+    first = snapshot(instance(1), two_hours, active_plan("NIGHT"), *rows)
+    found = list(before_first(analyse(None, first), first))
+    assert [(each.at, each.kind, each.text) for each in found] == [
+        (NOON - timedelta(hours=20), PLAN_CHANGED, "plan WEEK → DAY"),
+        (NOON - timedelta(hours=2), PLAN_CHANGED, "plan DAY → NIGHT"),
+        (NOON - timedelta(hours=1), INSTANCE_CHANGED, "instance 2 (DB2) was started"),
+    ], "instance 1 was started ten days ago, and what was before WEEK nobody knows"
+
+
+ETL, WEB = (Alert("warn", "▲", f"{name} waits", name, "queue_waits", name) for name in ("ETL", "WEB"))
+
+
+def of_alerts(*polls: tuple[int, list[Alert]]) -> list[tuple[float, str]]:
+    """Return (seconds, text) of the events of polls at so many seconds with these alerts; the first has no rates."""
+    watch, before, found = EventWatch(), None, []
+    for after, alerts in polls:
+        now = snapshot(instance(), after=after)
+        found += watch.add(replace(analyse(before, now), alerts=tuple(alerts)), now)
+        before = now
+    return [((each.at - NOON).total_seconds(), each.text) for each in found]
+
+
+def test_alerts_that_were_there_before_the_first_rates_did_not_begin_then() -> None:
+    assert of_alerts((0, []), (2, [ETL]), (4, [ETL])) == []
+    assert of_alerts((0, []), (2, []), (4, [ETL]), (6, [ETL])) == [(4, "warning: ETL waits")]
+
+
+def test_the_end_of_an_alert_is_at_the_first_poll_without_it_and_told_once_it_was_away_for_a_minute() -> None:
+    there = ((0, []), (2, [ETL]), (4, [ETL]))
+    assert of_alerts(*there, (10, []), (63, [])) == [], "last seen at 4, it may come back until 64"
+    assert of_alerts(*there, (10, []), (64, [])) == [(10, "over after 8 s: ETL waits")], "it was there from 2 on"
+    assert of_alerts(*there, (10, []), (20, [ETL]), (30, []), (80, [])) == [(30, "over after 28 s: ETL waits")]
+
+
+def test_an_alert_that_grows_worse_is_told() -> None:
+    bad = ETL._replace(state="bad")
+    assert of_alerts((0, []), (2, [ETL]), (4, [bad]), (6, [bad, WEB])) == [
+        (4, "worse, critical: ETL waits"),
+        (6, "warning: WEB waits"),
+    ]
+
+
+def test_the_event_beside_an_instant() -> None:
+    first, second, third = (DatabaseEvent(NOON + timedelta(seconds=at), "x", "", "", str(at)) for at in (10, 20, 20))
+    events = [first, second, third]
+    assert beside(events, NOON, 1) is first
+    assert beside(events, first.at, 1) is second
+    assert beside(events, second.at, 1) is None
+    assert beside(events, second.at, -1) is first
+    assert beside(events, first.at, -1) is None
+    assert beside(events, second.at, -1, NOON + timedelta(seconds=11)) is None, "no poll of that time is kept"
+
+
+@cache
+def changes() -> list[DatabaseEvent]:
+    """Return the events of the first seven minutes of the scenario with changes, a poll every two seconds."""
+    play, history, before = Play("changes"), EventHistory(), None
+    for _ in range(210):
+        now = play.poll()
+        history.add(analyse(before, now), now)
+        before = now
+    return history.events
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "text"),
+    [
+        (PLAN_CHANGED, 60, "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)"),
+        (PARAMETER_CHANGED, 180, "PARALLEL_SERVERS_TARGET 96 → 48"),
+        (DIRECTIVE_CHANGED, 240, "NIGHT_PLAN: REPORTS PARALLEL_SERVER_LIMIT 75 → 50"),
+        (INSTANCE_CHANGED, 300, "instance 2 (CHGDB2) is gone"),
+        (INSTANCE_CHANGED, 390, f"instance 2 (CHGDB2) was restarted (started {RESTARTED:%H:%M:%S})"),
+    ],
+)  # fmt: skip
+def test_what_is_altered_in_the_scenario_is_found_once(kind: str, at: int, text: str) -> None:
+    """The target is set 130 s after the start and read each whole minute: 180; the directive 200 s, and 240."""
+    assert [each.at - START for each in changes() if (each.kind, each.text) == (kind, text)] == [timedelta(seconds=at)]
+
+
+def test_events_are_in_order_of_time_and_calm_verdicts_are_none() -> None:
+    assert [each.at for each in changes()] == sorted(each.at for each in changes())
+    calm = {"wants no CPU", "not throttled"}
+    verdicts = [each.text.partition(": ")[2].split(" → ") for each in changes() if each.kind == VERDICT_CHANGED]
+    assert all(not calm.issuperset(each) for each in verdicts)
+
+
+def test_a_history_is_bounded() -> None:
+    history = EventHistory()
+    history._keep(DatabaseEvent(NOON + timedelta(seconds=number), "x", "", "", "") for number in range(KEPT + 5))
+    assert len(history.events) == KEPT
+    assert history.events[0].at == NOON + timedelta(seconds=5)

@@ -1,0 +1,107 @@
+"""The key that writes the report of what is on show: the live history, a replay; and what is said where it cannot."""
+
+from __future__ import annotations
+
+import errno
+import os
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+from presman.recording.recording_source import RecordingSource
+from presman.tui.replay_app import ReplayApp
+from tests.recording.taped import START, polled, record
+from tests.tui.drive import NEVER, Stage, acted
+from tests.tui.test_live import playing
+from tests.tui.test_replay import waited
+
+
+def told(acting: Stage) -> list[str]:
+    return [str(each.message) for each in acting.app._notifications]
+
+
+async def written(acting: Stage) -> None:
+    """Wait until the report is written, or is not, and that is told."""
+    await waited(acting, lambda: not acting.app.is_reporting)
+    await acting.settle()
+
+
+async def reported(acting: Stage, folder: Path) -> str:
+    """Press the key and return what the page says, in the file that was named."""
+    acting.app.folder = folder
+    await acting.keys("r")
+    await written(acting)
+    (path,) = folder.iterdir()
+    assert told(acting)[-1].endswith(f": {path}")
+    assert path.stat().st_mode & 0o777 == 0o600, "names and texts are in it"
+    return path.read_text(encoding="utf-8")
+
+
+@acted
+async def test_the_live_history_as_a_page(tmp_path: Path) -> None:
+    async with playing("changes") as (acting, polls):
+        await polls(35)
+        page = await reported(acting, tmp_path)
+        assert told(acting)[-1].startswith("Report of 35 polls: ")
+        assert next(tmp_path.iterdir()).name.startswith("presman-DWPROD-report-")
+        assert "CHGDB: " in page
+        assert "35 polls, usually 2.0 s apart" in page
+        assert "From the monitor&#x27;s own polls by presman" in page
+        assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in page, "70 seconds are enough for it"
+        await polls(1)
+        assert acting.app.monitor.latest.number == 36, "polls go on"
+
+
+@acted
+async def test_it_has_the_moment_on_show(tmp_path: Path) -> None:
+    async with playing("quiet") as (acting, polls):
+        await polls(6)
+        await acting.keys("left", "left")
+        at = acting.app.monitor.reading.at
+        page = await reported(acting, tmp_path)
+    assert f"{at.astimezone():%H:%M:%S}: asked for" in page, "of a live view it is the worst one"
+
+
+@acted
+async def test_a_replay_as_the_page_of_what_is_replayed(tmp_path: Path) -> None:
+    place, folder = str(tmp_path / "a.presman"), tmp_path / "reports"
+    folder.mkdir()
+    record(place, list(polled("queueing", 24)))
+    source = partial(RecordingSource, place, name="recording:a", start=f"{START.astimezone():%Y-%m-%d %H:%M}:30")
+    app = ReplayApp(source, name="recording:a")
+    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
+        async with app.run_test(size=(160, 40)) as pilot:
+            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+            await waited(acting, lambda: app.monitor.reading is not None and "event " in acting.screen)
+            page = await reported(acting, folder)
+    assert "19 polls, usually 5.0 s apart" in page, "30 to 120 seconds"
+    assert f"From {place} by presman" in page
+
+
+@acted
+async def test_what_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    async with playing("quiet") as (acting, polls):
+        await polls(3)
+        acting.app.folder = tmp_path / "gone"
+        await acting.keys("r")
+        await written(acting)
+        assert told(acting)[-1] == f"No report in {tmp_path / 'gone'}: No such file or directory"
+        acting.app.folder = tmp_path
+        with mock.patch.object(Path, "replace", side_effect=full):
+            await acting.keys("r")
+            await written(acting)
+        assert told(acting)[-1] == f"No report in {tmp_path}: No space left on device"
+        assert list(tmp_path.iterdir()) == []
+        await acting.keys("r")
+        await written(acting)
+        assert told(acting)[-1].startswith("Report of 3 polls: "), "the next one may well be written"
+
+
+@acted
+async def test_a_second_press_waits_for_the_first(tmp_path: Path) -> None:
+    async with playing("quiet") as (acting, polls):
+        await polls(3)
+        acting.app.is_reporting = True
+        await acting.keys("r")
+        assert told(acting)[-1] == "The report is being written."
