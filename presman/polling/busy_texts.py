@@ -87,7 +87,7 @@ class BusyTexts:
         self._keep([(sql_id, left) for sql_id, left in halved if left >= _LEAST])
 
     def _keep(self, samples: Iterable[tuple[str, float]]) -> None:
-        self._samples = Counter(dict(samples))  # type: ignore[arg-type]
+        self._samples = Counter(dict(samples))
         self._cursors = {sql_id: self._cursors[sql_id] for sql_id in self._samples}
 
     @property
