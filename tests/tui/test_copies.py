@@ -49,7 +49,7 @@ def test_of_what_is_no_statement_there_is_no_list() -> None:
 
 def test_a_text_comes_from_where_it_was_kept_and_else_it_says_why_there_is_none() -> None:
     gone, texts = Statement("0000000000000"), SqlTexts()
-    assert offered(gone)["t"][2:4] == ("", "not read yet")
+    assert offered(gone)["t"][2:4] == ("", "not read")
     texts.add(replace(busy(), texts=(SqlText(1, gone.sql_id, 0, "select 1"),)))
     assert offered(gone, texts)["t"][2:4] == ("select 1", "")
     assert "s" not in offered(gone), "no session is meant"
@@ -71,7 +71,7 @@ async def test_c_twice_is_the_sql_id_and_the_file_is_named(size: tuple[int, int]
             assert what in screen, what
         await acting.keys("c")
         assert acting.app.clipboard == sql_id
-        assert f"Copied: SQL_ID {sql_id}; also in {tmp_path}/state/presman/copied.txt" in told(acting.app)
+        assert f"Copied: SQL_ID {sql_id}, also in {tmp_path}/state/presman/copied.txt" in told(acting.app)
         assert (tmp_path / "state" / "presman" / "copied.txt").read_text() == f"{sql_id}\n"
 
 
@@ -124,4 +124,4 @@ async def test_a_text_that_is_not_known_is_not_copied() -> None:
         await acting.show(row)
         await acting.keys("4", "c", "t")
         assert acting.app.clipboard == ""
-        assert "Nothing copied: not read yet." in told(acting.app)
+        assert "Nothing copied: not read." in told(acting.app)

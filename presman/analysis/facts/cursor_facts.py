@@ -77,7 +77,7 @@ def why_no_text(sql_id: str, asked: SqlText | None, *, can_read: bool, recorded:
         return "(no longer in V$SQL)"
     if not can_read:
         return "(V$SQL cannot be read)"
-    return "(not recorded)" if recorded else "(not read yet)"
+    return "(not recorded)" if recorded else "(not read)"
 
 
 def of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | None) -> Any:

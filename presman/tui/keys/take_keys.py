@@ -67,7 +67,7 @@ def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
             named = (
                 f"{what.what} {what.text}" if len(what.text) <= _NAMED else f"{what.what}, {len(what.text)} characters"
             )
-            app.tell(f"Copied: {named}{_keep(app, what.text)}", seconds=8)
+            app.tell(f"Copied: {named}, {_keep(app, what.text)}", seconds=8)
 
     app.push_screen(CopyChooser(offered), chosen)
 
@@ -76,7 +76,7 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
     """Copy a command, and tell that it is one, what it does and that nothing was run."""
     kept = _keep(app, text)
     kills = "\nIt is a KILL command: it ends a session when you run it." if _KILLS in text.upper() else ""
-    app.tell(f"Copied, not run: {text}{kept}{kills}\n{affects}{_as_old(app)}", seconds=12)
+    app.tell(f"Copied, not run: {text}\n({kept}){kills}\n{affects}{_as_old(app)}", seconds=12)
 
 
 def copy_to_do(app: FrameApp) -> None:
@@ -107,18 +107,18 @@ def _row_text(table: Table[Any], row: Any) -> str:
 
 
 def _take(app: FrameApp, text: str) -> None:
-    app.tell(f"Copied {len(text)} characters{_keep(app, text)}" if text else "There is no row here to copy.")
+    app.tell(f"Copied {len(text)} characters, {_keep(app, text)}" if text else "There is no row here to copy.")
 
 
 def _keep(app: FrameApp, text: str) -> str:
-    """Copy a text, and return where else it is: not all terminals take it."""
+    """Copy a text, and return where else it is: no terminal tells whether it takes it (tmux does not)."""
     app.copy_to_clipboard(text)
     if app.is_served:
-        return " to the browser's clipboard"
+        return "to the browser's clipboard"
     try:
-        return f"; also in {state_files.keep('copied.txt', text + chr(10))}"
+        return f"also in {state_files.keep('copied.txt', text + chr(10))}"
     except OSError as error:
-        return f"; not kept in a file: {error.strerror}"
+        return f"not kept in a file: {error.strerror}"
 
 
 def act(app: FrameApp) -> None:

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from presman.base.formats import ABSENT
 from presman.base.text import one_line
 from presman.figures.figure import NAME, NUMBER, Figure, Table
 from presman.tui.copies import Copyable
@@ -60,6 +61,13 @@ TARGETS: Table[_Target] = Table(
     "config.ini names no target.",
 )  # fmt: skip
 
+
+def _copied(row: Copyable) -> str:
+    """Return what is copied on one line, and whom a command hits."""
+    whom = f"   {row.affects}" if row.affects else ""
+    return one_line(row.text, 200) + whom or row.why_not or ABSENT
+
+
 COPIES: Table[Copyable] = Table(
     "choose_copy",
     "Copy",
@@ -71,7 +79,7 @@ COPIES: Table[Copyable] = Table(
             "text",
             NAME,
             "What is copied, on one line.",
-            lambda row: one_line(row.text, 200) or row.why_not or "-",
+            _copied,
             width=20,
             flexible=True,
             sortable=False,

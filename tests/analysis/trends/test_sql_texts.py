@@ -43,7 +43,7 @@ def test_a_text_that_was_seen_once_stays_though_it_is_read_no_more_and_v_sql_for
         ((of("a"),), False, False, ""),
         ((of("a", ""),), True, False, "(no longer in V$SQL)"),
         ((), False, False, "(V$SQL cannot be read)"),
-        ((), True, False, "(not read yet)"),
+        ((), True, False, "(not read)"),
         ((), True, True, "(not recorded)"),
     ],
 )
@@ -75,7 +75,7 @@ def test_a_queued_statement_says_why_it_has_no_text() -> None:
     assert queued((of("a", ""),)).no_text == "(no longer in V$SQL)"
     assert queued((of("a", ""), of("a", "select 2", 3))).sql_text == "select 2", "that of another child"
     assert queued((), denied).no_text == "(V$SQL cannot be read)"
-    assert queued(()).no_text == "(not read yet)"
+    assert queued(()).no_text == "(not read)"
 
 
 def test_a_statement_held_off_cpu_says_why_it_has_no_text() -> None:
@@ -91,5 +91,5 @@ def test_a_statement_held_off_cpu_says_why_it_has_no_text() -> None:
     assert told == {
         "known": ("select 1", ""),
         "gone": ("", "(no longer in V$SQL)"),
-        "later": ("", "(not read yet)"),
+        "later": ("", "(not read)"),
     }
