@@ -105,7 +105,10 @@ class Operation(Struct, frozen=True):
 
 
 class Detail(Struct, frozen=True):
-    """All about one session and its cursor; `sid` 0 is about the cursor alone. Parts not read are empty or None."""
+    """All about one session and its cursor. Parts that were not read are empty or None.
+
+    `sid` 0 is about the cursor alone; `dop` is why it has its degree.
+    """
 
     inst_id: int
     sid: int
