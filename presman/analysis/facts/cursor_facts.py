@@ -30,7 +30,7 @@ class CursorFacts(Struct, frozen=True, dict=True):
 
     def no_text(self, sql_id: str) -> str:
         """Return why a statement that has no text has none."""
-        return why_no_text(sql_id, self._asked.get(sql_id), can_read=reads_texts(self.snapshot))
+        return why_no_text(sql_id, self._asked.get(sql_id), self.snapshot.kind, can_read=reads_texts(self.snapshot))
 
     def lines(self, inst_id: int, sql_id: str, child: int | None) -> tuple[PxPlanLine, ...]:
         """Return the lines of the cursor's plan that were read, none where it was not."""
@@ -66,13 +66,16 @@ def reads_texts(snapshot: Snapshot) -> bool:
     return snapshot.section(SqlText).problem is None
 
 
-def why_no_text(sql_id: str, asked: SqlText | None, *, can_read: bool, recorded: bool = False) -> str:
+def why_no_text(sql_id: str, asked: SqlText | None, kind: str, *, can_read: bool, recorded: bool = False) -> str:
     """Return why a statement has no text, in brackets, "" where it has one or is none.
 
-    `asked` is what came back for it, None where nobody asked; `recorded` tells that it is looked for in a recording.
+    `asked` is what came back for it, None where nobody asked; `kind` that of the source, of which a spool has what
+    somebody chose to write; `recorded` tells that it is looked for in a recording.
     """
     if not sql_id or (asked is not None and asked.sql_text):
         return ""
+    if kind == "spool":
+        return "(not in the spool)"
     if asked is not None:
         return "(no longer in V$SQL)"
     if not can_read:

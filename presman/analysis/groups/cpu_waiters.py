@@ -45,7 +45,12 @@ def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
     asked = {row.sql_id: row for row in sorted(reading.texts, key=lambda row: bool(row.sql_text))}
     texts |= {row.sql_id: row.sql_text for row in asked.values() if row.sql_text}
     found = [
-        _waiter(*key, rows, text, "" if text else why_no_text(key[2], asked.get(key[2]), can_read=reading.reads_texts))
+        _waiter(
+            *key,
+            rows,
+            text,
+            "" if text else why_no_text(key[2], asked.get(key[2]), reading.kind, can_read=reading.reads_texts),
+        )
         for key, rows in statements.items()
         for text in [texts.get(key[2], "")]
     ]

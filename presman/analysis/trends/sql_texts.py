@@ -44,4 +44,6 @@ class SqlTexts:
 
     def why_none(self, sql_id: str, reading: Reading, *, recorded: bool = False) -> str:
         """Return why there is no text, in brackets, "" where there is one; `recorded` is of who reads a recording."""
-        return why_no_text(sql_id, self._rows.get(sql_id), can_read=reading.reads_texts, recorded=recorded)
+        return why_no_text(
+            sql_id, self._rows.get(sql_id), reading.kind, can_read=reading.reads_texts, recorded=recorded
+        )

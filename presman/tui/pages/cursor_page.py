@@ -55,6 +55,7 @@ def _rows(found: Inside) -> tuple[QueuedStatement | RunningStatement, ...]:
 _WHY_NO_TEXT = {
     "(no longer in V$SQL)": "V$SQL has this statement no longer: it was aged out of the shared pool.",
     "(V$SQL cannot be read)": "V$SQL cannot be read; presman doctor names the grant that is missing.",
+    "(not in the spool)": "The spool has no text of it: V$SQL was spooled without it, or not at all.",
     "(not read)": "Not read yet: it is asked for while this page is open.",
     "(not recorded)": "The text is not recorded: at this moment nobody had read it.",
 }

@@ -53,6 +53,13 @@ def test_it_says_why_there_is_no_text(rows: tuple[SqlText, ...], reads: bool, re
     assert fed(rows).why_none("", reading) == "", "no statement"
 
 
+def test_a_spool_has_what_was_written_and_says_no_more_than_that() -> None:
+    reading = replace(BASE, kind="spool")
+    assert fed((of("a", ""),)).why_none("a", reading) == "(not in the spool)"
+    assert fed(()).why_none("a", replace(reading, reads_texts=False)) == "(not in the spool)"
+    assert fed((of("a"),)).why_none("a", reading) == ""
+
+
 def test_they_are_bounded_by_number_and_size_and_those_read_last_stay() -> None:
     many = tuple(of(f"sql{number}") for number in range(KEPT + 10))
     texts = fed(many)
