@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from presman.analysis import instances, session_list, sight
 from presman.analysis.activity import activity
 from presman.analysis.containers.limited_containers import limited_containers
+from presman.analysis.facts.cursor_facts import reads_texts
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT
@@ -26,6 +27,7 @@ from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
 from presman.analysis.usage_totals import instance_totals
 from presman.base.formats import counted, duration
+from presman.records.cursor_rows import SqlText
 from presman.records.group_rows import GroupMetricHistory
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
@@ -100,6 +102,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         quiesce=quiesce,
         activity=activity(facts.sessions.users) if _sees_activity(current) else None,
         since_startup=LazyRows(lambda: instance_totals(current)),
+        texts=current.rows(SqlText),
+        reads_texts=reads_texts(current),
         group_names=facts.cache.call(group_names, current.rows(ConsumerGroupDefinition)),
     )
 

@@ -53,6 +53,6 @@ def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> As
         findings=lint(reading, current),
         lint_sight=lint_sight(reading, current),
         pdbs=pdbs(reading, previous, current),
-        cpu_waiters=cpu_waiters(reading, current),
+        cpu_waiters=cpu_waiters(reading),
         plan_changes=plan_switches(current),
     )

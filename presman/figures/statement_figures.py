@@ -108,7 +108,7 @@ def _program(row: QueuedStatement) -> str:
 
 
 def _text(row: QueuedStatement | RunningStatement) -> str:
-    return one_line(row.sql_text, _SHOWN_SQL) or ABSENT
+    return one_line(row.sql_text, _SHOWN_SQL) or row.no_text or ABSENT
 
 
 # fmt: off

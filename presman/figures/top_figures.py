@@ -31,11 +31,12 @@ class ClassActivity(NamedTuple):
 
 
 class TopStatement(NamedTuple):
-    """A statement over the window, with the servers it holds now and its text, as far as they are known."""
+    """A statement over the window, with the servers it holds now and its text; `no_text` is why there is none."""
 
     activity: SqlActivity
     now: int
     sql_text: str
+    no_text: str = ""
 
 
 ByClass = Figure[ClassActivity]
@@ -107,8 +108,10 @@ _COLUMNS: tuple[Figure[TopStatement], ...] = (
     Top("consumer_group", "Group", TEXT, "V$SESSION.RESOURCE_CONSUMER_GROUP of the first session seen.",
         "activity.group", width=12, most=22, narrow=False),
     Top("user", "User", TEXT, "V$SESSION.USERNAME of the first session seen.", "activity.user", width=10, most=20),
-    Top("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT on one line, of parallel statements that are there now.",
-        "sql_text", text=lambda row: one_line(row.sql_text, _SHOWN_SQL) or ABSENT, width=12, flexible=True),
+    Top("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT on one line; in brackets why it is not there. The texts of the "
+        "busiest statements are read once a minute, twenty at a time, and kept.",
+        "sql_text", text=lambda row: one_line(row.sql_text, _SHOWN_SQL) or row.no_text or ABSENT, width=12,
+        flexible=True),
 )
 
 TOP_BY_CPU: Table[TopStatement] = Table(

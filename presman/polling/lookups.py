@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from presman.polling.busy_texts import CursorKey, TextsLookup, text_of
 from presman.polling.cadence import MOST_ANSWERS, MOST_KEPT
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.gv_servers import ALL_STATEMENTS, ServerProcesses
@@ -31,14 +32,6 @@ RETRY = timedelta(seconds=60)
 """When a statement that was not found, or a view that could not be read, is asked again."""
 STALE = timedelta(hours=1)
 """When a known statement is asked again: a child number may have got another plan since."""
-
-
-class CursorKey(NamedTuple):
-    """The key of one cursor in V$SQL and V$SQL_PLAN."""
-
-    inst_id: int
-    sql_id: str
-    child_number: int
 
 
 def statements_on_show(
@@ -122,6 +115,7 @@ class _Known(Struct, frozen=True):
     at: datetime
     rows: tuple[Any, ...]
     size: int
+    failed: bool = False
 
 
 PER_POLL = 8
@@ -179,6 +173,19 @@ class Lookups:
             found += lookups
         return found
 
+    def untold(self, statements: Iterable[CursorKey], now: datetime) -> list[CursorKey]:
+        """Return those of the statements whose texts are to be asked for at `now`."""
+        return [each for each in statements if self._is_due(SqlText, each, now)]
+
+    def learn_texts(self, lookup: TextsLookup, section: Section, now: datetime) -> None:
+        """Keep the texts of several statements. That V$SQL took too long for all of them says nothing of one."""
+        if section.problem is None:
+            for each in lookup.statements:
+                rows = text_of(each, section.rows)
+                self._keep((SqlText, each), _Known(now, rows, _size(rows)))
+        elif not section.problem.late:
+            self._failed[SqlText] = (now, section.problem)
+
     def to_come(self, shown: Sequence[CursorKey], queries: Mapping[type[Any], Query]) -> int:
         """Return how many of the statements `shown` have not been asked about yet; views that failed do not count."""
         records = [record for record in self.RECORDS if record in queries and record not in self._failed]
@@ -188,7 +195,8 @@ class Lookups:
         """Keep the answers to `lookups`. A view fails as a whole if none of its questions was answered."""
         pairs = list(zip(lookups, sections, strict=True))
         for lookup, section in pairs:
-            self._keep((lookup.record, lookup.statement), _Known(now, section.rows, _size(section.rows)))
+            known = _Known(now, section.rows, _size(section.rows), section.problem is not None)
+            self._keep((lookup.record, lookup.statement), known)
         for record in self.RECORDS:
             problems = [section.problem for lookup, section in pairs if lookup.record is record]
             if problems and all(problems):
@@ -212,19 +220,24 @@ class Lookups:
         _, oldest = next(iter(self._known))
         return oldest not in self._shown
 
-    def sections(self, shown: Sequence[CursorKey]) -> dict[type[Any], Section]:
-        """Return all that is known of the statements `shown`, by record."""
-        return {record: self._section(record, shown) for record in self.RECORDS}
+    def sections(self, shown: Sequence[CursorKey], busy: Sequence[CursorKey] = ()) -> dict[type[Any], Section]:
+        """Return all that is known of the statements `shown`, by record, and the texts of the `busy` ones."""
+        texts = list(dict.fromkeys([*shown, *busy]))
+        return {record: self._section(record, texts if record is SqlText else shown) for record in self.RECORDS}
 
     def _section(self, record: type[Any], shown: Sequence[CursorKey]) -> Section:
-        known = [found for statement in shown if (found := self._known.get((record, statement)))]
-        for statement in shown:
-            if (record, statement) in self._known:
-                self._known.move_to_end((record, statement))
+        known = {statement: found for statement in shown if (found := self._known.get((record, statement)))}
+        for statement in known:
+            self._known.move_to_end((record, statement))
         failure = self._failed.get(record)
+        rows: list[Any] = []
+        for statement, found in known.items():
+            rows += found.rows
+            if record is SqlText and not found.rows and not found.failed:
+                rows.append(SqlText(*statement, sql_text=""))
         return Section(
-            tuple(row for found in known for row in found.rows),
-            at=max((found.at for found in known), default=None),
+            tuple(rows),
+            at=max((found.at for found in known.values()), default=None),
             problem=failure[1] if failure else None,
         )
 

@@ -17,9 +17,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.release import Release
+from presman.polling.busy_texts import BusyTexts, CursorKey, TextsLookup
 from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, is_within_cadence
-from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statements_on_show
+from presman.polling.lookups import PER_POLL, Lookup, Lookups, statements_on_show
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
+from presman.records.cursor_rows import SqlText
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
 from presman.records.group_rows import GroupMetric, GroupMetricHistory
@@ -92,6 +94,7 @@ class Poller:
         self._queries: Mapping[type[Any], Query] = MappingProxyType({})
         self._asked: dict[type[Any], LastAnswer] = {}
         self._lookups = self._no_lookups()
+        self._busy = self._nobody_busy()
         self._last: tuple[datetime, float] | None = None
         self._requests: dict[type[Any], OnDemandRequest] = {}
         self._focus: Focus | None = None
@@ -122,6 +125,11 @@ class Poller:
         May be called from another thread.
         """
         self._focus = focus
+
+    @property
+    def _is_live(self) -> bool:
+        """Whether asking costs a database something."""
+        return self.source.kind == "oracle"
 
     def _look_closer(self) -> None:
         """Turn the focus into requests; answers about what is no longer looked at are forgotten."""
@@ -171,7 +179,8 @@ class Poller:
         hurried = hear is not None and not self._asked and self.source.kind == "oracle"
         if hurried:
             due = [query for query in due if query.record not in LATER]
-        first = self._ask(due + [query for query in self._requested(expected) if query not in due])
+        due += [query for query in self._requested(expected) if query not in due]
+        first = self._ask(due, texts=self._busy_texts(expected) if expected and self._is_live else None)
         measured = self._clock()
         if self._last and first.at < self._last[0]:
             self._begin_epoch(keep=self._number)
@@ -183,6 +192,12 @@ class Poller:
         shown = statements_on_show(self._rows(Session), self._rows(PxSession), self._servers())[
             : self._needs.statements
         ]
+        focus = self._focused
+        if focus is not None and focus.inst_id and focus.sql_id:  # what a page is about is looked up before all others
+            page_about = CursorKey(focus.inst_id, focus.sql_id, focus.child or 0)
+            shown = [page_about, *(each for each in shown if each != page_about)]
+        if self._needs.texts:
+            self._busy.add(self._rows(Session), first.at)
         if hear is not None and hurried:
             hear(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
@@ -191,7 +206,8 @@ class Poller:
     def _snapshot(self, first: Answer, shown: Sequence[CursorKey], round_trips: int) -> Snapshot:
         """Return all that is known now; `first` is the first answer of this poll."""
         assert self._release is not None
-        sections = {record: asked.section for record, asked in self._asked.items()} | self._lookups.sections(shown)
+        sections = {record: asked.section for record, asked in self._asked.items()}
+        sections |= self._lookups.sections(shown, self._busy.ranked)
         return Snapshot(
             target=self.source.name,
             kind=self.source.kind,
@@ -250,9 +266,20 @@ class Poller:
 
     def _no_lookups(self) -> Lookups:
         """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
-        at_once = PER_POLL if self.source.kind == "oracle" else None
+        at_once = PER_POLL if self._is_live else None
         needs = self._needs
         return Lookups(at_once, needs.most, needs.largest, texts=needs.texts, few=needs.few)
+
+    def _nobody_busy(self) -> BusyTexts:
+        return BusyTexts(at_once=not self._is_live)
+
+    def _busy_texts(self, now: datetime, asked: Sequence[Lookup] = ()) -> TextsLookup | None:
+        """Return the question about the texts of the busiest statements, where it is time for it."""
+        if not self._needs.texts or SqlText not in self._queries or not self._busy.is_due(now):
+            return None
+        apart = {lookup.statement for lookup in asked}
+        wanted = [each for each in self._lookups.untold(self._busy.ranked, now) if each not in apart]
+        return self._busy.lookup(wanted, self._queries[SqlText], now) if wanted else None
 
     def _begin_epoch(self, keep: int = 0) -> None:
         """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""
@@ -260,6 +287,7 @@ class Poller:
         self._scope = self.source.scope
         self._asked = {record: asked for record, asked in self._asked.items() if asked.poll == keep and not asked.late}
         self._lookups = self._no_lookups()
+        self._busy = self._nobody_busy()
         self._named = NamedSessions()
         self._last = None
         self._listing.begin_epoch()
@@ -322,10 +350,11 @@ class Poller:
         """Ask what the first answer made necessary; without questions the source is left alone."""
         late = [query for query in self._due(now) if not self._is_asked(query)]
         lookups = self._lookups.wanted(shown, self._queries, now)
-        if not late and not lookups:
+        texts = None if self._is_live else self._busy_texts(now, lookups)  # of a database the first read asks
+        if not late and not lookups and not texts:
             return Answer(now, ())
-        answer = self._ask(late, lookups)
-        self._lookups.learn(lookups, answer.sections[len(late) :], now)
+        answer = self._ask(late, lookups, texts)
+        self._lookups.learn(lookups, answer.sections[len(late) : len(late) + len(lookups)], now)
         return answer
 
     def _requested(self, now: datetime | None) -> list[Query]:
@@ -341,13 +370,19 @@ class Poller:
         asked = self._asked.get(query.record)
         return asked is not None and asked.poll == self._number
 
-    def _ask(self, queries: Sequence[Query], lookups: Sequence[Lookup] = ()) -> Answer:
+    def _ask(
+        self, queries: Sequence[Query], lookups: Sequence[Lookup] = (), texts: TextsLookup | None = None
+    ) -> Answer:
         kept = {query.record: self._requests.get(query.record) for query in queries}
         wanted = [
             Request(query, request.binds if (request := kept[query.record]) else self._binds(query))
             for query in queries
         ]
-        answer = self._read(wanted + [lookup.request for lookup in lookups])
+        several = [texts.request] if texts is not None else []
+        answer = self._read(wanted + [lookup.request for lookup in lookups] + several)
+        if texts is not None:
+            self._busy.answered(answer.sections[-1])
+            self._lookups.learn_texts(texts, answer.sections[-1], answer.at)
         for record, request in kept.items():
             # Not one that was made while this was being read.
             if request and not request.lasting and self._requests.get(record) is request:

@@ -13,7 +13,11 @@ class PlanXml(NamedTuple):
 
 
 class SqlText(NamedTuple):
-    """GV$SQL: text and totals of one cursor, read once per (instance, sql_id, child). Times in microseconds."""
+    """GV$SQL: the text of one cursor, read once per (instance, sql_id, child).
+
+    `sql_text` is "" where V$SQL was asked and has no such cursor: it has been aged out. A statement that has no row was
+    not asked about.
+    """
 
     inst_id: int
     sql_id: str

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.base.errors import InputError
 from presman.base.release import Release
@@ -111,6 +112,24 @@ class Query(Struct, frozen=True):
     def view(self) -> str:
         """The view as users write it: ``GV$SESSION`` for the grant ``GV_$SESSION``."""
         return self.grant.replace("_$", "$")
+
+
+_OF_CURSOR = re.compile(r"\b(sql_id|child_number) = :\1\b")
+
+
+@cache
+def for_several(query: Query, count: int) -> Query:
+    """Return a query about one cursor as one about up to `count`: with binds ``:sql_id_0`` to ``:sql_id_19``.
+
+    It has a name of its own: how long it takes and how much it returns says nothing of the query about one.
+    """
+
+    def several(found: re.Match[str]) -> str:
+        column = found[1]
+        return f"{column} IN ({', '.join(f':{column}_{number}' for number in range(count))})"
+
+    text = _OF_CURSOR.sub(several, query.cluster_sql)
+    return replace(query, name=f"{query.name}_of_several", cluster_sql=text)
 
 
 def grant_of_view(grant: str, user: str, release: Release) -> str:

@@ -19,7 +19,7 @@ class Choices(Struct, frozen=True):
     `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the licensed
     packs the user says he has. `places` are those gone into from the tab, the last one is on show. `unfolded` tells
     that parallel servers and identical queued statements have rows of their own, `plain` that all rows are as they
-    were read: in texts.
+    were read: in texts. `recorded` tells that a recording is on show.
     """
 
     tab: str = "overview"
@@ -33,6 +33,7 @@ class Choices(Struct, frozen=True):
     places: tuple[Place, ...] = ()
     unfolded: bool = False
     plain: bool = False
+    recorded: bool = False
 
     @property
     def panel(self) -> str:

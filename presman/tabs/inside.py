@@ -113,6 +113,13 @@ def about(moment: Moment) -> list[Line]:
     return lines + [((f" {in_words(moment.reading, row)}", ""),) for row in _own_group(moment)]
 
 
+def nobody(moment: Moment) -> str:
+    """Return what stands in place of sessions where there is none."""
+    if _is_statement(moment):
+        return "No session runs it at this moment; Esc, then Enter on the statement shows all about it."
+    return "No session is in it now."
+
+
 def _own_group(moment: Moment) -> list[GroupReading]:
     """Return the group that was gone into, as far as its place is nothing but that group."""
     place = moment.choices.places[-1] if moment.choices.places else None
@@ -140,7 +147,7 @@ TAB = Tab(
             sessions,
             nobody_blocked,
             told,
-            unseen=lambda moment: blind("V$SESSION")(moment) or "No session is there.",
+            unseen=lambda moment: blind("V$SESSION")(moment) or nobody(moment),
         ),
     ),
     notes=(

@@ -84,12 +84,12 @@ TAB = Tab(
         "WHY tells why the head of a queue waits; TO START IT who would let it start: first who should end by itself "
         "within 30 seconds, then idle holders, then those whose end throws away least work (servers x elapsed). "
         "Statements joined by + are needed together. The queue of the row under the cursor comes first.",
-        "c copies the command for ① of the row's queue, or for the running statement under the cursor; nothing is run. "
-        "Again, it copies the next: ② and so on, then what acts on the waiting statement itself. Where there is "
-        "nothing to do but wait, it copies nothing and says so.",
+        "c lists what can be copied: SQL_ID, text, sid,serial, commands, each with its key. 1 is the command for ① of "
+        "the row's queue, or for the running statement under the cursor; then come ② and so on, and what acts on the "
+        "waiting statement itself. Nothing is run. Where there is nothing to do but wait, it says so.",
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, the place "
-        "and the wait of the first. Enter lists them, u gives each a row of its own; then a is about one of them. c is "
-        "about the head of the row's queue, folded or not.",
+        "and the wait of the first. Enter lists them, u gives each a row of its own; then a is about one of them. The "
+        "commands are about the head of the row's queue, folded or not.",
         "g shows the statements over time in place of the tables: ░ queued █ running ▒ idle holder; the more servers, "
         "the higher a block.",
     ),

@@ -18,7 +18,7 @@ from presman.tabs.unseen import blind
 
 def waiters(moment: Moment) -> tuple[CpuWaiter, ...]:
     """Return the statements whose sessions are held off CPU."""
-    return cpu_waiters(moment.reading, moment.snapshot)
+    return cpu_waiters(moment.reading)
 
 
 def shown(moment: Moment) -> Sequence[SessionReading]:

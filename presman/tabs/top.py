@@ -63,19 +63,20 @@ def statements(moment: Moment) -> Sequence[TopStatement]:
 
 
 def _statements(moment: Moment) -> tuple[TopStatement, ...]:
-    reading = moment.reading
-    texts: dict[tuple[int, str], str] = {}
+    reading, texts = moment.reading, moment.watch.sql_texts
     servers: dict[tuple[int, str], int] = {}
     for row in reading.running:
         key = row.con_id, row.sql_id
-        texts.setdefault(key, row.sql_text)
         servers[key] = servers.get(key, 0) + row.servers
-    for waiting in reading.queue:
-        texts.setdefault((waiting.con_id, waiting.sql_id), waiting.sql_text)
     found = moment.watch.sql_minutes.top(reading.at, moment.choices.window)
-    keys = [(each.con_id, each.sql_id) for each in found]
     return tuple(
-        TopStatement(each, servers.get(key, 0), texts.get(key, "")) for each, key in zip(found, keys, strict=True)
+        TopStatement(
+            each,
+            servers.get((each.con_id, each.sql_id), 0),
+            texts.text(each.sql_id),
+            texts.why_none(each.sql_id, reading, recorded=moment.choices.recorded),
+        )
+        for each in found
     )
 
 

@@ -89,6 +89,7 @@ class ReplayApp(MonitorApp):
         super().__init__(
             lambda post, _refresh: Player(make_source, post, follow=follow, begin=begin), name=name, theme=theme
         )
+        self.monitor.choose(recorded=True)
         self.own_keys = {each.key.name: each for each in REPLAY_KEYS}
         self.span: tuple[datetime, datetime] | None = None
         self.moments = RecordedMoments(self)

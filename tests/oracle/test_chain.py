@@ -91,7 +91,7 @@ def test_the_wire_changes_nothing(
     scenario: str, release: Release, scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But for how many texts and plans are asked for at each poll: here all, as of the simulator itself."""
-    monkeypatch.setattr("presman.polling.poller.PER_POLL", None)
+    monkeypatch.setattr(Poller, "_is_live", False)
     direct = directly(scenario, release, scope)
     remote = over_the_wire(scenario, release, scope)
     previous: tuple[Snapshot | None, Snapshot | None] = (None, None)

@@ -16,6 +16,7 @@ import pytest
 
 from presman.base.release import Release
 from presman.polling.poller import Poller
+from presman.records.cursor_rows import SqlText
 from presman.records.instance_rows import Instance, Sysstat
 from presman.records.session_rows import Session
 from presman.sources import SourceError
@@ -238,4 +239,39 @@ def test_a_new_statement_costs_a_round_trip_for_each_document_and_one_for_the_re
     assert poll(4) == nothing_new + 2 * 3 + rest
     assert poll(4) == nothing_new
     assert counters.calls["pipeline"] == (1 if bench.release >= Release(23) else 0)
+    poller.close()
+
+
+def test_the_texts_of_the_busiest_cost_one_round_trip_a_minute(bench: Bench) -> None:
+    """Forty statements that are not parallel: twenty texts with one statement, and none in the polls between.
+
+    Once, when the driver does not know yet what the columns are, it takes two.
+    """
+    names = ["INST_ID", "SID", "SERIAL#", "TYPE", "USERNAME", "SQL_ID", "SQL_CHILD_NUMBER", "STATUS"]
+    rows = [(1, 200 + number, 7, "USER", "U", f"sql{number:010}", 0, "ACTIVE") for number in range(40)]
+    bench.put("GV$SESSION", names, rows)
+    texts = [(1, row[5], 0, f"select {row[1]} from dual") for row in rows]
+    bench.put("GV$SQL", ["INST_ID", "SQL_ID", "CHILD_NUMBER", "SQL_FULLTEXT"], texts)
+    now = [0.0]
+    poller = Poller(bench.source(call_timeout=30), clock=lambda: now[0])
+    poller.open()
+    counters = bench.server.counters
+
+    def poll(seconds: float) -> tuple[int, int, int]:
+        now[0] += seconds
+        counters.reset()
+        snapshot = poller.poll()
+        assert snapshot.round_trips == counters.round_trips
+        asked = sum("sql_id IN (" in text for text in counters.statements())
+        return counters.round_trips, asked, len(snapshot.rows(SqlText))
+
+    poll(0)
+    ordinary, asked, known = poll(1)
+    assert (asked, known) == (0, 0)
+    assert poll(6) == (ordinary + 2, 1, 20)
+    assert poll(2) == (ordinary, 0, 20)
+    with_minute, asked, known = poll(70)  # 23ai answers what else is asked each minute in the same round trip
+    assert (asked, known) == (1, 40)
+    assert bench.release < Release(23) or with_minute == ordinary + 1
+    assert poll(2) == (ordinary, 0, 40)
     poller.close()

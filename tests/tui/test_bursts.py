@@ -32,7 +32,7 @@ def copied() -> str:
 @acted
 async def test_what_is_copied_is_of_the_tab_that_was_opened_first() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
-        await burst(acting, "4c")
+        await burst(acting, "4c1")
         assert "ALTER SYSTEM" in copied()
         await burst(acting, "1c")
         assert "Group: ETL" in copied()

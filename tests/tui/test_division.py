@@ -67,7 +67,7 @@ def test_the_first_head_is_told_whole_and_those_without_room_are_named() -> None
     told = story(busy(), unblock(busy()), (), ())
     lines = [plain(line) for line in why_lines(told, 78, most_for_why(20))]
     assert lines[0].startswith(" WHY  BATCH: head 7xq3h001jskd0 wants 32 servers")
-    assert "c copies ①" in " ".join(lines)
+    assert "c 1 copies ①" in " ".join(lines)
     assert lines[-1] == "  … 1 more queue waits: ETL (go to a row of theirs to see why)"
     assert "ETL: head" in " ".join(plain(line) for line in why_lines(told, 78))
     assert all(length(line) <= 78 for line in why_lines(told, 78))
@@ -119,7 +119,7 @@ async def test_at_every_size_why_what_ends_it_and_six_rows_of_the_queue() -> Non
             await acting.resize(*size)
             screen = acting.screen
             assert "WHY  BATCH: head" in screen
-            assert "c copies ①" in screen
+            assert "c 1 copies ①" in screen
             rows_shown = sum(" RPT " in line or "7xq3h" in line for line in screen.split("Queued  14")[1].splitlines())
             assert rows_shown >= least
             assert "more ↓" in screen or rows_shown >= 14
@@ -132,5 +132,5 @@ async def test_moving_to_another_queue_tells_why_that_one_waits() -> None:
         first = await acting.press("4")
         assert "WHY  BATCH" in first
         assert "WHY  ETL" in await acting.press(*["down"] * 13)
-        await acting.keys("c")
+        await acting.keys("c", "1")
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")

@@ -144,7 +144,7 @@ async def test_a_name_leads_anywhere() -> None:
         page = await acting.press("colon", *f"{row.inst_id}:{row.sid}", "enter")
         assert f"Session {row.inst_id}:{row.sid},{row.serial} of " in page
         running = acting.app.monitor.reading.running[0]
-        assert f" › {running.sql_id}   " in await acting.press("colon", *running.sql_id, "enter")
+        assert f" › {running.sql_id}\n" in await acting.press("colon", *running.sql_id, "enter")
         before = acting.screen
         assert before == await acting.press("colon", "x", "escape")
 

@@ -249,13 +249,13 @@ async def test_keys_line_offers_what_does_something() -> None:
 @acted
 async def test_copy_goes_to_clipboard_and_file(tmp_path: Path) -> None:
     async with stage(busy(), size=(200, 50)) as acting:
-        await acting.press("4", "enter", "c")
+        await acting.press("4", "enter", "c", "p")
         assert "Why it waits" in acting.app.clipboard
         kept = tmp_path / "state" / "presman" / "copied.txt"
         assert kept.read_text() == acting.app.clipboard + "\n"
         assert kept.stat().st_mode & 0o077 == 0
         assert "copied.txt" in acting.screen
-        await acting.press("q", "5", "c")
+        await acting.press("q", "5", "c", "r")
         assert "Session: 1:" in acting.app.clipboard
 
 

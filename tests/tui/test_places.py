@@ -73,7 +73,7 @@ async def test_identical_queued_statements_are_one_row() -> None:
         row = next(line for line in screen.splitlines() if "7k36sd695fszu x9" in line)
         assert " 288 " in row, "32 servers each"
         assert " Queued  10  in 2 rows, identical ones folded: u unfolds" in screen
-        assert "Copied, not run" in await acting.press("c"), "what lets the head of its queue start"
+        assert "Copied, not run" in await acting.press("c", "1"), "what lets the head of its queue start"
         acting.app.gateway = mock.Mock()
         screen = await acting.press("a")
         assert "9 statements in one row" in screen

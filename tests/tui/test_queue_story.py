@@ -103,7 +103,7 @@ def test_who_ends_it_in_one_line() -> None:
     assert second.count("①") == 1
     short = plain(ends_it(unblock(busy())[0], 90, key=True))
     same = "; ETL wants the same servers"
-    assert short == f" TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32 …{same}   c copies ①"
+    assert short == f" TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32 …{same}   c 1 copies ①"
 
 
 def test_a_plan_as_dbms_xplan_writes_it() -> None:
@@ -142,14 +142,15 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
     async with stage(busy(), size=(120, 30)) as acting:
         screen = await acting.press("4")
         assert "TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32" in screen
-        await acting.keys("c")
+        await acting.keys("c", "1")
         assert acting.app.clipboard == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
         assert "not run" in acting.screen
-        assert "c copies ①" in screen
-        assert "c copies ①" not in await acting.press("tab")
-        await acting.keys("c")
+        assert any("It is a KILL command" in each.message for each in acting.app._notifications)
+        assert "c 1 copies ①" in screen
+        assert "c 1 copies ①" not in await acting.press("tab")
+        await acting.keys("c", "1")
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")  # the first of those running
-        await acting.keys("down", "c")
+        await acting.keys("down", "c", "1")
         assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL '144,")
 
 
@@ -159,8 +160,8 @@ async def test_the_command_is_copied_from_the_gantt_and_after_it(size: tuple[int
     """Tables stand beside the statements over time where it is wide: what ① is stays what the line says."""
     for keys in some([("4", "g"), ("4", "g", "tab", "tab"), ("4", "g", "g")], [("4", "g", "tab")]):
         async with stage(busy(), size=size) as acting:
-            assert "c copies ①" in await acting.press(*keys), keys
-            await acting.keys("c")
+            assert "c 1 copies ①" in await acting.press(*keys), keys
+            await acting.keys("c", "1")
             assert acting.app.clipboard == "ALTER SYSTEM KILL SESSION '526,60805,@1';", keys
             assert "a fault in presman" not in acting.screen
 
@@ -169,30 +170,29 @@ async def test_the_command_is_copied_from_the_gantt_and_after_it(size: tuple[int
 async def test_the_line_says_so_only_where_c_does_so() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.keys("4")
-        assert "c copies ①" not in await acting.press("tab"), "the first of those running is copied there"
+        assert "c 1 copies ①" not in await acting.press("tab"), "the first of those running is copied there"
         for table in ("parallel_groups", "servers"):
-            assert "c copies ①" not in await acting.press("tab")
+            assert "c 1 copies ①" not in await acting.press("tab")
             assert acting.app.focused is acting.app.query_one(f"#grid-{table}")
             await acting.keys("c")
             assert not acting.app.clipboard.startswith("ALTER"), "a row was copied"
 
 
 @acted
-async def test_c_again_copies_the_next_command() -> None:
+async def test_each_command_has_its_number() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         await acting.keys("4")
         copied = []
-        for _ in range(7):
-            await acting.keys("c")
+        for number in (1, 2, 3, 4, 5, 6, 1):
+            await acting.keys("c", str(number))
             copied.append(acting.app.clipboard)
         assert copied[0] == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
         assert copied[1].startswith("ALTER SYSTEM CANCEL SQL '144,")
         assert any("DEQUEUE_PARALLEL_STATEMENT(501, 7, 1, " in text for text in copied)
         assert len(set(copied[:6])) == 6
         assert copied[6] == copied[0]
-        assert any("6; c again copies the next" in each.message for each in acting.app._notifications)
-        await acting.keys("c", "down", "c")
-        assert acting.app.clipboard == copied[0]  # another row begins anew
+        await acting.keys("down", "c", "7")
+        assert acting.app.clipboard == copied[0], "there is no seventh"
 
 
 @acted
@@ -200,7 +200,7 @@ async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> 
     clock = Clock()
     poller = Poller(SimulatorSource("storm", clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
     poller.open()
-    keys = ["4", "c"]
+    keys = ["4", "c", "1"]
     assert len(keys) <= 4
     for size in ((80, 24), (200, 50)):
         async with stage(size=size) as acting:
@@ -210,7 +210,7 @@ async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> 
             who = way.candidates[0].statement
             culprit = " ".join(screen.split("①")[1].split("holds")[0].split())
             assert f"{who.inst_id}:{who.sid}" in culprit
-            await acting.keys(keys[1])
+            await acting.keys(*keys[1:])
             if way.soon is None:
                 assert acting.app.clipboard.startswith("ALTER SYSTEM ")
                 assert str(who.sid) in acting.app.clipboard
@@ -224,7 +224,7 @@ async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> 
 @acted
 async def test_nothing_queued_nothing_to_copy() -> None:
     async with stage(quiet(), size=(120, 30)) as acting:
-        await acting.keys("4", "c")
+        await acting.keys("4", "c", "1")
         assert "ALTER" not in acting.app.clipboard
 
 

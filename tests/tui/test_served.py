@@ -65,6 +65,8 @@ async def test_what_is_copied_is_the_browsers_alone(tmp_path: Path) -> None:
     async with served(busy()) as acting:
         assert "to the browser's clipboard" in await acting.press("c")
         assert "Group: " in acting.app.clipboard
+        assert "to the browser's clipboard" in await acting.press("4", "c", "c")
+        assert acting.app.clipboard == busy().queue[0].sql_id
     assert not list(tmp_path.rglob("copied.txt"))
 
 

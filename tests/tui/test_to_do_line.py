@@ -55,14 +55,14 @@ async def test_of_what_is_old_no_command_is_offered() -> None:
         assert paused[2].startswith(" DO  end MARTIN 1:526")
         assert "copies" not in paused[2]
         assert "The line DO has no command now." in await acting.press("C")
-        await acting.keys("4", "c")
+        await acting.keys("4", "c", "1")
         assert "no command is offered while the view is paused" in told(acting)
-        assert "c copies ①" not in acting.screen
+        assert "c 1 copies ①" not in acting.screen
         assert "C copies the command" in await acting.press("space")
         acting.app.post_message(Lost("ORA-03113: end-of-file on communication channel", 4.0))
         await acting.settle()
         assert "C copies the command" not in acting.screen
-        await acting.keys("c")
+        await acting.keys("c", "1")
         assert "no command is offered while the connection is lost" in told(acting)
         assert acting.app.clipboard == ""
 
@@ -71,7 +71,7 @@ async def test_of_what_is_old_no_command_is_offered() -> None:
 async def test_with_a_command_from_late_data_its_age_is_told() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.clock.now += 12.0
-        for keys in (("C",), ("4", "c")):
+        for keys in (("C",), ("4", "c", "1")):
             await acting.keys(*keys)
             assert "The data it comes from is 0:12 old" in told(acting)
             assert acting.app.clipboard == KILL

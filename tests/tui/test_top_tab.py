@@ -24,4 +24,5 @@ async def test_who_holds_whom_and_what_was_busy_also_back_in_time() -> None:
         assert "Top › 1:88,4711" in await acting.press("enter"), "a session that holds others up has its page"
         await acting.keys("escape", "tab", "tab")
         sql_id = acting.app.panels.grid.row.activity.sql_id
-        assert f"  Top › {sql_id}   " in await acting.press("enter")
+        assert f"  Top › {sql_id}\n" in await acting.press("enter"), "a statement has its page"
+        assert f"  Top › {sql_id}   " in await acting.press("enter"), "and from there the list of who runs it"

@@ -28,6 +28,10 @@ class CursorFacts(Struct, frozen=True, dict=True):
         """Return the statement's text, "" where it was not read. All children of a statement have the same."""
         return of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
 
+    def no_text(self, sql_id: str) -> str:
+        """Return why a statement that has no text has none."""
+        return why_no_text(sql_id, self._asked.get(sql_id), self.snapshot.kind, can_read=reads_texts(self.snapshot))
+
     def lines(self, inst_id: int, sql_id: str, child: int | None) -> tuple[PxPlanLine, ...]:
         """Return the lines of the cursor's plan that were read, none where it was not."""
         return of_cursor(self._lines, inst_id, sql_id, child) or ()
@@ -50,7 +54,33 @@ class CursorFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def _texts(self) -> Mapping[Any, str]:
-        return by_cursor((row, row.sql_text) for row in self.snapshot.rows(SqlText))
+        return by_cursor((row, row.sql_text) for row in self.snapshot.rows(SqlText) if row.sql_text)
+
+    @cached_property
+    def _asked(self) -> Mapping[str, SqlText]:
+        return {row.sql_id: row for row in sorted(self.snapshot.rows(SqlText), key=lambda row: bool(row.sql_text))}
+
+
+def reads_texts(snapshot: Snapshot) -> bool:
+    """Tell whether V$SQL can be read, as far as is known."""
+    return snapshot.section(SqlText).problem is None
+
+
+def why_no_text(sql_id: str, asked: SqlText | None, kind: str, *, can_read: bool, recorded: bool = False) -> str:
+    """Return why a statement has no text, in brackets, "" where it has one or is none.
+
+    `asked` is what came back for it, None where nobody asked; `kind` that of the source, of which a spool has what
+    somebody chose to write; `recorded` tells that it is looked for in a recording.
+    """
+    if not sql_id or (asked is not None and asked.sql_text):
+        return ""
+    if kind == "spool":
+        return "(not in the spool)"
+    if asked is not None:
+        return "(no longer in V$SQL)"
+    if not can_read:
+        return "(V$SQL cannot be read)"
+    return "(not recorded)" if recorded else "(not read)"
 
 
 def of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | None) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.detail_readings import CursorCost, Detail, PlanStep, ServerWork, SessionFigure, SetSkew
+from presman.analysis.readings.statement_readings import DopStory
 from presman.records.cursor_rows import CursorTotals, PlanLine
 from presman.records.focus import BYTES_READ, CPU, LOGICAL_READS
 from presman.records.parallel_rows import PxStatistic
@@ -56,6 +57,7 @@ def detail(facts: Facts) -> Detail | None:
         servers=work,
         skew=skew(work),
         statistics=tuple(_figures(facts, statistics, names)),
+        dop=facts.cursors.story(inst_id, cursor.sql_id, cursor.child_number) if cursor else DopStory(),
         operations=facts.sessions.operations.get((inst_id, sid, cursor.sql_id if cursor else ""), ()),
     )
 

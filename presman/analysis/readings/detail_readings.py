@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from presman.analysis.readings.statement_readings import DopStory
+
 
 class PlanStep(Struct, frozen=True):
     """One line of an execution plan, in the words of DBMS_XPLAN.
@@ -103,7 +105,10 @@ class Operation(Struct, frozen=True):
 
 
 class Detail(Struct, frozen=True):
-    """All about one session and its cursor. Parts that were not read are empty or None."""
+    """All about one session and its cursor. Parts that were not read are empty or None.
+
+    `sid` 0 is about the cursor alone; `dop` is why it has its degree.
+    """
 
     inst_id: int
     sid: int
@@ -116,3 +121,4 @@ class Detail(Struct, frozen=True):
     skew: tuple[SetSkew, ...]
     statistics: tuple[SessionFigure, ...]
     operations: tuple[Operation, ...] = ()
+    dop: DopStory = DopStory()

@@ -29,6 +29,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.readings.total_readings import InstanceTotals
 from presman.analysis.readings.wait_readings import Histogram, OutlierReading, RedoHealth, WaitReading
+from presman.records.cursor_rows import SqlText
 
 
 class UnansweredQuery(Struct, frozen=True):
@@ -69,6 +70,8 @@ class Reading(Struct, frozen=True):
     `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
     `since_startup` are the counters of each instance as they stand, made at the first look.
     `group_names` are the consumer groups that are defined, by name, None where DBA_RSRC_CONSUMER_GROUPS told nothing.
+    `texts` are the texts that were read of statements on show and of the busiest ones, "" where V$SQL has them no
+    longer; `reads_texts` tells whether V$SQL can be read.
     `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
@@ -111,6 +114,8 @@ class Reading(Struct, frozen=True):
     alerts: tuple[Alert, ...] | None = None
     since_startup: Sequence[InstanceTotals] = ()
     group_names: tuple[str, ...] | None = None
+    texts: tuple[SqlText, ...] = ()
+    reads_texts: bool = True
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

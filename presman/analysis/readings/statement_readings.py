@@ -97,6 +97,7 @@ class QueuedStatement(Struct, frozen=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
     `waited` is None where no view tells how long.
+    `no_text` is why `sql_text` is "", where it is.
     `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
     RUN, "" where it was not read); `wants` is None if nothing tells of it.
     `container` is the name of its pluggable database where others are seen, too.
@@ -126,6 +127,7 @@ class QueuedStatement(Struct, frozen=True):
     container: str = ""
     exec_id: int | None = None
     status: str = ""
+    no_text: str = ""
 
 
 def longest_wait(queue: Iterable[QueuedStatement]) -> float | None:
@@ -141,6 +143,7 @@ class RunningStatement(Struct, frozen=True):
     now, "on CPU" if for nothing. `progress` (0..1) and
     `remaining` (seconds) are those of `operation`, what it works on at present (V$SESSION_LONGOPS), not of all of it.
     `certain` is false where it may be a monitor's GV$ query instead: on a cluster whose views do not tell.
+    `no_text` is why `sql_text` is "", where it is.
     `sql_id` is the statement the servers are held for; `session_sql_id` what the coordinator's session itself shows
     (its previous statement if it executes none): it may have gone on to another one. `blocker` is the session that the
     coordinator waits for, as ``instance:SID``, "" if it waits for none. `tree_sets` is the most server sets that one of
@@ -198,6 +201,7 @@ class RunningStatement(Struct, frozen=True):
     ended_by: str = ""
     idle_known: bool = True
     overdue: bool = False
+    no_text: str = ""
 
     @property
     def who(self) -> str:

@@ -1,4 +1,4 @@
-"""Watch over many readings: who was downgraded, how the queue usually is, who ran when, which SQL was busy.
+"""Watch over many readings: who was downgraded, how the queue usually is, who ran when, which SQL was busy, its text.
 
 State of whoever consumes readings one after the other (a screen); fed by `add`, bounded in size.
 """
@@ -12,12 +12,13 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.queue_marks import QueueMarks
 from presman.analysis.trends.sql_minutes import SqlMinutes
+from presman.analysis.trends.sql_texts import SqlTexts
 from presman.analysis.trends.statement_spans import Span, Spans
 from presman.base.colours import GroupColours
 
 
 class Watch:
-    """The ledger of downgrades, the marks of an hour, the spans and the minutes of statements, fed together.
+    """The ledger of downgrades, the marks of an hour, the spans, minutes and texts of statements, fed together.
 
     `colours` are those that groups were given while one looks.
     """
@@ -27,6 +28,7 @@ class Watch:
         self.queue_marks = QueueMarks()
         self.spans = Spans()
         self.sql_minutes = SqlMinutes()
+        self.sql_texts = SqlTexts()
         self.colours = GroupColours()
         self.lacks_past = False
         """Whether it began in the middle, and what was seen before is not known (yet)."""
@@ -43,3 +45,4 @@ class Watch:
         self.queue_marks.add(reading)
         self.spans.add(reading)
         self.sql_minutes.add(reading)
+        self.sql_texts.add(reading)

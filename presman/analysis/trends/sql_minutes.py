@@ -97,10 +97,17 @@ class SqlMinutes:
         sums[1] += seconds * sample.waiting
         minute.who.setdefault(key, (sample.group, sample.user))
 
+    def _chosen(self, at: datetime, minutes: int) -> list[_Minute]:
+        end = at.timestamp()
+        return [each for each in self._minutes if end - 60 * minutes < each.begin <= end]
+
+    def watched(self, at: datetime, minutes: int) -> float:
+        """Return the seconds that were watched of the same minutes."""
+        return sum(each.seconds for each in self._chosen(at, minutes))
+
     def top(self, at: datetime, minutes: int) -> tuple[SqlActivity, ...]:
         """Return the statements of the whole minutes up to that of an instant, in no order."""
-        end = at.timestamp()
-        chosen = [each for each in self._minutes if end - 60 * minutes < each.begin <= end]
+        chosen = self._chosen(at, minutes)
         seconds = sum(each.seconds for each in chosen)
         totals: dict[tuple[int, str], list[float]] = {}
         who: dict[tuple[int, str], tuple[str, str]] = {}

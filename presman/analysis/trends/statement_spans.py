@@ -127,6 +127,10 @@ class Spans:
         """The executions that are there, by when they came."""
         return sorted(self._open.values(), key=lambda each: (each.began, each.inst_id, each.sid))
 
+    def of(self, sql_id: str) -> list[Span]:
+        """Return the executions of a statement, as far as they are remembered."""
+        return [each for each in (*self._ended, *self._open.values()) if each.sql_id == sql_id]
+
     def ended_since(self, at: datetime) -> list[Span]:
         """Return the executions that have ended after an instant, as far as they are remembered."""
         return [each for each in self._ended if each.ended is not None and each.ended > at]

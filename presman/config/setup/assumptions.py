@@ -137,6 +137,15 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "PARALLEL_MAX_SERVERS can be): whether there is a second family is open.",
     ),
     Assumption(
+        "texts-by-index",
+        "V$SQL finds a list of SQL_IDs (SQL_ID IN (...)) by the index of its fixed table, as it finds one. Where it "
+        "searches the whole shared pool instead, the texts of the busiest statements, asked for once a minute, take "
+        "longer; if they take too long, they are asked for ever more rarely.",
+        "the plan of SELECT sql_fulltext FROM v$sql WHERE sql_id IN ('a', 'b') has FIXED TABLE FIXED INDEX and not "
+        "FIXED TABLE FULL (EXPLAIN PLAN, or DBMS_XPLAN.DISPLAY_CURSOR)",
+        document="none was found for lists; published plans show the index for one SQL_ID.",
+    ),
+    Assumption(
         "session-states",
         "V$RSRC_SESSION_INFO.STATE has the values of the Reference, and PQ QUEUED, which a published 19c test shows.",
         "no other state is there, at a busy hour too",

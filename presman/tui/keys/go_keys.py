@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey, has_tables
 from presman.tui.keys.page_keys import show_tab
-from presman.tui.keys.place_keys import go_into, open_page
+from presman.tui.keys.place_keys import go_into, open_page, open_statement
 from presman.tui.widgets.line_api import LineApiWidget
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ async def go(app: FrameApp, text: str) -> None:
     from presman.figures.session_figures import SESSIONS
     from presman.recording.time_words import is_time
     from presman.tabs.going import goal
+    from presman.tabs.statement import Statement
 
     if is_time(text):
         app.reader.close()
@@ -47,7 +48,9 @@ async def go(app: FrameApp, text: str) -> None:
         await show_tab(app, found.tab)
     else:
         app.reader.close()
-        if found.place is not None:
+        if found.place is not None and found.place.sql_id:
+            open_statement(app, Statement(found.place.sql_id))
+        elif found.place is not None:
             await go_into(app, ())
             await go_into(app, (found.place,))
         if found.session is not None:

@@ -12,6 +12,7 @@ from presman.tui.wanted_breadth import read_enough
 
 if TYPE_CHECKING:
     from presman.figures.figure import Table
+    from presman.tabs.statement import Statement
     from presman.tabs.trail import Place
     from presman.tui.frame_app import FrameApp
     from presman.tui.widgets.grid import Grid
@@ -23,12 +24,46 @@ FOLDING = ("parallel", "sessions", "inside")
 async def enter(app: FrameApp, row: Any, grid: Grid) -> None:
     """List what is in the group, event, instance or PDB of a row; of a session or a statement open the page."""
     from presman.tabs.place import place_of, within
+    from presman.tabs.statement import has_cursor_page, statement_of
 
     place = place_of(row)
-    if place is None:
+    if has_cursor_page(row):
+        open_statement(app, statement_of(row))
+    elif place is None:
         open_page(app, row, grid.table)
     else:
         await go_into(app, (*app.monitor.choices.places, within(app.monitor.choices.places, place)))
+
+
+def open_statement(app: FrameApp, statement: Statement | None) -> None:
+    """Open the page about a statement, whether anybody runs it or not."""
+    from presman.tabs.statement import with_cursor
+    from presman.tui.pages.content import cursor_of
+    from presman.tui.pages.detail_lines import focus_of
+
+    monitor = app.monitor
+    if statement is None or monitor.reading is None:
+        return
+    found = with_cursor(statement, monitor.reading, monitor.timeline.watch.sql_texts)
+    content = cursor_of(found, lambda: monitor.timeline.watch, app.size.width - 6, recorded=monitor.choices.recorded)
+    app.reader.open(content, focus_of(found), where(app, found.sql_id), found)
+
+
+async def list_sessions(app: FrameApp) -> None:
+    """Leave the page about a statement for the list of who runs it."""
+    from presman.tabs.place import within
+    from presman.tui.pages.cursor_page import place_of_statement
+
+    statement, places = app.reader.row, app.monitor.choices.places
+    app.reader.close()
+    await go_into(app, (*places, within(places, place_of_statement(statement))))
+
+
+def shows_statement(app: FrameApp) -> bool:
+    """While the page about a statement is open."""
+    from presman.tabs.statement import Statement
+
+    return app.reader.is_open and isinstance(app.reader.row, Statement)
 
 
 async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
@@ -53,10 +88,14 @@ def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     from presman.analysis.folds import QueuedFold
     from presman.figures.session_figures import SESSIONS
     from presman.tabs.place import name_of
+    from presman.tabs.statement import has_cursor_page, statement_of
     from presman.tui.pages.content import details_of
     from presman.tui.pages.detail_lines import focus_of
 
     row = row.first if isinstance(row, QueuedFold) else row
+    if has_cursor_page(row):
+        open_statement(app, statement_of(row))
+        return
     if isinstance(row, Blocking) and row.session is not None:
         row, table = row.session, SESSIONS
     content = details_of(row, table, app.monitor.timeline.watch, app.size.width - 6)

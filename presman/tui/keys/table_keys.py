@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import NO_DATA, AppKey, has_data, has_tables
+from presman.tui.keys.place_keys import list_sessions, shows_statement
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -28,11 +29,17 @@ def reverse(app: FrameApp) -> None:
         grid.sort_by(grid.rows.sort_key, descending=not grid.rows.descending)
 
 
-def details(app: FrameApp) -> None:
-    """Show the details of the row under the cursor."""
-    grid = app.panels.grid
-    if grid is not None:
+async def details(app: FrameApp) -> None:
+    """Show the details of the row under the cursor; of the page about a statement the sessions."""
+    if app.reader.is_open:
+        await list_sessions(app)
+    elif (grid := app.panels.grid) is not None:
         grid.action_open()
+
+
+def has_details(app: FrameApp) -> bool:
+    """On a tab, and on the page about a statement."""
+    return has_tables(app) or shows_statement(app)
 
 
 async def ask_filter(app: FrameApp) -> None:
@@ -101,8 +108,10 @@ _PAGE = "A page is open: q goes back to the tables."
 
 DETAILS = AppKey(
     Key("details", "enter", "Enter", "open", "List the sessions and statements of the group, event, instance or PDB "
-        "under the cursor; of a session or a statement all about it, on one page."),
-    details, has_tables, _PAGE,
+        "under the cursor; of a session or a statement all about it, on one page, and on that of a statement the "
+        "sessions that run it."),
+    details, has_details, _PAGE,
+    relabel=lambda app: "sessions" if app.reader.is_open else "open",
 )  # fmt: skip
 FILTER = AppKey(
     Key("filter", "slash", "/", "filter", "Show only rows, or lines of a page, that contain a text; with ! before it, "

@@ -17,30 +17,63 @@ from presman.tui.wanted_breadth import read_enough
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.records.commands import Command
+    from presman.tui.copies import Copyable
     from presman.tui.frame_app import FrameApp
+
+_NAMED = 40
+"""Characters of what was copied that are said again."""
+
+_KILLS = "KILL SESSION"
+"""What a command has that ends a session."""
 
 
 def copy(app: FrameApp) -> None:
-    """Copy the page, or the row under the cursor, to the clipboard and to a file."""
+    """Offer what there is to copy of a statement; of anything else copy the page, or the row under the cursor."""
+    from presman.tui.copies import Shown, copies
+
+    monitor, grid = app.monitor, app.panels.grid
+    row: Any = None
     if app.reader.is_open:
-        _take(app, app.reader.text)
-        return
-    panel, grid = app.panels.present, app.panels.grid
-    why_not = panel.why_no_command(grid)
-    if why_not:
-        app.tell(why_not, seconds=8)
-        return
-    old = app.monitor.why_no_command
-    if old and panel.has_command(grid):
-        app.tell(f"Nothing copied: no command is offered while {old}.", seconds=8)
-        return
-    command = panel.command(grid)
-    if command is None:
-        _take(app, "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
-        return
-    _keep(app, command[0].text)
-    affects = f"It affects {command[1]}. {command[0].note}{_as_old(app)}"
-    app.tell(f"Copied, not run: {command[0].text}\n{affects}", seconds=8)
+        row, shown = app.reader.row, Shown("p", "this page", app.reader.text)
+    else:
+        row = app.panels.present.subject(grid)
+        shown = Shown("r", "the row", "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
+    offered: tuple[Copyable, ...] = ()
+    if monitor.reading is not None:
+        choices, texts = monitor.choices, monitor.timeline.watch.sql_texts
+        old = monitor.why_no_command
+        offered = copies(row, monitor.reading, texts, shown, old=old, recorded=choices.recorded)
+    if offered:
+        _choose(app, offered)
+    else:
+        _take(app, shown.text)
+
+
+def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
+    """Ask what to copy, and copy it."""
+    from presman.tui.widgets.choosers import CopyChooser
+
+    def chosen(what: Copyable | None) -> None:
+        if what is None:
+            return
+        if not what.text:
+            app.tell(f"Nothing copied: {what.why_not or f'there is no {what.what}'}.", seconds=8)
+        elif what.command is not None:
+            _take_command(app, what.text, f"It affects {what.affects}. {what.command.note}")
+        else:
+            named = (
+                f"{what.what} {what.text}" if len(what.text) <= _NAMED else f"{what.what}, {len(what.text)} characters"
+            )
+            app.tell(f"Copied: {named}, {_keep(app, what.text)}", seconds=8)
+
+    app.push_screen(CopyChooser(offered), chosen)
+
+
+def _take_command(app: FrameApp, text: str, affects: str) -> None:
+    """Copy a command, and tell that it is one, what it does and that nothing was run."""
+    kept = _keep(app, text)
+    kills = "\nIt is a KILL command: it ends a session when you run it." if _KILLS in text.upper() else ""
+    app.tell(f"Copied, not run: {text}\n({kept}){kills}\n{affects}{_as_old(app)}", seconds=12)
 
 
 def copy_to_do(app: FrameApp) -> None:
@@ -48,10 +81,8 @@ def copy_to_do(app: FrameApp) -> None:
     found = app.monitor.to_do
     if found is None or found.command is None:
         return
-    _keep(app, found.script)
     whom = "It affects" if len(found.commands) == 1 else "They affect"
-    affects = f"{whom} {found.affects}. {found.command.note}{_as_old(app)}"
-    app.tell(f"Copied, not run: {found.script}\n{affects}", seconds=8)
+    _take_command(app, found.script, f"{whom} {found.affects}. {found.command.note}")
 
 
 def _as_old(app: FrameApp) -> str:
@@ -73,18 +104,18 @@ def _row_text(table: Table[Any], row: Any) -> str:
 
 
 def _take(app: FrameApp, text: str) -> None:
-    app.tell(f"Copied {len(text)} characters{_keep(app, text)}" if text else "There is no row here to copy.")
+    app.tell(f"Copied {len(text)} characters, {_keep(app, text)}" if text else "There is no row here to copy.")
 
 
 def _keep(app: FrameApp, text: str) -> str:
-    """Copy a text, and return where else it is: not all terminals take it."""
+    """Copy a text, and return where else it is: no terminal tells whether it takes it (tmux does not)."""
     app.copy_to_clipboard(text)
     if app.is_served:
-        return " to the browser's clipboard"
+        return "to the browser's clipboard"
     try:
-        return f"; also in {state_files.keep('copied.txt', text + chr(10))}"
+        return f"also in {state_files.keep('copied.txt', text + chr(10))}"
     except OSError as error:
-        return f"; not kept in a file: {error.strerror}"
+        return f"not kept in a file: {error.strerror}"
 
 
 def act(app: FrameApp) -> None:
@@ -213,8 +244,8 @@ def why_not_act(app: FrameApp) -> str:
 
 
 COPY = AppKey(
-    Key("copy", "c", "c", "copy", "Copy the page or the row: to the clipboard (OSC 52) and to a file. On the tab "
-        "Parallel: the command that would let the queue's head start, or end the running statement."),
+    Key("copy", "c", "c", "copy", "Of a statement: its SQL_ID, text, sid,serial or a command, out of a list; c c is "
+        "its SQL_ID. Of anything else: the page or the row. To the clipboard (OSC 52), and to a file that is named."),
     copy, has_data, NO_DATA,
 )  # fmt: skip
 COPY_TO_DO = AppKey(

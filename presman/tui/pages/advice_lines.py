@@ -27,7 +27,7 @@ _AND_MORE = 9
 def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
     """Return the line of a head's candidates; what must end together is joined by a plus.
 
-    As many are named as `room` cells take, at least one; `key` adds what the key c copies.
+    As many are named as `room` cells take, at least one; `key` adds what the keys c and 1 copy.
     """
     label: Run = (" TO START IT  ", "title")
     same: Line = ((f"; {want_the_same(found.rivals)}", "warn"),) if found.rivals and found.candidates else ()
@@ -72,15 +72,15 @@ def _named(place: int, candidate: Candidate, joint: str) -> list[Run]:
 
 
 def _hint(found: Unblock) -> Line:
-    """Return what c copies: the command for the first candidate that is not just waited for, else the head's own."""
+    """Return what c and 1 copy: the command for the first candidate that is not just waited for, or the head's own."""
     if _why_none(found):
         return ()
     place = next((place for place, each in enumerate(found.candidates) if each.commands), None)
     if place is not None:
-        return (("   c", "key"), (f" copies {NUMBERS[place]}" if place < len(NUMBERS) else " copies", "dim"))
+        return (("   c 1", "key"), (f" copies {NUMBERS[place]}" if place < len(NUMBERS) else " copies", "dim"))
     if not found.commands:
         return ()
-    return (("   c", "key"), (f" copies: {found.commands[0].kind.value}", "dim"))
+    return (("   c 1", "key"), (f" copies: {found.commands[0].kind.value}", "dim"))
 
 
 def brief(candidate: Candidate) -> str:

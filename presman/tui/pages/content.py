@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from presman.analysis.trends import Watch
     from presman.figures.figure import Table
     from presman.tabs.parts import Key, Tab
+    from presman.tabs.statement import Statement
 
 Content = Callable[["Reading | None"], list[Line]]
 """Makes the page's lines of the reading on screen."""
@@ -23,6 +24,9 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
     `width` is how many cells there are for what cannot be wrapped.
     """
     from presman.analysis.readings.group_readings import GroupReading
+    from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+    from presman.analysis.trends.sql_past import sql_past
+    from presman.tui.pages.cursor_page import past_lines
     from presman.tui.pages.detail_lines import detail_lines, focus_of, usual_lines
     from presman.tui.pages.row_details import BLANK, again, page, stamp, title
 
@@ -38,12 +42,24 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
         lines = [stamp(reading), *(gone if found is None else []), *_named(page(last, table, reading), last, watch)]
         if focus_of(last) is not None:
             lines += detail_lines(last, reading, width)
+            if isinstance(last, QueuedStatement | RunningStatement) and last.sql_id:
+                lines += past_lines(sql_past(watch, last.sql_id, last.con_id, reading.at))
         elif isinstance(last, GroupReading):
             place = (last.con_id, last.name)
             for each in watch.queue_marks.compare(reading):
                 if (each.con_id, each.name) == place:
                     lines += [BLANK, title("Is its queue worse than usual?"), *usual_lines(each)]
         return lines
+
+    return content
+
+
+def cursor_of(statement: Statement, watch: Callable[[], Watch], width: int, *, recorded: bool) -> Content:
+    """Return the page of a statement, whether anybody runs it or not; `watch` gives what was seen until now."""
+    from presman.tui.pages.cursor_page import cursor_lines
+
+    def content(reading: Reading | None) -> list[Line]:
+        return [] if reading is None else cursor_lines(statement, reading, watch(), width, recorded=recorded)
 
     return content
 

@@ -15,6 +15,7 @@ from presman.figures.drawing.lines import Line
 from presman.figures.figure import Bar
 from presman.figures.xplan import xplan
 from presman.records.focus import Focus
+from presman.tabs.statement import Statement
 from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, unblock_of, why_not_ended
 
 Row = QueuedStatement | RunningStatement | SessionReading
@@ -30,6 +31,8 @@ def focus_of(row: object) -> Focus | None:
         return Focus(row.inst_id, row.sid, row.sql_id, row.child, isinstance(row, RunningStatement))
     if isinstance(row, SessionReading):
         return Focus(row.inst_id, row.sid, row.sql_id, row.child, row.px_servers > 0)
+    if isinstance(row, Statement):
+        return Focus(row.inst_id, 0, row.sql_id, row.child, coordinator=False)
     return None
 
 
@@ -43,7 +46,7 @@ def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
         return [*lines, BLANK, _sentence(about, "dim")]
     lines += [BLANK, _title("Progress"), *_progress(detail)]
     if detail.cost is not None:
-        lines += [BLANK, _title("Executions of this cursor so far"), *_cost(detail.cost)]
+        lines += [BLANK, _title("Executions of this cursor so far"), *cost_lines(detail.cost)]
     if detail.plan:
         text = xplan(detail.plan, detail.plan_hash, width - 3)
         lines += [BLANK, _title("Plan"), *(_sentence(line) for line in text)]
@@ -112,7 +115,8 @@ def _progress(detail: Detail) -> Iterable[Line]:
         yield ((f"  {name:<{_LABEL}}", "dim"), *bar_runs(Bar(1.0, each.progress), _BAR), (f" {done}", ""))
 
 
-def _cost(cost: CursorCost) -> Iterable[Line]:
+def cost_lines(cost: CursorCost) -> Iterable[Line]:
+    """Yield what the executions of a cursor have cost (V$SQL)."""
     yield _fact("executions", f"{cost.executions:,} done, {cost.running} running now")
     times = f"{duration(cost.elapsed)} elapsed, {number(cost.cpu)} s CPU, {number(cost.io_wait)} s waiting for I/O"
     times += f", {number(cost.concurrency_wait)} s for concurrency"

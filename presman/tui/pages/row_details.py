@@ -105,7 +105,7 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     lines.append(fact("servers", _wants(row.wants)))
     lines += dop_lines(row.dop, row.requested, row.sql_text)
     lines += _same_group(row.group, reading)
-    return lines + sql_lines(row.sql_text)
+    return lines + sql_lines(row.sql_text, row.no_text)
 
 
 def _wants(wants: Servers | None) -> str:
@@ -153,7 +153,7 @@ def running(row: RunningStatement, reading: Reading) -> list[Line]:
         lines.append(fact("degree", got))
     lines += dop_lines(row.dop, row.requested, row.sql_text)
     lines += _same_group(row.group, reading)
-    return lines + sql_lines(row.sql_text)
+    return lines + sql_lines(row.sql_text, row.no_text)
 
 
 def _who(row: QueuedStatement | RunningStatement) -> list[Line]:
@@ -229,9 +229,9 @@ def _same_group(name: str, reading: Reading) -> list[Line]:
     return lines
 
 
-def sql_lines(text: str) -> list[Line]:
-    """Return the SQL text as a section of its own."""
-    body = text.split("\n") if text else ["not known: V$SQL was not read for it, or has forgotten it"]
+def sql_lines(text: str, no_text: str = "") -> list[Line]:
+    """Return the SQL text as a section of its own; `no_text` is why there is none."""
+    body = text.split("\n") if text else [no_text or "not known: V$SQL was not read for it, or has forgotten it"]
     return [BLANK, title("SQL text"), *(sentence(line) for line in body)]
 
 

@@ -11,7 +11,6 @@ from textual.widget import Widget
 
 from presman.figures.figure import Table
 from presman.figures.late_views import late_note
-from presman.records.commands import Command
 from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
 from presman.tabs.moment import Moment
@@ -158,17 +157,9 @@ class Panel(PlainBackground):
         up = list(takewhile(lambda node: node is not self, widget.ancestors_with_self))
         return self in widget.ancestors and all(node.display for node in up)
 
-    def command(self, _grid: Grid | None) -> tuple[Command, str] | None:
-        """Return the command that `c` copies from here, and whom it hits; None where a row is copied."""
-        return None
-
-    def has_command(self, _grid: Grid | None) -> bool:
-        """Tell whether `c` would copy a command of a row."""
-        return False
-
-    def why_no_command(self, _grid: Grid | None) -> str:
-        """Return why `c` copies no command where one is looked for, "" otherwise."""
-        return ""
+    def subject(self, grid: Grid | None) -> Any:
+        """Return the row that `c` is about here, None for none."""
+        return None if grid is None else grid.row
 
     def measure(self, grid: Grid | None) -> str:
         """Return the measure that `e` exports from here."""

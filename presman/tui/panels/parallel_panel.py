@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from textual.app import ComposeResult
 from textual.widget import Widget
@@ -18,13 +17,11 @@ from presman.figures.drawing.lines import Line, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import SERVERS
-from presman.figures.statement_figures import QUEUE, RUNNING, statement_identity
-from presman.records.commands import Command
+from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.charts import BRIDGE, plan_changes
 from presman.tabs.moment import Moment
 from presman.tabs.parallel import compared, queue_rows
 from presman.tabs.queue_summary import in_one_line, queue_line, summary
-from presman.tui.pages.advice_lines import commands_to_copy, why_no_command
 from presman.tui.panels.panel import Panel
 from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why
 from presman.tui.panels.queue_reasons import story, why_lines
@@ -38,25 +35,12 @@ _WIDE = 158
 """Cells from which a table beside the chart says what is worse than usual (the tab of a terminal of 160)."""
 
 
-_AGAIN = 8.0
-"""Seconds in which `c` goes on to the next command: as long as it is told what was copied."""
-
-
-class _Copied(NamedTuple):
-    """What `c` copied last: for which row, which command, when on the monotonic clock."""
-
-    row: Hashable
-    text: str
-    at: float
-
-
 class ParallelPanel(Panel):
     """The reason presman exists: its lines are divided by need, and `g` shows the statements over time instead."""
 
     _moment: Moment | None = None
     _unblocks: tuple[Unblock, ...] = ()
     _compared: tuple[Comparison, ...] = ()
-    _copied = _Copied(None, "", 0.0)
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
@@ -173,39 +157,13 @@ class ParallelPanel(Panel):
         if not self.has_class("-gantt"):
             self._queued.focus()  # and not what stood beside the statements
 
-    def command(self, grid: Grid | None) -> tuple[Command, str] | None:
-        """Return the command that `c` copies, and whom it hits; None where the row has none.
-
-        Pressed again on the same row while that is still told, it goes on to the next command.
-        """
-        row = self._subject(grid)
-        offered = commands_to_copy(row, self._moment.reading) if self._moment is not None else []
-        if not offered:
-            return None
-        now, who = time.monotonic(), statement_identity(row)
-        known = [command.text for command, _ in offered]
-        again = self._copied.row == who and now - self._copied.at < _AGAIN and self._copied.text in known
-        place = (known.index(self._copied.text) + 1) % len(known) if again else 0
-        self._copied = _Copied(who, known[place], now)
-        command, whom = offered[place]
-        more = f" ({place + 1} of {len(known)}; c again copies the next)" if len(known) > 1 else ""
-        return command, whom + more
-
-    def has_command(self, grid: Grid | None) -> bool:
-        """Tell whether `c` would copy a command of a row."""
-        return self._moment is not None and bool(commands_to_copy(self._subject(grid), self._moment.reading))
-
-    def why_no_command(self, grid: Grid | None) -> str:
-        """Return why `c` copies no command, "" where it does or where there is none to copy."""
-        return why_no_command(self._subject(grid), self._moment.reading) if self._moment is not None else ""
-
     def _is_about_queue(self) -> bool:
         """Tell whether `c` copies what ends the queue's wait: always over time, else unless another table is used."""
         others = (grid for grid in self._grids.values() if grid is not self._queued)
         return self.has_class("-gantt") or not any(grid.has_focus for grid in others)
 
-    def _subject(self, grid: Grid | None) -> Any:
-        """Return the statement that a key acts on: that of the table with the focus, else the first of the queue."""
+    def subject(self, grid: Grid | None) -> Any:
+        """Return the statement that `c` is about: that of the table with the focus, else the first of the queue."""
         aside = self.has_class("-gantt")  # what stands beside the statements over time is not what they are about
         row = self._queued.row if aside or grid is None or grid.row is None else grid.row
         if row is None and self._moment is not None and self._moment.reading.queue:

@@ -10,7 +10,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from presman.base.formats import ABSENT
+from presman.base.text import one_line
 from presman.figures.figure import NAME, NUMBER, Figure, Table
+from presman.tui.copies import Copyable
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_view import LineView
 
@@ -57,6 +60,34 @@ TARGETS: Table[_Target] = Table(
     lambda row: row.name,
     "config.ini names no target.",
 )  # fmt: skip
+
+
+def _copied(row: Copyable) -> str:
+    """Return what is copied on one line, and whom a command hits."""
+    whom = f"   {row.affects}" if row.affects else ""
+    return one_line(row.text, 200) + whom or row.why_not or ABSENT
+
+
+COPIES: Table[Copyable] = Table(
+    "choose_copy",
+    "Copy",
+    (
+        Figure[Copyable]("key", "", NAME, "The key that copies it.", "key", width=1, sortable=False),
+        Figure[Copyable]("what", "what", NAME, "What it is.", "what", width=16, most=40, sortable=False),
+        Figure[Copyable](
+            "text",
+            "text",
+            NAME,
+            "What is copied, on one line.",
+            _copied,
+            width=20,
+            flexible=True,
+            sortable=False,
+        ),
+    ),
+    lambda row: row.key,
+    "There is nothing to copy.",
+)
 
 _STYLE = """
 {name} {{ align: center middle; }}
@@ -174,6 +205,46 @@ class TargetChooser(ModalScreen["str | None"]):
         """Return the choice."""
         event.stop()
         self.dismiss(event.row.name if event.row is not None else None)
+
+    def action_leave(self) -> None:
+        """Return no choice."""
+        self.dismiss(None)
+
+
+class CopyChooser(ModalScreen["Copyable | None"]):
+    """Returns what is to be copied, None for nothing: each has its key, the first one is chosen by Enter, too."""
+
+    CSS = _STYLE.format(name="CopyChooser", width=110)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "leave", "cancel", show=False),
+        *(Binding(key, f"take('{key}')", "copy", show=False) for key in "ctsrp123456789"),
+    ]
+
+    def __init__(self, offered: Sequence[Copyable]) -> None:
+        super().__init__()
+        self._offered = offered
+
+    def compose(self) -> ComposeResult:
+        """Lay the dialog out."""
+        with Vertical():
+            yield Grid(COPIES, counted=False)
+
+    def on_mount(self) -> None:
+        """Show what there is to copy."""
+        grid = self.query_one(Grid)
+        grid.show_rows(self._offered, note="its key or Enter copies it, c once more the SQL_ID; Esc: nothing")
+        grid.focus()
+
+    def action_take(self, key: str) -> None:
+        """Return what has this key, if anything has."""
+        found = next((each for each in self._offered if each.key == key), None)
+        if found is not None:
+            self.dismiss(found)
+
+    def on_grid_opened(self, event: Grid.Opened) -> None:
+        """Return the choice."""
+        event.stop()
+        self.dismiss(event.row)
 
     def action_leave(self) -> None:
         """Return no choice."""

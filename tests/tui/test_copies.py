@@ -1,0 +1,127 @@
+"""What can be copied of a statement, by which key, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.trends.sql_texts import SqlTexts
+from presman.records.cursor_rows import SqlText
+from presman.tabs.statement import Statement
+from presman.tui.app import MonitorApp
+from presman.tui.copies import Copyable, Shown, copies
+from tests.tui.drive import acted, stage
+from tests.tui.readings import busy, queued
+
+ROW = Shown("r", "the row", "Group: BATCH")
+SIZES = [(80, 24), (120, 35), (200, 50)]
+
+
+def told(app: MonitorApp) -> str:
+    return "\n".join(str(each.message) for each in app._notifications)
+
+
+def offered(row: object, texts: SqlTexts | None = None, old: str = "") -> dict[str, Copyable]:
+    return {each.key: each for each in copies(row, busy(), texts or SqlTexts(), ROW, old=old)}
+
+
+def test_sql_id_text_session_commands_and_the_row_each_have_a_key() -> None:
+    row = busy().running[0]
+    found = offered(row)
+    assert list(found)[:3] == ["c", "t", "s"]
+    assert list(found)[-1] == "r"
+    assert found["c"].text == row.sql_id
+    assert found["t"].text == row.sql_text
+    assert found["s"].text == f"{row.sid},{row.serial},@{row.inst_id}"
+    assert found["1"].text == f"ALTER SYSTEM KILL SESSION '{row.sid},{row.serial},@{row.inst_id}';"
+    assert found["r"].text == "Group: BATCH"
+
+
+def test_of_what_is_no_statement_there_is_no_list() -> None:
+    assert offered(busy().groups[0]) == {}
+    assert offered(None) == {}
+    session = next(each for each in busy().sessions)
+    assert offered(session._replace(sql_id="")) == {}
+    assert list(offered(session._replace(sql_id="0000000000000"))) == ["c", "t", "s", "r"]
+
+
+def test_a_text_comes_from_where_it_was_kept_and_else_it_says_why_there_is_none() -> None:
+    gone, texts = Statement("0000000000000"), SqlTexts()
+    assert offered(gone)["t"][2:4] == ("", "not read")
+    texts.add(replace(busy(), texts=(SqlText(1, gone.sql_id, 0, "select 1"),)))
+    assert offered(gone, texts)["t"][2:4] == ("select 1", "")
+    assert "s" not in offered(gone), "no session is meant"
+    assert "1" not in offered(gone)
+
+
+def test_where_no_command_is_offered_it_says_why() -> None:
+    found = offered(queued(1), old="the view is paused, or back in time")
+    assert found["1"][2:4] == ("", "no command is offered while the view is paused, or back in time")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@acted
+async def test_c_twice_is_the_sql_id_and_the_file_is_named(size: tuple[int, int], tmp_path: Path) -> None:
+    async with stage(busy(), size=size) as acting:
+        sql_id = busy().queue[0].sql_id
+        screen = await acting.press("4", "c")
+        for what in ("SQL_ID", "SQL text", "sid,serial", "the row", "ALTER SYSTEM KILL"):
+            assert what in screen, what
+        await acting.keys("c")
+        assert acting.app.clipboard == sql_id
+        assert f"Copied: SQL_ID {sql_id}, also in {tmp_path}/state/presman/copied.txt" in told(acting.app)
+        assert (tmp_path / "state" / "presman" / "copied.txt").read_text() == f"{sql_id}\n"
+
+
+@acted
+async def test_enter_takes_the_line_under_the_cursor_and_escape_nothing() -> None:
+    async with stage(busy(), size=(120, 35)) as acting:
+        await acting.keys("4", "c", "escape")
+        assert acting.app.clipboard == ""
+        await acting.keys("c", "down", "enter")
+        assert acting.app.clipboard == busy().queue[0].sql_text
+
+
+@pytest.mark.parametrize("keys", [("4", "c", "1"), ("4", "tab", "c", "1"), ("C",)])
+@acted
+async def test_a_kill_is_said_to_be_one_and_where_it_went(keys: tuple[str, ...], tmp_path: Path) -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.keys(*keys)
+        assert "KILL SESSION" in acting.app.clipboard
+        said = told(acting.app)
+        assert "Copied, not run: " in said
+        assert "It is a KILL command: it ends a session when you run it." in said
+        assert f"also in {tmp_path}/state/presman/copied.txt" in said
+
+
+@acted
+async def test_a_command_that_kills_nobody_is_not_called_one() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.keys("4", "c", "2")
+        assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL")
+        assert "KILL" not in told(acting.app)
+
+
+@acted
+async def test_on_the_page_of_a_statement_too() -> None:
+    async with stage(busy(), size=(120, 35)) as acting:
+        sql_id = busy().running[0].sql_id
+        await acting.keys("colon", *sql_id, "enter")
+        screen = await acting.press("c")
+        assert "this page" in screen
+        await acting.keys("p")
+        assert f"Statement {sql_id}" in acting.app.clipboard
+        await acting.keys("c", "c")
+        assert acting.app.clipboard == sql_id
+
+
+@acted
+async def test_a_text_that_is_not_known_is_not_copied() -> None:
+    async with stage(busy(), size=(120, 35)) as acting:
+        row = replace(busy(), queue=(queued(1, sql_text="", sql_id="0000000000000"),))
+        await acting.show(row)
+        await acting.keys("4", "c", "t")
+        assert acting.app.clipboard == ""
+        assert "Nothing copied: not read." in told(acting.app)
