@@ -112,7 +112,7 @@ def test_the_io_tab_says_whose_figures_it_shows() -> None:
 async def test_io_limits_of_containers_are_judged_in_words() -> None:
     async with playing("pdb", (200, 50)) as acting:
         screen = await acting.press("3")
-        assert "▲ TEST I/O: Does 80 of 80 IOPS (MAX_IOPS): MAX_IOPS holds it there, each I/O for " in screen
+        assert "▲ TEST I/O: Uses 80 of 80 IOPS (MAX_IOPS): MAX_IOPS throttled it, each I/O by " in screen
         assert "of 200 MB/s (MAX_MBPS)" in screen
         screen = await acting.press("8")
         assert "▲ TEST I/O: " in screen
@@ -135,7 +135,7 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
 async def test_the_cpu_tab_tells_verdicts_in_words_and_the_sessions_tab_who_is_held() -> None:
     async with playing("throttled") as acting:
         screen = await acting.press("2")
-        assert "The plan is kept, but it leaves some groups nothing." in screen
+        assert "The plan is met, but it gives some groups nothing." in screen
         assert "BATCH: Wants" in screen
         assert "held/s" in screen
         screen = await acting.press("5")

@@ -159,7 +159,7 @@ def usual_lines(found: Comparison) -> list[Line]:
         ("queued on average", [number(each.mean_queue) if each else ABSENT for each in stretches]),
         ("% that had to queue", [percent(each.percent_queued) if each else ABSENT for each in stretches]),
         ("mean wait", [duration(each.mean_wait) if each else ABSENT for each in stretches]),
-        ("% of life queued", [_life(each) for each in stretches]),
+        ("% of time queued", [_life(each) for each in stretches]),
         ("servers each", [number(each.mean_servers) if each else ABSENT for each in stretches]),
         ("timeouts", [count(each.timeouts) if each else ABSENT for each in stretches]),
     )

@@ -1,4 +1,4 @@
-"""The page of I/O outliers, asked on request only."""
+"""The page of I/O outliers, read on request only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _view(found: OutlierReading, width: int) -> list[Line]:
     from presman.output.text_table import table
 
     head: Line = ((f" {found.view}", "title"), (f"  rows: {len(found.rows)}, asked at {clock(found.at)}", "dim"))
-    lines: list[Line] = [head, *(((f" ▲ not believed: {why}", "warn"),) for why in found.doubts)]
+    lines: list[Line] = [head, *(((f" ▲ not plausible: {why}", "warn"),) for why in found.doubts)]
     if not found.rows:
         return [*lines, ((f" {OUTLIERS.empty}", "dim"),), ()]
     columns = [column for column in OUTLIERS.columns if column.key != "view"]

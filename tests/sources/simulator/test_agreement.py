@@ -150,7 +150,7 @@ class Minute(NamedTuple):
 
 
 def test_metrics(played: Played) -> None:
-    """The last closed minute is what the group counters grew by, and its averages follow from its sums."""
+    """The last full minute is what the group counters grew by, and its averages follow from its sums."""
     simulation = played.source.simulation
     played.to(simulation.metrics.opened + 61.0)
     begin = simulation.metrics.opened
