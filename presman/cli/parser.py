@@ -63,7 +63,7 @@ def some_seconds(text: str) -> float:
     """Read a duration: seconds, or 90s, 15m, 2h."""
     value = float(_said(seconds_of, text))
     if not 0 < value < 1e8:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time, or longer than three years")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time, or longer than three years")
     return value
 
 

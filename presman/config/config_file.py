@@ -322,7 +322,7 @@ def refresh(value: str) -> float:
 def _seconds(value: str) -> float:
     seconds = seconds_of(value)
     if not 0 < seconds < 1e6:
-        raise ValueError(f"{value!r} is no time, or longer than eleven days")
+        raise ValueError(f"{value!r} is not a time, or longer than eleven days")
     return seconds
 
 

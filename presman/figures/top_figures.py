@@ -89,7 +89,7 @@ CLASSES_TABLE: Table[ClassActivity] = Table(
         ByClass("active_window", "window", SESSIONS, f"Average active sessions over the window of the charts (w). "
                 f"{_SAMPLED}", "window"),
         ByClass("db_time_s", "DB time", SECONDS, "Time that sessions spent in it in the window: average x time "
-            "watched, an estimate of DB time. {_SAMPLED}", "seconds", narrow=False),
+            f"watched, an estimate of DB time. {_SAMPLED}", "seconds", narrow=False),
         ByClass("share_percent", "%", PERCENT, "Its part of the DB time of all classes in the window.",
                 lambda row: None if row.share is None else 100 * row.share, width=4),
     ),

@@ -80,7 +80,7 @@ def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
         made[0].write("1,2\n")
         made[0].close()
         assert pipe.read() == "1,2\n"
-    assert told == [f"{path} is a pipe that nobody reads: waiting for a reader"]
+    assert told == [f"{path} is a pipe with no reader: waiting for one"]
 
 
 HOSTILE = [

@@ -169,7 +169,9 @@ def test_smon_is_told_of_though_somebody_could_be_ended(tmp_path: Path, recovery
     more = {"V_DOLLAR_FAST_START_TRANSACTIONS": recovery} if recovery else {}
     found = reading(tmp_path, site(busy(1), SMON, held=((1, 32), (17, 32)), **more))
     assert told(found).text.startswith("wait: SMON is rolling back a transaction")
-    assert way(found).sentence.startswith("ending one statement frees the 32 servers that let it start; SMON is rolling")
+    assert way(found).sentence.startswith(
+        "ending one statement frees the 32 servers that let it start; SMON is rolling"
+    )
     assert candidate(found, 17).lost is None
 
 

@@ -15,7 +15,7 @@ PLACES = 300
 
 _LINE, _TOP = 18.0, 4.0
 _BAD = frozenset({"downgrade", "timeout", "connection lost"})
-_SHORT = {"connection lost": "lost", "verdict changed": "verdict", "plan changed": "plan"}
+_SHORT = {"connection lost": "lost", "verdict changed": "state", "plan changed": "plan"}
 
 
 def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
