@@ -12,4 +12,4 @@ def expanded(path: str | Path) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise InputError(f"{path}: nobody knows which folder ~ is: set HOME, or write the whole path") from None
+        raise InputError(f"{path}: the folder of ~ is not known: set HOME, or write the whole path") from None

@@ -36,7 +36,7 @@ def run(options: Namespace) -> int:
         raise Failure(str(error), exit_codes.OUTPUT) from error
     if not written:
         remove_recording(path)
-        raise Failure(f"{resolved.target.name} gave nothing to bundle", exit_codes.SOURCE)
+        raise Failure(f"{resolved.target.name} has nothing to bundle", exit_codes.SOURCE)
     console.say(f"{counted(written, 'poll')} in {path}: no SQL text, bind, user, machine or program is in it")
     return exit_codes.OK
 

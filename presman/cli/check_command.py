@@ -89,7 +89,7 @@ def _judged(
         judge = Judge(settings, None)
         judged, changes = judge.judge(reading), []
         reason = error.strerror or error
-        problems.append(f"note: no state is kept ({reason}): what must last counts at once, on_alert is not run")
+        problems.append(f"note: no state is kept ({reason}): alerts with for= count at once, on_alert is not run")
         console.say(problems[-1])
     problems += _notify(changes, judged, resolved, seconds)
     return judged, judge.unknown, problems
@@ -128,7 +128,7 @@ def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved
     if done == len(changes):
         return []
     _leave(changes[done:], resolved)
-    told = f"note: on_alert {problem or f'runs {MOST} times at most'}; {done} of {counted(len(changes), 'event')} told"
+    told = f"note: on_alert {problem or f'runs {MOST} times at most'}; {done} of {counted(len(changes), 'event')} sent"
     told += ", the next check tries the rest"
     console.say(told)
     return [told]

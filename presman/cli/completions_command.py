@@ -60,7 +60,7 @@ def _folder(variable: str, usual: str) -> Path:
     try:
         return Path.home() / usual
     except RuntimeError:
-        raise Failure("nobody knows where home is: set HOME") from None
+        raise Failure("the home folder is not known: set HOME") from None
 
 
 def _text(name: str) -> str:

@@ -129,7 +129,7 @@ def _after(error: Exception) -> str:
     console.show("\n" + _filled(f"That did not work: {clean(str(error))}"))
     found = explained(code, str(error))
     if found is None:
-        console.show("presman knows no more of this than the message says.\n")
+        console.show("presman has no advice on this error.\n")
     else:
         advice = "".join(_filled(text, "  - ") for text in found.advice)
         console.show("\n" + _filled(found.meaning) + advice)
@@ -193,9 +193,9 @@ def _section(answers: Answers, config: Config, wanted: str | None) -> str:
         if name not in config.sections:
             return name
         settings = config.sections[name]
-        what = "who connects where" if settings.connection else "no database yet"
-        console.show(f"[{name}] is there already and says {what}; its other settings and comments would stay.\n")
-        if asking.agreed(f"Replace in [{name}] who connects where?", usual=False):
+        what = "a connection" if settings.connection else "no database yet"
+        console.show(f"[{name}] exists and has {what}; its other settings and comments would stay.\n")
+        if asking.agreed(f"Replace the connection in [{name}]?", usual=False):
             return name
 
 

@@ -110,7 +110,7 @@ def _settled(fleet: Fleet, timeout: float) -> list[Member]:
     finally:
         fleet.stop()
     if not found:
-        why = "it holds no database" if fleet.is_settled else f"no answer within {timeout:g} s"
+        why = "it has no database" if fleet.is_settled else f"no answer within {timeout:g} s"
         raise Failure(f"{fleet.name}: {why}", exit_codes.SOURCE)
     return found
 

@@ -92,7 +92,7 @@ def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
         resolved = resolve(name, config, options)
         target = resolved.target
         if target.kind not in ENDLESS:
-            raise Failure(f"{target.name} ends: metrics are of databases that go on")
+            raise Failure(f"{target.name} has an end: metrics need a live database")
         server = server or target.connect is not None
         found.append(
             ObservedTarget(
@@ -158,7 +158,7 @@ def refuse_strangers(options: Namespace, credentials: Credentials | None) -> Non
     if credentials is None and not options.client_ca:
         raise Failure(f"anybody could read the figures at {host}: metrics_user in config.ini, --client-ca, {cure}")
     if not options.certificate:
-        raise Failure(f"the password would go to {host} as it is: --certificate and --key, {cure}")
+        raise Failure(f"the password would go to {host} unencrypted: --certificate and --key, {cure}")
 
 
 def _certificates(options: Namespace) -> Certificates | None:

@@ -158,7 +158,7 @@ def replay(options: Namespace) -> int:
     text = named_recording(options.target, config)
     if text in config.sections:
         if parse_target(text, config).tape is None:
-            raise Failure(f"{text} is no recording: presman record {text} -o x.presman makes one")
+            raise Failure(f"{text} is not a recording: presman record {text} -o x.presman makes one")
     elif not is_recording(text):
         text = f"recording:{text}"
     return watch(text, config, options)

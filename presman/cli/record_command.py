@@ -36,7 +36,7 @@ def run(options: Namespace) -> int:
     if redactor is not None:
         targets = [each._replace(name=redactor.target(each.name)) for each in targets]
     if options.output == "-":
-        raise Failure("a recording is a file, a folder or a database, and goes to no standard output: -o FILE.presman")
+        raise Failure("a recording is a file, a folder or a database, not standard output: -o FILE.presman")
     if len({each.name for each in targets}) < len(targets):
         raise Failure("a database is named twice")
     if any(_is_same(each.target.tape.place, options.output) for each in resolved if each.target.tape is not None):
@@ -85,7 +85,7 @@ def _redactor() -> Redactor:
     except OSError as error:
         reason = error.strerror or error
         where = f" in {error.filename}" if error.filename else ""
-        console.say(f"another run will have other names for the same: no key can be kept{where}: {reason}")
+        console.say(f"another run will use other names: no key can be kept{where}: {reason}")
         return Redactor()
 
 

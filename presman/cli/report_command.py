@@ -1,4 +1,4 @@
-"""`presman report`: a stretch of a recording as one HTML page."""
+"""`presman report`: a period of a recording as one HTML page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(options: Namespace) -> int:
     resolved = resolve(options.target and named_recording(options.target, config), config, options)
     if resolved.target.tape is None:
         hint = f"presman record {options.target or 'TARGET'} -o x.presman makes one"
-        raise Failure(f"{resolved.target.name} is no recording: {hint}")
+        raise Failure(f"{resolved.target.name} is not a recording: {hint}")
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import RecordingError
     from presman.recording.time_words import TimeError, instant_of

@@ -143,7 +143,7 @@ def load_config(path: Path | str | None = None) -> Config:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            unseen.append(f"{place} is not looked for: {error.strerror or error}")
+            unseen.append(f"{place} was not read: {error.strerror or error}")
             continue
         if is_file:
             return replace(read_config(place), nearby=place == places()[0])
@@ -207,12 +207,12 @@ def _section(path: Path, text: str, section: str, parser: ConfigParser) -> Setti
         name, setting = _setting(path, text, section, option, value)
         if settings.get(name) is not None and setting is not None:
             line = _line_of(text, section, option)
-            raise ConfigError(f"{path}, line {line}: [{section}] {option}: another option has said this")
+            raise ConfigError(f"{path}, line {line}: [{section}] {option}: another option already sets this")
         settings[name] = settings.get(name) if setting is None else setting
     for name in ("password", "metrics_password"):
         if settings.get(name) and settings.get(f"{name}_command"):
             line = _line_of(text, section, f"{name}_command")
-            raise ConfigError(f"{path}, line {line}: [{section}] {name}_command: {name} has said this")
+            raise ConfigError(f"{path}, line {line}: [{section}] {name}_command: {name} already sets this")
     return Settings(**settings)
 
 
@@ -288,7 +288,7 @@ def untrusted(config: Config) -> str:
     except OSError as error:
         return f"{path}: {error.strerror or error}"
     if os.name != "nt" and found.st_uid not in {os.geteuid(), 0}:
-        return f"{path} is somebody else's"
+        return f"{path} belongs to another user"
     if os.name != "nt" and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"others may write {path}: chmod go-w {path}"
     return ""
@@ -342,7 +342,7 @@ def _scope(value: str) -> Scope:
 def _flag(value: str) -> bool:
     states = ConfigParser.BOOLEAN_STATES
     if value.lower() not in states:
-        raise ValueError(f"{value!r} is neither yes nor no")
+        raise ValueError(f"{value!r} is not yes or no")
     return states[value.lower()]
 
 

@@ -64,7 +64,7 @@ PDBS: Table[PdbReading] = Table(
             width=8, bar=cpu_bar, flexible=True),
         Pdb("used_cpus", "use CPU", CPUS, f"CPUs used since the last poll ({_VIEW}).", "used"),
         Pdb("waited_cpus", "waiting", CPUS, f"CPUs waited for since the last poll ({_VIEW}).", "waiting"),
-        Pdb("verdict", "verdict", WORD, "What happens to its CPU since the last poll, in the words of the CPU tab.",
+        Pdb("verdict", "state", WORD, "What happens to its CPU since the last poll, in the words of the CPU tab.",
             "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28,
             state=lambda row: VERDICT_MARKS[row.verdict][1]),
         Pdb("entitled_cpus", "entitled", CPUS,
@@ -78,7 +78,7 @@ PDBS: Table[PdbReading] = Table(
             state=lambda row: "warn" if row.px_queued else "dim"),
         Pdb("active_sessions", "sess", COUNT, "User sessions that are ACTIVE, of all (V$SESSION). At the poll.",
             "active_sessions", text=lambda row: f"{row.active_sessions}/{row.sessions}", width=7, narrow=False),
-        Pdb("throttled_percent", "throt %", PERCENT, "Percent of its CPU demand that had to wait since the last poll.",
+        Pdb("throttled_percent", "throttled %", PERCENT, "Percent of its CPU demand that waited since the last poll.",
             "throttled_percent", narrow=False),
         Pdb("io_mb_per_s", "MB/s", MEGABYTES,
             f"MB per second, all kinds: change of *_MEGABYTES in {_VIEW} since the last poll.", "io.mb", narrow=False),
@@ -104,7 +104,7 @@ PDBS: Table[PdbReading] = Table(
         Pdb("plan", "Plan", TEXT, "The container's own plan (V$RSRC_PLAN); without one all its sessions have equal "
             "shares.",
             "plan", text=lambda row: row.plan or "(none)", width=10, narrow=False, most=20),
-        Pdb("io_verdict", "I/O verdict", WORD,
+        Pdb("io_verdict", "I/O state", WORD,
             "What MAX_IOPS and MAX_MBPS do to it: throttled: the limit delayed I/O in the last full minute; near: "
             "95 % of a limit was used since the last poll.", "io_verdict",
             text=lambda row: " ".join((IO_MARKS[row.io_verdict][0], row.io_verdict.value)), width=13, narrow=False,

@@ -133,9 +133,9 @@ FLEET: Table[Member] = Table(
         Database("cpu_percent", "CPU %", PERCENT,
                  "CPU used by all consumer groups since the last poll, in percent of the CPUs that Resource Manager "
                  "manages (CPU_COUNT when caged, else the host's).", "vitals.cpu_percent", width=5),
-        Database("throttled_percent", "thr %", PERCENT,
+        Database("throttled_percent", "throttled %", PERCENT,
                  "Percent of CPU demand that had to wait since the last poll: waited / (used + waited).",
-                 "vitals.throttled_percent", width=5),
+                 "vitals.throttled_percent", width=11),
         Database("queued", "queue", COUNT, "Parallel statements that wait in the queue now.", "vitals.queued", width=5,
                  state=_queue_state, vital=True),
         Database("head_waited_s", "head", SECONDS, "How long the first statement has been in the queue.",

@@ -175,7 +175,7 @@ STATE = Group(
     state=lambda row: row.state.level, vital=True,
 )
 VERDICT = Group(
-    "verdict", "CPU verdict", WORD,
+    "verdict", "CPU state", WORD,
     "What happens to the group's CPU, since the last poll. ● not throttled: it hardly waits for CPU. ▬ at its limit: "
     "UTILIZATION_LIMIT caps it, even if CPU is free. ▬ contended, gets its share: all CPUs are busy and it gets what "
     "it is entitled to. ✕ starved: it waits and gets much less than that, and other groups have the rest. "
@@ -213,7 +213,7 @@ USED_PERCENT = Group(
     "capacity.", "used_percent", narrow=False,
 )
 THROTTLED = Group(
-    "throttled_percent", "throt %", PERCENT,
+    "throttled_percent", "throttled %", PERCENT,
     "Percent of the CPU demand that had to wait since the last poll: 100 x waiting / (used + waiting).",
     "throttled_percent", state=_throttle_state, narrow=False,
 )

@@ -125,7 +125,7 @@ PLAN: Table[PlanRow] = Table(
         Line("session_pool", "pool", TEXT,
              f"{_VIEW}.ACTIVE_SESS_POOL_P1, the sessions that may work at a time, and QUEUEING_P1, their timeout.",
              "pool", text=_pool, side="right", width=5, narrow=False, most=10),
-        Line("verdict", "verdict", WORD, "What happens to the group's CPU now; see the tab CPU.", "verdict",
+        Line("verdict", "state", WORD, "What happens to the group's CPU now; see the CPU tab.", "verdict",
              text=_verdict, order=_verdict, width=14, narrow=False, most=26,
              state=lambda row: "" if row.verdict is None else VERDICT_MARKS[row.verdict][1]),
         Line("rules", "switches and other limits", TEXT,

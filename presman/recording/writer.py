@@ -99,7 +99,7 @@ class RecordingWriter:
                 self._snapshots.finish(self._last_at, connection)
                 self._lives.close(connection)
                 if not lost:
-                    self._fleet.mark(STOPPED, "its recorder was ended", connection)
+                    self._fleet.mark(STOPPED, "its recorder was stopped", connection)
         self._ready = False
 
     def _prepare(self, connection: Connection) -> None:

@@ -146,7 +146,7 @@ class MonitorApp(FrameApp):
             )
         if self.keeper is not None:
             yield SystemCommand(
-                "forget the kept view", "Do away with what is kept of this target: sorting, columns, filters, colours.",
+                "forget the kept view", "Forget the settings kept for this target: sorting, columns, filters, colours.",
                 partial(self.keeper.forget, self),
             )  # fmt: skip
         yield SystemCommand("themes", "Choose one of all themes.", self.action_change_theme)

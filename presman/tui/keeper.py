@@ -76,9 +76,7 @@ class Keeper:
             kept_view.save(self._target, self.kept)
         except OSError as error:
             if not self._told:
-                app.tell(
-                    f"What is set is not kept: {error.filename or 'its file'}: {error.strerror}", severity="warning"
-                )
+                app.tell(f"Settings are not kept: {error.filename or 'its file'}: {error.strerror}", severity="warning")
             self._told = True
 
     def forget(self, app: FrameApp) -> None:
@@ -86,7 +84,7 @@ class Keeper:
         there = kept_view.forget(self._target)
         self._begun = self._now(app)
         self.kept = KeptView(filters=self._begun.filters, sorts=self._begun.sorts, columns=self._begun.columns)
-        app.tell("Nothing is kept any more: the next start is as config.ini says." if there else "Nothing was kept.")
+        app.tell("Settings are forgotten: the next start is as config.ini says." if there else "Nothing was kept.")
 
     def _now(self, app: FrameApp) -> KeptView:
         choices = app.monitor.choices

@@ -131,7 +131,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 def test_what_is_no_file_of_ours_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError):  # noqa: PT011 - nobody reads it, or it is no file
+    with pytest.raises(OSError):  # noqa: PT011 - nobody reads it, or it is not a file
         open_private(tmp_path / "pipe", os.O_TRUNC)
     (tmp_path / "one").write_text("mine")
     (tmp_path / "two").hardlink_to(tmp_path / "one")

@@ -225,7 +225,7 @@ def test_a_recorder_that_is_told_to_end_closes_its_recording(tmp_path: Path, num
         process.communicate(timeout=60)
     assert process.returncode in {143, 130}
     with closing(sqlite3.connect(path)) as file:
-        assert file.execute("SELECT link, reason FROM fleet").fetchall() == [("stopped", "its recorder was ended")]
+        assert file.execute("SELECT link, reason FROM fleet").fetchall() == [("stopped", "its recorder was stopped")]
     assert not list(tmp_path.glob("*-wal")), "all of it is in the one file"
 
 

@@ -22,7 +22,7 @@ def test_the_session_pool_is_told_with_who_waits_and_until_when() -> None:
     free = row._replace(pool=pool._replace(queued=0, longest=None))
     assert "session pool 4 of 4 allowed work\n" in told(free)
     endless = row._replace(pool=pool._replace(timeout=None, longest=None, allowed=None))
-    assert "session pool 4 work, how many may is not known; waiting: 14, without a timeout" in told(endless)
+    assert "session pool 4 active, the limit is not known; waiting: 14, without a timeout" in told(endless)
     assert "session pool" not in told(group("BATCH"))
 
 

@@ -99,7 +99,7 @@ def test_a_link_a_pipe_and_what_somebody_else_linked_are_not_read(state: Path, t
     assert "it is a link" in kept_view.load("DWPROD")[1]
     path.unlink()
     os.mkfifo(path)
-    assert "it is no file" in kept_view.load("DWPROD")[1]
+    assert "it is not a file" in kept_view.load("DWPROD")[1]
     path.unlink()
     path.hardlink_to(tmp_path / "aim")
     assert "it has another name" in kept_view.load("DWPROD")[1]

@@ -116,7 +116,7 @@ async def test_io_limits_of_containers_are_judged_in_words() -> None:
         assert "of 200 MB/s (MAX_MBPS)" in screen
         screen = await acting.press("8")
         assert "▲ TEST I/O: " in screen
-        for words in ("80/-", "-/200", "held ms", "SGA/PGA", "PX", "throt %"):
+        for words in ("80/-", "-/200", "held ms", "SGA/PGA", "PX", "throttled %"):
             assert words in screen, words
 
 
@@ -125,7 +125,7 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
     async with playing("throttled", (200, 50), release=Release(23)) as acting:
         screen = await acting.press("2")
         (line,) = [line for line in screen.splitlines() if "entitled" in line and "yields/s" in line]
-        heads = "use CPU waiting state entitled limit use % throt % full % active wait now yields/s reqs/s held/s"
+        heads = "use CPU waiting state entitled limit use % throttled % full % active wait now yields/s reqs/s held/s"
         assert f"{heads} min" in " ".join(line.split()), "with names and verdicts that are not cut"
         await acting.resize(220, 50)
         assert f"{heads} min of all use %" in " ".join(acting.screen.split())

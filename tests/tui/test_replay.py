@@ -275,8 +275,8 @@ async def test_while_the_hour_before_is_read_nothing_is_said_of_it(tmp_path: Pat
             acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
             await waited(acting, lambda: app.monitor.reading is not None)
             screen = await acting.press("4")
-            assert "reading the hour before" in screen.splitlines()[-2]
-            assert "Not known yet: the hour before is being read." in screen
+            assert "reading the last hour" in screen.splitlines()[-2]
+            assert "Not known yet: the last hour is being read." in screen
             app.post_message(Recalled(None))
             await acting.settle()
             screen = await acting.press("1", "4")

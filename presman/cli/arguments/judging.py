@@ -11,14 +11,14 @@ def once() -> Parser:
     """Return the parser of `presman once`."""
     parser = command_parser(
         "once",
-        "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last moment).",
+        "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last sample).",
         """\
   presman once prod
   presman once demo:storm --format json | jq '.heads[].sentence'
   presman once prod --format csv --measure queue
   presman once spool:/tmp/spool --format text""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument(
         "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
     )
@@ -28,16 +28,16 @@ def once() -> Parser:
         type=some_seconds,
         default=1.0,
         metavar="S",
-        help="between the polls (default 1); what it says of now is of this time: of a minute with 60",
+        help="between the polls (default 1); rates are over this time",
     )
     parser.add_argument(
         "--timeout",
         type=some_seconds,
         default=30.0,
         metavar="S",
-        help="seconds it may take beside the interval (default 30); code 7 if not every view had answered by then",
+        help="seconds allowed besides the interval (default 30); exit code 7 if a view has not answered by then",
     )
-    parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
+    parser.add_argument("--outliers", action="store_true", help="read I/O outliers too (12.1 and later)")
     return parser
 
 
@@ -45,17 +45,17 @@ def check() -> Parser:
     """Return the parser of `presman check`."""
     parser = command_parser(
         "check",
-        "A plug-in for Nagios, Icinga or cron: one line with performance data. It goes by the same alerts as the\n"
-        "monitor and `presman once`; thresholds stand in config.ini, or here.",
+        "A plug-in for Nagios, Icinga or cron: one line with performance data. It uses the same alerts as the monitor\n"
+        "and `presman once`; set thresholds in config.ini, or here.",
         """\
   presman check prod
   presman check prod --warning queue_waits=5m --critical queue_waits=30m
   presman check prod --warning queue_waits:ETL=1h --critical 'latency:log file sync=50ms' -v
 exit codes of check:
-  0 OK: nothing is wrong, and the line says by which views   1 WARNING   2 CRITICAL
+  0 OK: nothing is wrong, and the line names the views that show it   1 WARNING   2 CRITICAL
   3 UNKNOWN: something could not be seen, or nothing could be checked""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to check (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to check (default: the one in config.ini)")
     for name in ("warning", "critical"):
         parser.add_argument(
             f"--{name}",
@@ -91,7 +91,7 @@ def alerts() -> Parser:
         "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
     )
     parser.add_argument(
-        "--timeout", type=some_seconds, default=30.0, metavar="S", help="seconds it may take beside that (default 30)"
+        "--timeout", type=some_seconds, default=30.0, metavar="S", help="seconds allowed besides that (default 30)"
     )
     return parser
 
@@ -106,7 +106,7 @@ def lint() -> Parser:
   presman lint prod --format json | jq '.findings[].rule'
   presman lint spool:/tmp/spool --fail-on warning""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument(
         "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
     )
@@ -121,8 +121,8 @@ def whatif() -> Parser:
     """Return the parser of `presman whatif`."""
     parser = command_parser(
         "whatif",
-        "Replay observed parallel statements under another target, other group limits, levels or timeouts. First the\n"
-        "observation itself is replayed and the error told. Nothing is changed on the database.",
+        "Replay observed parallel statements under another target, other group limits, levels or timeouts. First it\n"
+        "replays the observation itself and prints the error. Nothing is changed on the database.",
         """\
   presman export prod --measure arrivals --duration 2h -o arrivals.csv
   presman whatif arrivals.csv --target 320
@@ -142,9 +142,9 @@ def whatif() -> Parser:
     )
     for name, number, text in (
         ("limit", of_group(0, 100), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
-        ("level", of_group(1, 8), "level (1 to 8) of a group in the plan; without it all are on one"),
+        ("level", of_group(1, 8), "level (1 to 8) of a group in the plan; without it all are on one level"),
         ("timeout", of_group(0, 1e7), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
     ):
         parser.add_argument(f"--{name}", type=number, action="append", default=[], metavar="GROUP=N", help=text)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another random order of the groups")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random order of the groups")
     return parser

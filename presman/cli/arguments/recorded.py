@@ -11,7 +11,7 @@ def replay() -> Parser:
     parser = command_parser(
         "replay",
         "A recording on the screens of the monitor: Space plays and stops, + and - change the speed, arrows step, J\n"
-        "goes to a time, n and p to what happened next and before.",
+        "goes to a time, n and p to the next and the previous event.",
         """\
   presman replay prod.presman
   presman replay prod.presman --from 03:00 --to 04:00
@@ -27,9 +27,9 @@ def report() -> Parser:
     """Return the parser of `presman report`."""
     parser = command_parser(
         "report",
-        "A stretch of a recording as one HTML page that needs no network: what happened in words, events, charts to\n"
-        "hover over, parallel statements, latency, and what the screens showed of one moment: the longest queue, or\n"
-        "that of --at. SQL_IDs, users and texts are in it as in the recording; one of `presman bundle` names nobody.",
+        "A period of a recording as one HTML page that needs no network: what happened, events, charts, parallel\n"
+        "statements, latency, and the screens at one moment: the longest queue, or --at. SQL_IDs, users and texts are\n"
+        "in it as in the recording; a recording of `presman bundle` names nobody.",
         """\
   presman report prod.presman -o incident.html
   presman report prod.presman --from 03:05 --to 03:20 -o incident.html
@@ -52,7 +52,7 @@ def bundle() -> Parser:
   presman bundle prod --minutes 10
   presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument("--minutes", type=_minutes, default=10.0, metavar="N", help="how long (default 10)")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default presman-bundle-TIME.presman)")
     return parser
@@ -92,7 +92,9 @@ def chart() -> Parser:
   presman chart cpu.csv throttled_percent used_cpus -o cpu.html""",
     )
     parser.add_argument("file", metavar="FILE", help="what `presman export`, key e or presman 1.x wrote")
-    parser.add_argument("columns", nargs="*", metavar="COLUMN", help="what to draw (default: the usual of the measure)")
+    parser.add_argument(
+        "columns", nargs="*", metavar="COLUMN", help="what to draw (default: the usual columns of the measure)"
+    )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]"
     )

@@ -65,7 +65,7 @@ def demo() -> Parser:
     )
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="name or FILE.toml (default: mixed)")
     parser.add_argument("--list", action="store_true", help="name the scenarios")
-    parser.add_argument("--seed", type=int, metavar="N", help="another course of events")
+    parser.add_argument("--seed", type=int, metavar="N", help="another sequence of events")
     parser.add_argument("--speed", type=float, metavar="X", help="X simulated seconds per second")
     parser.add_argument("--size", type=float, metavar="F", help="a machine and a load F times as big")
     parser.add_argument("--release", metavar="R", help="shape the views as release R has them (19, 12.1, ...)")
@@ -78,7 +78,7 @@ def demo() -> Parser:
     parser.add_argument(
         "--tour",
         action=argparse.BooleanOptionalAction,
-        help="show around, or do not (default: until it was gone through once)",
+        help="show the tour, or not (default: until you have finished it once)",
     )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     return parser
@@ -88,9 +88,9 @@ def fleet() -> Parser:
     """Return the parser of `presman fleet`."""
     parser = command_parser(
         "fleet",
-        "Many databases, one line each, those in trouble first; Enter opens one, Esc comes back. All sections of\n"
-        "config.ini, those that are named or match, or what recorders write to a central store: that takes no\n"
-        "connection to any of them. Without a terminal, or with --format, it is printed once.",
+        "Many databases, one line each, the worst first; Enter opens one, Esc comes back. All sections of config.ini,\n"
+        "those that are named or match, or what recorders write to a central store, which needs no connection to\n"
+        "them. Without a terminal, or with --format, it is printed once.",
         """\
   presman fleet
   presman fleet 'prod-*' test
@@ -127,21 +127,21 @@ def watch() -> Parser:
     """Return the parser of `presman watch`."""
     parser = command_parser(
         "watch",
-        "Say what happens, a line of words for each change: alerts that begin, grow worse and end, plans, downgrades,\n"
-        "timeouts, and what to do. Nothing moves on the screen, so that it can be read aloud, piped or logged.",
+        "Print one line of text for each change: alerts that begin, get worse and end, plans, downgrades, timeouts,\n"
+        "and what to do. Nothing moves on the screen: for screen readers, pipes and logs.",
         """\
   presman watch prod --plain
   presman watch prod --summary 1h >> prod.log
   presman watch demo:storm --duration 1m""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one in config.ini)")
     parser.add_argument("--plain", action="store_true", help="nothing but ASCII, and words for signs")
     parser.add_argument(
         "--summary",
         type=some_seconds,
         default=300.0,
         metavar="S",
-        help="seconds after which all is summed up though nothing changed (default 5m)",
+        help="time between summaries while nothing changes (default 5m)",
     )
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
@@ -152,28 +152,28 @@ def serve() -> Parser:
     """Return the parser of `presman serve`."""
     parser = command_parser(
         "serve",
-        "The monitor in a browser, on this machine alone unless --listen says otherwise. Each page is a monitor of\n"
-        "its own, with a session of its own in the database, logged in as who started presman. Nobody can act, write\n"
-        "a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+        "The monitor in a browser, on this machine only unless --listen says otherwise. Each page is a separate\n"
+        "monitor with its own database session, logged in as whoever started presman. Viewers cannot act, write a\n"
+        "file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
         """\
   presman serve prod
   presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
   presman serve prod --public https://dba.example.com/prod/ --token-file token
   ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one in config.ini)")
     parser.add_argument(
         "--listen",
         type=listening,
         default=("127.0.0.1", 8000),
         metavar="HOST:PORT",
-        help="where browsers come to (default 127.0.0.1:8000: from this machine alone)",
+        help="address for browsers (default 127.0.0.1:8000: this machine only)",
     )
     parser.add_argument(
         "--token",
         action=argparse.BooleanOptionalAction,
-        help="ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this "
-        "machine that asks who it is)",
+        help="ask for a token (default: unless only this machine can connect; --no-token is for a reverse proxy on "
+        "this machine that authenticates)",
     )
     parser.add_argument("--token-file", metavar="FILE", help="the token, on its first line (default: a random one)")
     parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
@@ -182,7 +182,7 @@ def serve() -> Parser:
         "--public", metavar="URL", help="its URL for browsers, behind a reverse proxy or by another name"
     )
     parser.add_argument(
-        "--viewers", type=positive, default=4, metavar="N", help="pages that may look at the same time (default 4)"
+        "--viewers", type=positive, default=4, metavar="N", help="pages open at the same time (default 4)"
     )
     return parser
 
@@ -198,7 +198,7 @@ def classic() -> Parser:
   presman -m session_io -c TOTAL_IO_PERCT -p demo --polls 3""",
     )
     parser.usage = "presman -m MEASURE [-c COLUMN] [-p] [-o FILE] [--polls N] [TARGET]"
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument(
         "-m", dest="measure", type=measure, metavar="MEASURE", help="cpu, session_io, parallel, emphasis"
     )

@@ -353,7 +353,7 @@ def check(target: Target, *, scope: Scope = Scope.CLUSTER) -> Iterator[str]:
     try:
         release = source.open()
         source.advance()
-        yield f"{source.name}: what presman takes as so, and what is seen of it now. Only SELECTs are sent."
+        yield f"{source.name}: what presman assumes, and what this database shows of it. Only SELECTs are sent."
         for each in ASSUMPTIONS:
             yield from ("", f"{each.key}: {each.taken}")
             yield f"  confirmed if: {each.confirmed}"
@@ -379,7 +379,7 @@ def unseen(section: Section) -> str:
         return f"not known: {section.problem}"
     if section.absent & {"name", "value"}:
         return "not known: the view, or a column of it, is not there"
-    return "" if section.rows else "not seen: nothing of the kind is there now"
+    return "" if section.rows else "not seen: there is no such row now"
 
 
 def in_markdown() -> str:

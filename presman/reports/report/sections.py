@@ -96,7 +96,7 @@ def all_events(incident: Incident, axis: TimeAxis) -> Markup:
     if not incident.events:
         return Markup()
     left = "" if len(incident.events) == total else (
-        f"{len(incident.events)} of {total:,} are listed: where there are many, queues that began or ended are left out, "
+        f"{len(incident.events)} of {total:,} are listed: where there are many, events of queues are left out, "
         f"and the first {EVENTS} at most."
     )  # fmt: skip
     return section("List of events", _listed(incident.events, axis, incident.colours), note=left)

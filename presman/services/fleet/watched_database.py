@@ -205,7 +205,7 @@ class WatchedDatabase:
         if isinstance(event, SourceLost):
             self._lose(event)
         elif isinstance(event, SourceEnded):
-            self._seen = replace(self._seen, presence=Presence.STOPPED, since=self._clock(), reason="no more will come")
+            self._seen = replace(self._seen, presence=Presence.STOPPED, since=self._clock(), reason="at its end")
         heard: Heard = self._read(event.snapshot) if isinstance(event, Polled) else event
         with self._turn:
             if isinstance(heard, ReadingCame):

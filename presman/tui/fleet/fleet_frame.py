@@ -199,7 +199,7 @@ class FleetFrame(TerminalApp):
         except OSError as error:
             if not self._told:
                 where = error.filename or "its file"
-                self.tell(f"What is set is not kept: {where}: {error.strerror}", severity="warning")
+                self.tell(f"Settings are not kept: {where}: {error.strerror}", severity="warning")
             self._told = True
 
     # ---- what widgets ask for

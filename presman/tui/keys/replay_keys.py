@@ -66,7 +66,7 @@ def _to_event(app: FrameApp, direction: int) -> None:
     replay = _replay(app)
     event = replay.event(direction)
     if event is None:
-        app.tell("Nothing else happened after this." if direction > 0 else "Nothing happened before this.")
+        app.tell("No event after this." if direction > 0 else "No event before this.")
         return
     replay.player.play(on=False)
     replay.player.jump(event.at)
@@ -96,22 +96,22 @@ def _label(app: FrameApp) -> str:
 
 
 REPLAY_KEYS = (
-    AppKey(Key("pause", "space", "Space", "play", "Play on, or stop here."), toggle, has_data, NO_DATA, _label),
+    AppKey(Key("pause", "space", "Space", "play", "Play, or stop here."), toggle, has_data, NO_DATA, _label),
     AppKey(Key("back", "left", "←", "poll back", "One poll back."), lambda app: step(app, -1), has_data, NO_DATA),
-    AppKey(Key("forward", "right", "→", "poll on", "One poll on."), lambda app: step(app, 1), has_data, NO_DATA),
+    AppKey(Key("forward", "right", "→", "poll on", "One poll forward."), lambda app: step(app, 1), has_data, NO_DATA),
     AppKey(Key("far_back", "shift+left", "⇧←", "15 back", "15 polls back."), lambda app: step(app, -15), has_data),
-    AppKey(Key("far_forward", "shift+right", "⇧→", "15 on", "15 polls on."), lambda app: step(app, 15), has_data),
+    AppKey(Key("far_forward", "shift+right", "⇧→", "15 on", "15 polls forward."), lambda app: step(app, 15), has_data),
     AppKey(Key("live", "end", "End", "last", "The last poll."), to_end, has_data, NO_DATA),
     AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
     AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),
     AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."), ask_time, has_data),
     AppKey(Key("jump", "at,J", "J", "jump", "Go to a time: 03:12, 3m ago, first, last."), ask_time, has_data, NO_DATA),
     AppKey(
-        Key("next_event", "n", "n", "next event", "Go to what happened next."),
+        Key("next_event", "n", "n", "next event", "Go to the next event."),
         lambda app: to_event(app, 1), has_data, NO_DATA,
     ),
     AppKey(
-        Key("previous_event", "p", "p", "event before", "Go to what happened before."),
+        Key("previous_event", "p", "p", "event before", "Go to the event before."),
         lambda app: to_event(app, -1), has_data, NO_DATA,
     ),
 )  # fmt: skip

@@ -101,15 +101,15 @@ DETAILS = AppKey(
     details, has_tables, _PAGE,
 )  # fmt: skip
 FILTER = AppKey(
-    Key("filter", "slash", "/", "filter", "Show only rows that contain a text; with ! before it, those that do not. "
-        "Enter keeps it, an empty one shows all."),
+    Key("filter", "slash", "/", "filter", "Show only rows that contain a text; with ! before it, those without it. "
+        "Enter keeps it, an empty text shows all."),
     ask_filter, has_tables, _PAGE,
 )  # fmt: skip
 SORT = AppKey(Key("sort", "s", "s", "sort", "Sort by the next column (or click its head)."), sort, has_tables, _PAGE)
 REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, _PAGE)
 INSTANCES = AppKey(
     Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),
-    instances, has_instances, "There is one instance only.",
+    instances, has_instances, "There is only one instance.",
 )  # fmt: skip
 WINDOW = AppKey(
     Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes."),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from presman.analysis.readings.wait_readings import OutlierReading
 
 CAUTION = (
-    "On some platforms the latency column of these views is no latency (its values only grow). presman compares the "
-    "rows with each other and with the histogram of the waits, and prints no latency that cannot be one."
+    "On some platforms the latency column of these views is not a latency (its values only grow). presman compares "
+    "the rows with each other and with the histogram of the waits, and shows no latency that is impossible."
 )
 
 

@@ -157,7 +157,7 @@ def test_the_command(mixed: Path, inside: Run) -> None:
     assert "more than noise" in found["method"]
     for arguments, words in (
         ((f"{mixed}@02:00..02:10", "@-45s..last"), "has no polls from"),
-        (("demo:mixed", str(mixed)), "is no recording"),
+        (("demo:mixed", str(mixed)), "is not a recording"),
         ((str(mixed), "@soon..last"), "is not a time"),
         (("@03:00..03:10", str(mixed)), "has to name its recording"),
     ):
