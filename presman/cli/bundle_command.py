@@ -27,7 +27,7 @@ def run(options: Namespace) -> int:
     resolved = resolve(options.target, load(options), options)
     path = Path(options.output or f"presman-bundle-{as_of(datetime.now(UTC))}.presman")
     if path.exists():
-        raise Failure(f"{path} is there already: choose another name with -o", exit_codes.OUTPUT)
+        raise Failure(f"{path} exists: choose another name with -o", exit_codes.OUTPUT)
     try:
         written = (
             _copy(resolved, path, options) if resolved.target.tape is not None else _watch(resolved, path, options)

@@ -79,7 +79,7 @@ def once(options: Namespace) -> int:
     if late and reading.stale is None:
         raise Failure(f"{resolved.target.name}: no view answered within {options.timeout:g} s", exit_codes.SOURCE)
     if options.outliers and not reading.outliers:
-        console.say("no view of I/O outliers could be read: they are there from 12.1 on")
+        console.say("no view of I/O outliers could be read: they exist from 12.1 on")
     if options.format == "json":
         console.put(json_document.dump(reading, assess(reading, previous, snapshot), ascii_only=console.wants_ascii()))
     elif options.format == "csv":

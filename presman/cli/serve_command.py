@@ -137,7 +137,7 @@ def _token_of_file(path: Path) -> Secret:
     except (OSError, UnicodeError) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
     if len(token) < SHORTEST_TOKEN or not token.isprintable():
-        raise InputError(f"{path}: its first line is no token of at least {SHORTEST_TOKEN} characters")
+        raise InputError(f"{path}: its first line is not a token of at least {SHORTEST_TOKEN} characters")
     if mode & 0o007:
         console.say(f"warning: everybody on this machine may read {path}: chmod 600 {path}")
     return Secret(token)

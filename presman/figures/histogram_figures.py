@@ -135,7 +135,9 @@ def _rate(span: Latency) -> str:
 
 
 def _time(microsecond: float | None) -> str:
-    return ABSENT if microsecond is None else f"{microsecond / 1000:,.3f} ms"
+    if microsecond is None or microsecond >= 1e6:
+        return ABSENT if microsecond is None else microseconds(microsecond)
+    return f"{microsecond / 1000:,.3f} ms"
 
 
 def _error(span: Latency) -> str:

@@ -33,7 +33,7 @@ def other_than_a_recording(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(100)
     if head[:16] != _MAGIC:
-        return "is no recording of presman"
+        return "is not a recording of presman"
     if int.from_bytes(head[68:72], "big") != APPLICATION_ID:
         return "is a SQLite file, but no recording of presman"
     return ""

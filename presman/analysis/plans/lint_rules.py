@@ -178,7 +178,7 @@ def unallocated(case: Case) -> Found:
     """What no level hands out is nobody's by right."""
     if case.top and case.divides and not case.doubt and case.shares.unallocated >= TINY:
         text = (
-            f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to whoever wants it, in "
+            f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to the groups that want it, in "
             "proportion. Add it to a group, or put OTHER_GROUPS with 100 % at the last level."
         )
         yield case.finding("unallocated", Severity.NOTE, "", text, _DIRECTIVES)
