@@ -222,7 +222,7 @@ def _setting(path: Path, text: str, section: str, option: str, value: str | None
         raise ConfigError(f"{where}: unknown option, {did_you_mean(option, _OPTIONS)}")
     name, read = _OPTIONS[option]
     if name.startswith("metrics_") and section != DEFAULTS:
-        raise ConfigError(f"{where}: it stands in [{DEFAULTS}], for presman metrics is one for all targets")
+        raise ConfigError(f"{where}: it belongs in [{DEFAULTS}], because presman metrics is one for all targets")
     if not value:
         return name, None
     try:

@@ -116,7 +116,7 @@ def _check_beside(path: Path) -> None:
     for end in ("-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(os.lstat(f"{path}{end}").st_mode):
-                raise ForeignSchemaError(f"what stands beside it as *{end} is no file")
+                raise ForeignSchemaError(f"its *{end} is not a file")
 
 
 class ReadConnection(sqlite3.Connection):

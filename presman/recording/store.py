@@ -415,7 +415,7 @@ _TROUBLES = {
     "attempt to write a readonly": "it may not be written",
     "readonly database": "it may not be written",
     "unable to open": "it cannot be opened",
-    "locked": "somebody else keeps it locked",
+    "locked": "another process keeps it locked",
     "disk i/o error": "its disk cannot be written or read",
 }
 

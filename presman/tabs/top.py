@@ -124,7 +124,7 @@ def over(moment: Moment) -> str:
     end = moment.reading.at.timestamp()
     _, measured = moment.series.integral((MEASURE, CLUSTER, 0, ON_CPU), end - whole, end)
     if not measured:
-        return "at this poll alone"
+        return "at this poll only"
     if whole - measured <= _MISSING * moment.choices.refresh:
         return f"over {moment.choices.window} min"
     return f"over the {duration(measured)} watched"

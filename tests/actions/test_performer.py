@@ -335,5 +335,5 @@ def test_what_takes_too_long_to_look_at_is_not_sent(performer: Performer, monkey
     database = Database()
     outcome = performer.carry_out(kill(WHO), database, Release(19))
     assert not outcome.done
-    assert outcome.text.startswith("not sent: to look at its session took ")
+    assert outcome.text.startswith("not sent: reading its session took ")
     assert [line["outcome"] for line in logged(performer)] == ["asked for", outcome.text]

@@ -106,7 +106,7 @@ def test_what_only_looks_for_a_home_goes_on_without(homeless: Run) -> None:
     assert process_source._size_of_log() == 0
     assert entries("~/admin") == {}
     assert wallet_trouble("~/wallet").endswith(HOMELESS)
-    with pytest.raises(InputError, match=r"^~/x: nobody knows which folder ~ is"):
+    with pytest.raises(InputError, match=r"^~/x: the folder of ~ is not known"):
         expanded("~/x")
 
 

@@ -98,7 +98,7 @@ def test_a_file_that_somebody_keeps_locked_is_told(tmp_path: Path, monkeypatch: 
     writer = RecordingWriter(Store(str(path), writing=True), "demo:x", "simulator")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreLostError, match="somebody else keeps it locked"):
+        with pytest.raises(StoreLostError, match="another process keeps it locked"):
             writer.append(first, reading)
         other.execute("ROLLBACK")
     assert writer.append(first, reading) == 0

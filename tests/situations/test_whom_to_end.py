@@ -192,7 +192,7 @@ def test_where_who_holds_the_servers_is_not_listed_nobody_is_said_to_hold_none(t
     found = reading(tmp_path, site(busy(1), held=((1, 16),), active=64, V_DOLLAR_PX_SESSION="SID | QCSID\n5 | 5"))
     assert way(found).unknown == "V$PX_SESSION shows 0 of 64 servers in use"
     assert told(found).step is Step.LOOK
-    assert "nobody is idle" not in told(found).text
+    assert "no idle session" not in told(found).text
 
 
 def test_who_wants_more_than_there_is_is_promised_nothing(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ async def test_a_server_that_is_stopped() -> None:
         assert await outage.seconds(8) == [*["● LIVE"] * 4, *(f"◌ LATE 0:0{n}" for n in (5, 6, 7, 8))]
         top = outage.acting.screen.splitlines()
         assert "age 0:08" in top[0]
-        assert "◌ No answer for 0:08: what is shown is that old" in top[1]
+        assert "◌ No answer for 0:08: the data shown is that old" in top[1]
         outage.acting.app.post_message(Lost("no answer within 3 s", 1.0))
         await outage.acting.settle()
         assert outage.state == "✕ LOST 0:00, retry in 1s"

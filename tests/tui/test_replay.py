@@ -77,7 +77,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
             await acting.keys("end")
             await until(at(120))
             await acting.keys("n")
-            assert "Nothing else happened" in "".join(str(each.message) for each in app._notifications)
+            assert "No event after this" in "".join(str(each.message) for each in app._notifications)
             for words, second, told in (("1h ago", 5, "this is the first"), ("2030-01-01", 120, "this is the last")):
                 await acting.keys("J")
                 await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
@@ -327,7 +327,7 @@ def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
         for at, mark in ((tape.first, 0), (tape.last, -1)):
             top, _ = scrub_lines(strip, (tape.first, tape.last), tape.events(), at, 80)
             text = "".join(run[0] for run in top)
-            bar = text[6 : 6 + 80 - 6 - len(f" {at:%m-%d %H:%M} – {at:%m-%d %H:%M} ") - 1]
+            bar = text[10 : 10 + 80 - 10 - len(f" {at:%m-%d %H:%M} – {at:%m-%d %H:%M} ") - 1]
             assert bar[mark] == "┃"
 
 

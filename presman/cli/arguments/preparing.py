@@ -97,7 +97,7 @@ def completions() -> Parser:
     parser = command_parser(
         "completions",
         "Print what lets a shell complete presman's commands, options and targets; `man` prints the manual page.\n"
-        "--install puts both where your shell and man look for them, for you alone.",
+        "--install puts both where your shell and man look for them, for your user only.",
         """\
   presman completions --install
   presman completions zsh --install

@@ -13,7 +13,7 @@ COMMANDS = {
     "serve": "the monitor in a browser, read-only",
     "replay": "a recording on the screens of the monitor",
     "report": "a period of a recording as one HTML page: what happened, charts, statements, plan",
-    "bundle": "a short recording that names nobody, to send to somebody",
+    "bundle": "a short recording without names and texts, to send to others",
     "compare": "two windows of recordings: what differs, by how much, and whether it is more than noise",
     "chart": "a file that `presman export` wrote: in the terminal, as a picture, as a page",
     "check": "one line and an exit code for Nagios, Icinga or cron",

@@ -134,7 +134,7 @@ BY_CODE: dict[str, Explanation] = {
     ),
     "DPY-3015": _VERIFIER,
     "DPY-3016": Explanation(
-        "The driver lacks the Python package cryptography.", ("Install presman anew, or: pip install cryptography.",)
+        "The driver lacks the Python package cryptography.", ("Install presman again, or: pip install cryptography.",)
     ),
     "DPY-3001": Explanation(
         "The database requires something that needs Oracle Client libraries, such as native network encryption.",

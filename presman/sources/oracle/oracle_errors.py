@@ -72,7 +72,7 @@ NOBODY = frozenset({"ORA-01017", "DPY-4001", "ORA-01005", "DPY-3001"})
 """What a login without a user ends in where nothing else says who it is."""
 
 NOBODY_NAMED = (
-    "no user was named: that takes a wallet with a certificate that stands for one, over tcps://"
+    "no user was named: that needs a wallet with a certificate for a user, over tcps://"
     " (python-oracledb 26 or later), or --thick"
 )
 
@@ -92,8 +92,8 @@ HINTS = {
 }
 
 LOGIN_HELD = (
-    "though the login had begun - a quiesced database lets nobody in but SYS and SYSTEM (V$INSTANCE.ACTIVE_STATE), "
-    "and a full session pool of the account's group holds a login, too (V$SESSION.EVENT resmgr:become active)"
+    "though the login had begun - a quiesced database lets in only SYS and SYSTEM (V$INSTANCE.ACTIVE_STATE), and a "
+    "full session pool of the account's group delays a login, too (V$SESSION.EVENT resmgr:become active)"
 )
 """What is told of a login that the database took up and did not end."""
 
@@ -144,9 +144,9 @@ def source_error(error: Any, user: str | None = "") -> SourceError:
     if user is None and codes & NOBODY:
         hint = NOBODY_NAMED
     elif "CERTIFICATE_VERIFY_FAILED" in text:
-        hint = "nobody in the wallet has signed the server's certificate: see wallet_location"
+        hint = "no certificate in the wallet has signed the server's: see wallet_location"
     elif "WRONG_VERSION_NUMBER" in text:
-        hint = "nobody speaks TLS there: write the address without tcps://"
+        hint = "that port does not speak TLS: write the address without tcps://"
     refusal = LoginRefusal.LOCKED if codes & LOCKED else LoginRefusal.PASSWORD if codes & PASSWORDS else None
     return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS, refusal=refusal)
 
