@@ -75,7 +75,7 @@ async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "not JSON"), ("{", "no JSON"), ("[" * 50_000, "no JSON"), ("[]", "no object"),
+        ("", "not JSON"), ("{", "not JSON"), ("[" * 50_000, "not JSON"), ("[]", "no object"),
         ('{"refresh": true}', "refresh"),
         ('{"refresh": 1e999}', "refresh"), ('{"refresh": -1}', "refresh"), ('{"theme": 3}', "theme"),
         ('{"filters": []}', "filters"), ('{"filters": {"cpu": "\\u001b[2J"}}', "filters"),
