@@ -83,7 +83,7 @@ class Performer:
         if reason := self._obstacle(command, source, release):
             return False, f"not sent: {reason}"
         if (took := time.monotonic() - begun) > LOOK:
-            return False, f"not sent: to look at its session took {spelled(took)}"
+            return False, f"not sent: reading its session took {spelled(took)}"
         self._write(source.name, command, "being sent")
         try:
             source.perform(command.statement, command.binds)
@@ -156,7 +156,7 @@ def changed(command: Command, session: Session | None) -> str:
     if executes != victim.sql_id:
         return f"it executes {session.sql_id or 'nothing'} now, not {victim.sql_id or 'nothing'}"
     if None not in (victim.exec_id, session.sql_exec_id) and session.sql_exec_id != victim.exec_id:
-        return f"it executes {executes} anew: SQL_EXEC_ID {session.sql_exec_id} now, {victim.exec_id} before"
+        return f"it executes {executes} again: SQL_EXEC_ID {session.sql_exec_id} now, {victim.exec_id} before"
     if victim.queued and not is_queued(session.event, session.state):
         return f"{executes} is not queued any more"
     return ""

@@ -150,7 +150,7 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text
         if problem.late and (age := _age(snapshot, snapshot.section(record))) is not None:
-            text += f"; what is shown of it is {duration(age)} old"
+            text += f"; its data on show is {duration(age)} old"
         found.append(UnansweredQuery(name, problem.view, text, problem.cure))
     alike: dict[tuple[str, str], UnansweredQuery] = {}
     for trouble in sorted(found, key=lambda each: len(each.query)):  # that of a view bears its name
@@ -188,16 +188,16 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     elif deltas.activated:
         found.append("a plan was activated since the last poll: no rates of its groups yet")
     for inst_id, status in facts.system.not_open.items():
-        found.append(f"instance {inst_id} is {status}, not OPEN: it has no part in CPUs, shares and servers")
+        found.append(f"instance {inst_id} is {status}, not OPEN: it is left out of CPUs, shares and servers")
     if top.mixed_plans:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.system.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
     if number := sum(row.qcsid == 0 for row in facts.snapshot.rows(PxSession)):
         found.append(
-            f"{counted(number, 'session')} of V$PX_SESSION without QCSID: whose parallel servers they are is not known"
+            f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: whose parallel servers they are is not known"
         )
     if number := facts.snapshot.statements_to_come:
         whose = f"{counted(number, 'statement')} in the queue or running"
-        found.append(f"texts and plans of {whose} are still to come, a few with each poll")
+        found.append(f"SQL texts and plans of {whose} are still being read, a few at each poll")
     return (*found, *facts.snapshot.notes)

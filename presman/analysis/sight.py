@@ -214,7 +214,7 @@ def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading
     for each in instances:
         found = used[each.inst_id if several else CLUSTER]
         if each.num_cpus and found > _MOST * each.num_cpus + 1:
-            doubts[each.inst_id if several else CLUSTER] = f"{found:.0f} of {each.num_cpus:.0f} CPUs used cannot be"
+            doubts[each.inst_id if several else CLUSTER] = f"{found:.0f} of {each.num_cpus:.0f} CPUs used is impossible"
     if not doubts:
         return rows
     doubts.setdefault(CLUSTER, "; ".join(doubts.values()))

@@ -21,7 +21,7 @@ def state_folder() -> Path:
     try:
         return Path.home() / ".local" / "state" / "presman"
     except RuntimeError as error:
-        raise OSError(errno.ENOENT, "nobody knows where home is") from error
+        raise OSError(errno.ENOENT, "the home folder is not known") from error
 
 
 def open_private(path: Path, flags: int) -> int:
@@ -31,7 +31,7 @@ def open_private(path: Path, flags: int) -> int:
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if path.parent.stat().st_uid != os.geteuid():
-        raise OSError(errno.EPERM, "its folder is somebody else's", str(path))
+        raise OSError(errno.EPERM, "its folder belongs to another user", str(path))
     safe = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, safe | (flags & ~os.O_TRUNC), 0o600)
@@ -90,11 +90,11 @@ def read_private(path: Path, most: int) -> bytes:
 
 def _check(found: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EPERM, "it is no file", str(path))
+        raise OSError(errno.EPERM, "it is not a file", str(path))
     if found.st_uid != os.geteuid():
-        raise OSError(errno.EPERM, "it is somebody else's", str(path))
+        raise OSError(errno.EPERM, "it belongs to another user", str(path))
     if found.st_nlink > 1:
-        raise OSError(errno.EPERM, "it has another name, too", str(path))
+        raise OSError(errno.EPERM, "it has a second hard link", str(path))
 
 
 # ---- Paths that somebody wrote.
@@ -105,4 +105,4 @@ def expanded(path: str | Path) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise InputError(f"{path}: nobody knows which folder ~ is: set HOME, or write the whole path") from None
+        raise InputError(f"{path}: the folder of ~ is not known: set HOME, or write the whole path") from None

@@ -23,7 +23,7 @@ def arguments() -> Parser:
         "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
     )
     parser.add_argument(
-        "--timeout", type=some_seconds, default=30.0, metavar="S", help="seconds it may take beside that (default 30)"
+        "--timeout", type=some_seconds, default=30.0, metavar="S", help="seconds allowed besides that (default 30)"
     )
     return parser
 

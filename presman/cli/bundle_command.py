@@ -37,7 +37,7 @@ def arguments() -> Parser:
   presman bundle prod --minutes 10
   presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument("--minutes", type=_minutes, default=10.0, metavar="N", help="how long (default 10)")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default presman-bundle-TIME.presman)")
     return parser
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
     resolved = resolve(options.target, load(options), options)
     path = Path(options.output or f"presman-bundle-{as_of(datetime.now(UTC))}.presman")
     if path.exists():
-        raise Failure(f"{path} is there already: choose another name with -o", exit_codes.OUTPUT)
+        raise Failure(f"{path} exists: choose another name with -o", exit_codes.OUTPUT)
     try:
         written = (
             _copy(resolved, path, options) if resolved.target.tape is not None else _watch(resolved, path, options)
@@ -57,7 +57,7 @@ def run(options: Namespace) -> int:
         raise Failure(str(error), exit_codes.OUTPUT) from error
     if not written:
         remove_recording(path)
-        raise Failure(f"{resolved.target.name} gave nothing to bundle", exit_codes.SOURCE)
+        raise Failure(f"{resolved.target.name} has nothing to bundle", exit_codes.SOURCE)
     console.say(f"{counted(written, 'poll')} in {path}: no SQL text, bind, user, machine or program is in it")
     return exit_codes.OK
 

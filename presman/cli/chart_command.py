@@ -36,7 +36,9 @@ def arguments() -> Parser:
   presman chart cpu.csv throttled_percent used_cpus -o cpu.html""",
     )
     parser.add_argument("file", metavar="FILE", help="what `presman export`, key e or presman 1.x wrote")
-    parser.add_argument("columns", nargs="*", metavar="COLUMN", help="what to draw (default: the usual of the measure)")
+    parser.add_argument(
+        "columns", nargs="*", metavar="COLUMN", help="what to draw (default: the usual columns of the measure)"
+    )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]"
     )

@@ -34,17 +34,17 @@ def arguments() -> Parser:
     """Return the parser of `presman check`."""
     parser = command_parser(
         "check",
-        "A plug-in for Nagios, Icinga or cron: one line with performance data. It goes by the same alerts as the\n"
-        "monitor and `presman once`; thresholds stand in config.ini, or here.",
+        "A plug-in for Nagios, Icinga or cron: one line with performance data. It uses the same alerts as the monitor\n"
+        "and `presman once`; set thresholds in config.ini, or here.",
         """\
   presman check prod
   presman check prod --warning queue_waits=5m --critical queue_waits=30m
   presman check prod --warning queue_waits:ETL=1h --critical 'latency:log file sync=50ms' -v
 exit codes of check:
-  0 OK: nothing is wrong, and the line says by which views   1 WARNING   2 CRITICAL
+  0 OK: nothing is wrong, and the line names the views that show it   1 WARNING   2 CRITICAL
   3 UNKNOWN: something could not be seen, or nothing could be checked""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to check (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to check (default: the one in config.ini)")
     for name in ("warning", "critical"):
         parser.add_argument(
             f"--{name}",
@@ -125,7 +125,7 @@ def _judged(
         judge = Judge(settings, None)
         judged, changes = judge.judge(reading), []
         reason = error.strerror or error
-        problems.append(f"note: no state is kept ({reason}): what must last counts at once, on_alert is not run")
+        problems.append(f"note: no state is kept ({reason}): alerts with for= count at once, on_alert is not run")
         console.say(problems[-1])
     problems += _notify(changes, judged, resolved, seconds)
     return judged, judge.unknown, problems
@@ -164,7 +164,7 @@ def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved
     if done == len(changes):
         return []
     _leave(changes[done:], resolved)
-    told = f"note: on_alert {problem or f'runs {MOST} times at most'}; {done} of {counted(len(changes), 'event')} told"
+    told = f"note: on_alert {problem or f'runs {MOST} times at most'}; {done} of {counted(len(changes), 'event')} sent"
     told += ", the next check tries the rest"
     console.say(told)
     return [told]

@@ -29,7 +29,7 @@ def arguments() -> Parser:
   presman -m session_io -c TOTAL_IO_PERCT -p demo --polls 3""",
     )
     parser.usage = "presman -m MEASURE [-c COLUMN] [-p] [-o FILE] [--polls N] [TARGET]"
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument(
         "-m", dest="measure", type=measure, metavar="MEASURE", help="cpu, session_io, parallel, emphasis"
     )

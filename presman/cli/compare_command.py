@@ -67,5 +67,5 @@ def _place(words: WindowWords, config: Config, options: Namespace) -> WindowPlac
     target = resolve(named_recording(words.target, config), config, options).target
     tape = target.tape
     if tape is None:
-        raise Failure(f"{target.name} is no recording: write {FORM}")
+        raise Failure(f"{target.name} is not a recording: write {FORM}")
     return WindowPlace(tape.place, tape.database or None, words.start or tape.start, words.end or tape.end or tape.at)

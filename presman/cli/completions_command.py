@@ -24,7 +24,7 @@ def arguments() -> Parser:
     parser = command_parser(
         "completions",
         "Print what lets a shell complete presman's commands, options and targets; `man` prints the manual page.\n"
-        "--install puts both where your shell and man look for them, for you alone.",
+        "--install puts both where your shell and man look for them, for your user only.",
         """\
   presman completions --install
   presman completions zsh --install
@@ -84,7 +84,7 @@ def _folder(variable: str, usual: str) -> Path:
     try:
         return Path.home() / usual
     except RuntimeError:
-        raise Failure("nobody knows where home is: set HOME") from None
+        raise Failure("the home folder is not known: set HOME") from None
 
 
 def _text(name: str) -> str:

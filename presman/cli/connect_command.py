@@ -144,7 +144,7 @@ def _after(error: Exception) -> str:
     console.show("\n" + _filled(f"That did not work: {clean(str(error))}"))
     found = explained(error.code, str(error)) if isinstance(error, SourceError) else None
     if found is None:
-        console.show("presman knows no more of this than the message says.\n")
+        console.show("presman has no advice on this error.\n")
     else:
         console.show("".join(_filled(text, "  - ") for text in found.advice[1:]))
     console.show("\n")
@@ -207,9 +207,9 @@ def _section(answers: Answers, config: Config, wanted: str | None) -> str:
         if name not in config.sections:
             return name
         settings = config.sections[name]
-        what = "who connects where" if settings.connection else "no database yet"
-        console.show(f"[{name}] is there already and says {what}; its other settings and comments would stay.\n")
-        if asking.agreed(f"Replace in [{name}] who connects where?", usual=False):
+        what = "a connection" if settings.connection else "no database yet"
+        console.show(f"[{name}] exists and has {what}; its other settings and comments would stay.\n")
+        if asking.agreed(f"Replace the connection in [{name}]?", usual=False):
             return name
 
 

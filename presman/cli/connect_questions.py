@@ -106,7 +106,7 @@ def _with_wallet(answers: Answers) -> Answers:
 def ask_user(answers: Answers) -> Answers:
     """Ask who logs in; nobody where a wallet or the thick driver says it. Raises EOFError."""
     while True:
-        user = asking.line("User (- for nobody, where a wallet or Kerberos says who)", answers.user)
+        user = asking.line("User (- for none, where a wallet or Kerberos identifies you)", answers.user)
         if user == "-":
             return replace(answers, user="", password=None)
         if not user:

@@ -122,7 +122,7 @@ def why_no_screen() -> str:
     """Return why no full-screen program can run here: which stream goes elsewhere, where only that one does."""
     streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
     away = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
-    return f"standard {away[0]} is no terminal" if len(away) == 1 else "no terminal"
+    return f"standard {away[0]} is not a terminal" if len(away) == 1 else "no terminal"
 
 
 def abandon() -> None:

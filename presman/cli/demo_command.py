@@ -24,7 +24,7 @@ def arguments() -> Parser:
     )
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="name or FILE.toml (default: mixed)")
     parser.add_argument("--list", action="store_true", help="name the scenarios")
-    parser.add_argument("--seed", type=int, metavar="N", help="another course of events")
+    parser.add_argument("--seed", type=int, metavar="N", help="another sequence of events")
     parser.add_argument("--speed", type=float, metavar="X", help="X simulated seconds per second")
     parser.add_argument("--size", type=float, metavar="F", help="a machine and a load F times as big")
     parser.add_argument("--release", metavar="R", help="shape the views as release R has them (19, 12.1, ...)")
@@ -37,7 +37,7 @@ def arguments() -> Parser:
     parser.add_argument(
         "--tour",
         action=argparse.BooleanOptionalAction,
-        help="show around, or do not (default: until it was gone through once)",
+        help="show the tour, or not (default: until you have finished it once)",
     )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     return parser

@@ -19,11 +19,11 @@ def arguments() -> Parser:
   presman doctor monitor@dbhost/orcl --scope instance
   presman doctor --assumptions prod""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to examine (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to examine (default: the one in config.ini)")
     parser.add_argument(
         "--assumptions",
         action="store_true",
-        help="what presman takes as so and no document says in full, the SELECT that tells, and what it says there",
+        help="what presman assumes where no document says it in full, the SELECT that checks it, and its result here",
     )
     return parser
 

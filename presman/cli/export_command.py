@@ -37,8 +37,8 @@ def arguments() -> Parser:
     parser = command_parser(
         "export",
         "Write readings as CSV, JSON lines or Parquet, each poll as it is taken. The first poll is the baseline of\n"
-        "the rates and not written (of a spool every moment is). A file with the same columns is continued, but for\n"
-        "Parquet, which is there once it is whole. --from and --to of a database: cpu, session_io or parallel of the\n"
+        "the rates and is not written (of a spool every sample is). A file with the same columns is continued; a\n"
+        "Parquet file appears when it is complete. --from and --to of a database: cpu, session_io or parallel of the\n"
         "last hour, one line for each group and minute, as V$RSRCMGRMETRIC_HISTORY has kept them.",
         """\
   presman export prod --measure cpu -o cpu.csv
@@ -49,7 +49,7 @@ def arguments() -> Parser:
   presman export prod.presman --from 03:00 --measure queue --format parquet -o queue.parquet
   presman export prod --measure queue --format jsonl -o - | jq .sql_id""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument("--measure", type=measure, metavar="M", help=f"{', '.join(MEASURES)} (default cpu)")
     parser.add_argument(
         "--layout",
@@ -58,7 +58,7 @@ def arguments() -> Parser:
         metavar="L",
         help="tidy (default): a line per group; wide: a column per group",
     )
-    parser.add_argument("--column", metavar="C", help="which figure a wide file holds")
+    parser.add_argument("--column", metavar="C", help="which figure a wide file has")
     parser.add_argument(
         "--format",
         type=OneOf("csv", "jsonl", "parquet"),

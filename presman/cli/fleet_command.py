@@ -37,9 +37,9 @@ def arguments() -> Parser:
     """Return the parser of `presman fleet`."""
     parser = command_parser(
         "fleet",
-        "Many databases, one line each, those in trouble first; Enter opens one, Esc comes back. All sections of\n"
-        "config.ini, those that are named or match, or what recorders write to a central store: that takes no\n"
-        "connection to any of them. Without a terminal, or with --format, it is printed once.",
+        "Many databases, one line each, the worst first; Enter opens one, Esc comes back. All sections of config.ini,\n"
+        "those that are named or match, or what recorders write to a central store, which needs no connection to\n"
+        "them. Without a terminal, or with --format, it is printed once.",
         """\
   presman fleet
   presman fleet 'prod-*' test
@@ -150,7 +150,7 @@ def _settled(fleet: Fleet, timeout: float) -> list[Member]:
     finally:
         fleet.stop()
     if not found:
-        why = "it holds no database" if fleet.is_settled else f"no answer within {timeout:g} s"
+        why = "it has no database" if fleet.is_settled else f"no answer within {timeout:g} s"
         raise Failure(f"{fleet.name}: {why}", exit_codes.SOURCE)
     return found
 

@@ -39,7 +39,7 @@ def chosen(words: Sequence[str], config: Config) -> list[str]:
         matching = [name for name in sections if fnmatchcase(name, word)]
         if not matching and is_pattern(word):
             known = ", ".join(sections) or "none"
-            raise Failure(f"no section of {config.path or 'config.ini'} is like {word!r}; there are: {known}")
+            raise Failure(f"no section of {config.path or 'config.ini'} matches {word!r}; there are: {known}")
         found += matching or [word]
     if not (found or sections):
         where = config.path or "config.ini"

@@ -65,7 +65,7 @@ def make_room(databases: int, *, server: bool) -> None:
     """
     if databases > MOST:
         what = f"{databases} databases are too many for one process, which watches {MOST}"
-        raise Failure(f"{what}: have several processes, or recorders write to a central store, and watch that")
+        raise Failure(f"{what}: use several processes, or let recorders write to a central store and watch that")
     for need in NEEDS if databases > 1 else ():
         if need.limit != "RLIMIT_NPROC" or os.geteuid():  # root may have as many as it likes
             _raise_limit(need, databases)

@@ -33,7 +33,7 @@ def arguments() -> Parser:
   presman lint prod --format json | jq '.findings[].rule'
   presman lint spool:/tmp/spool --fail-on warning""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument(
         "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
     )

@@ -45,21 +45,21 @@ def arguments() -> Parser:
     """Return the parser of `presman metrics`."""
     parser = command_parser(
         "metrics",
-        "Poll databases and offer their figures at /metrics for Prometheus, and whoever reads OpenMetrics; /-/healthy\n"
-        "tells whether presman works. A scrape reads what was polled last and asks no database. Who may scrape, says\n"
-        "config.ini: metrics_user, and metrics_password or metrics_password_command.",
+        "Poll databases and serve their figures at /metrics for Prometheus and other readers of OpenMetrics;\n"
+        "/-/healthy says whether presman works. A scrape returns the last poll and sends no query. config.ini says\n"
+        "who may scrape: metrics_user, and metrics_password or metrics_password_command.",
         """\
   presman metrics prod test
   presman metrics prod test --listen 0.0.0.0:9730 --certificate tls.crt --key tls.key
   presman metrics prod --otlp http://collector:4318""",
     )
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to watch (default: the one in config.ini)")
     parser.add_argument(
         "--listen",
         type=listening,
         default=listening(LISTEN),
         metavar="HOST:PORT",
-        help=f"where to be scraped (default {LISTEN}); beyond this machine only with a certificate and a user",
+        help=f"address to listen on (default {LISTEN}); for other machines only with a certificate and a user",
     )
     parser.add_argument(
         "--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh, or 5)"
@@ -70,7 +70,7 @@ def arguments() -> Parser:
         "--client-ca", metavar="FILE", help="let in only clients with a certificate of these authorities"
     )
     parser.add_argument(
-        "--insecure", action="store_true", help="listen beyond this machine without a user, or without a certificate"
+        "--insecure", action="store_true", help="listen for other machines without a user, or without a certificate"
     )
     parser.add_argument("--otlp", metavar="URL", help="push to this collector, too (OTLP over HTTP)")
     parser.add_argument(
@@ -134,7 +134,7 @@ def targets(options: Namespace, config: Config) -> list[LiveTarget]:
         resolved = resolve(name, config, options)
         target = resolved.target
         if target.kind not in ENDLESS:
-            raise Failure(f"{target.name} ends: metrics are of databases that go on")
+            raise Failure(f"{target.name} has an end: metrics need a live database")
         server = server or target.connect is not None
         live = resolved.live(options.interval or options.refresh or INTERVAL, judging(resolved.alerts))
         found.append(live._replace(name=label_of(target)))
@@ -196,7 +196,7 @@ def refuse_strangers(options: Namespace, credentials: Credentials | None) -> Non
     if credentials is None and not options.client_ca:
         raise Failure(f"anybody could read the figures at {host}: metrics_user in config.ini, --client-ca, {cure}")
     if not options.certificate:
-        raise Failure(f"the password would go to {host} as it is: --certificate and --key, {cure}")
+        raise Failure(f"the password would go to {host} unencrypted: --certificate and --key, {cure}")
 
 
 def _certificates(options: Namespace) -> Certificates | None:

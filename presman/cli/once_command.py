@@ -14,14 +14,14 @@ def arguments() -> Parser:
     """Return the parser of `presman once`."""
     parser = command_parser(
         "once",
-        "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last moment).",
+        "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last sample).",
         """\
   presman once prod
   presman once demo:storm --format json | jq '.heads[].sentence'
   presman once prod --format csv --measure queue
   presman once spool:/tmp/spool --format text""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument(
         "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
     )
@@ -31,16 +31,16 @@ def arguments() -> Parser:
         type=some_seconds,
         default=1.0,
         metavar="S",
-        help="between the polls (default 1); what it says of now is of this time: of a minute with 60",
+        help="between the polls (default 1); rates are over this time",
     )
     parser.add_argument(
         "--timeout",
         type=some_seconds,
         default=30.0,
         metavar="S",
-        help="seconds it may take beside the interval (default 30); code 7 if not every view had answered by then",
+        help="seconds allowed besides the interval (default 30); exit code 7 if a view has not answered by then",
     )
-    parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
+    parser.add_argument("--outliers", action="store_true", help="read I/O outliers too (12.1 and later)")
     return parser
 
 
@@ -65,7 +65,7 @@ def run(options: Namespace) -> int:
     if late and reading.stale is None:
         raise Failure(f"{resolved.target.name}: no view answered within {options.timeout:g} s", exit_codes.SOURCE)
     if options.outliers and not reading.outliers:
-        console.say("no view of I/O outliers could be read: they are there from 12.1 on")
+        console.say("no view of I/O outliers could be read: they exist from 12.1 on")
     if options.format == "json":
         console.put(json_document.dump(reading, assess(reading, previous, snapshot), ascii_only=console.wants_ascii()))
     elif options.format == "csv":

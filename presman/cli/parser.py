@@ -78,7 +78,7 @@ def some_seconds(text: str) -> float:
     """Read a duration: seconds, or 90s, 15m, 2h."""
     value = float(_said(seconds_of, text))
     if not 0 < value < 1e8:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time, or longer than three years")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time, or longer than three years")
     return value
 
 
@@ -205,7 +205,7 @@ def common() -> Parser:
         "--poll-timeout",
         type=some_seconds,
         metavar="S",
-        help="seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was",
+        help="seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data",
     )
     group.add_argument(
         "--scope", type=OneOf("cluster", "instance"), metavar="SCOPE", help="cluster (GV$, default) or instance (V$)"
@@ -214,7 +214,7 @@ def common() -> Parser:
         "--thick",
         nargs="?",
         metavar="=LIBDIR",
-        help="connect through Oracle Client libraries, found by themselves or in LIBDIR",
+        help="connect through Oracle Client libraries, found automatically or in LIBDIR",
     )
     group.add_argument(
         "--packs",
@@ -225,7 +225,7 @@ def common() -> Parser:
     group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
     tape = parser.add_argument_group("of a recording")
     tape.add_argument(
-        "--at", metavar="TIME", help="as it was then, replay: from then on: 2026-11-22 03:12, 03:12, '3m ago'"
+        "--at", metavar="TIME", help="the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, '3m ago'"
     )
     tape.add_argument("--from", dest="start", metavar="TIME", help="from then on")
     tape.add_argument("--to", dest="end", metavar="TIME", help="up to then")
@@ -234,7 +234,7 @@ def common() -> Parser:
 
 def add_log_options(parser: Parser) -> None:
     """Add the options of commands that run for long: how and where they tell what happens."""
-    group = parser.add_argument_group("what is told")
+    group = parser.add_argument_group("messages")
     group.add_argument(
         "--log-format", type=OneOf("text", "json"), metavar="F", help="text (default), or json: one object a line"
     )
@@ -245,7 +245,7 @@ def add_log_options(parser: Parser) -> None:
         help="debug (each poll), info (default), warning, error",
     )
     group.add_argument(
-        "--log-file", metavar="FILE", help="append to FILE, begun anew when it is moved; errors also to standard error"
+        "--log-file", metavar="FILE", help="append to FILE, reopened when it is moved; errors also to standard error"
     )
 
 

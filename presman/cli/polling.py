@@ -78,7 +78,7 @@ class Polling:
         for snapshot in self.snapshots(interval=interval, polls=2 if self.endless else None, newest=2):
             previous, last = last, snapshot
         if last is None:
-            raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)
+            raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
         previous = self._before(previous)
         return previous, last, analyse(previous, last)
 
@@ -166,7 +166,7 @@ class Polling:
                 console.say(text, "damaged", "warning")
             poller.close()
         if not number:
-            raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)
+            raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
 
     def _budget(self, interval: float, deadline: float | None, polls: int) -> float:
         """Return the seconds the next poll may take: its share of what is left for so many `polls`."""

@@ -29,16 +29,15 @@ def arguments() -> Parser:
     """Return the parser of `presman record`."""
     parser = command_parser(
         "record",
-        "Keep what is read, poll after poll: figures as SQL tables, and all rows, so that it can be watched again as\n"
-        "it was. One file, a folder with a file for each day, or a PostgreSQL database that many write to at once.\n"
-        "A recording is a TARGET. One that is there is continued.",
+        "Keep every poll: figures as SQL tables, and all rows for replay. One file, a folder with one file a day, or\n"
+        "a PostgreSQL database that many recorders write to. A recording is a TARGET. An existing one is continued.",
         """\
   presman record prod -o prod.presman
   presman record prod test --interval 5 --retain 14d --max-size 2G -o /var/lib/presman/
   presman record prod -o postgresql+psycopg://presman@dbhost/presman
   presman once prod.presman --at 03:12""",
     )
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to record (default: the one of config.ini)")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to record (default: the one in config.ini)")
     parser.add_argument(
         "-o", "--output", required=True, metavar="PLACE", help="FILE.presman, a FOLDER/ (one file a day) or a URL"
     )
@@ -46,10 +45,12 @@ def arguments() -> Parser:
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls of each")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
     parser.add_argument(
-        "--redact", action="store_true", help="without SQL texts, users, machines and programs; names become others"
+        "--redact", action="store_true", help="without SQL texts, users, machines and programs; names are replaced"
     )
-    parser.add_argument("--retain", type=age, metavar="AGE", help="remove what is older (12h, 14d)")
-    parser.add_argument("--max-size", type=size, metavar="SIZE", help="remove the oldest beyond it (500M, 2G)")
+    parser.add_argument("--retain", type=age, metavar="AGE", help="remove older polls (12h, 14d)")
+    parser.add_argument(
+        "--max-size", type=size, metavar="SIZE", help="remove the oldest polls above this size (500M, 2G)"
+    )
     add_log_options(parser)
     return parser
 
@@ -66,7 +67,7 @@ def run(options: Namespace) -> int:
     if redactor is not None:
         targets = [each._replace(name=redactor.target(each.name)) for each in targets]
     if options.output == "-":
-        raise Failure("a recording is a file, a folder or a database, and goes to no standard output: -o FILE.presman")
+        raise Failure("a recording is a file, a folder or a database, not standard output: -o FILE.presman")
     if len({each.name for each in targets}) < len(targets):
         raise Failure("a database is named twice")
     if any(_is_same(each.target.tape.place, options.output) for each in resolved if each.target.tape is not None):
@@ -115,7 +116,7 @@ def _redactor() -> Redactor:
     except OSError as error:
         reason = error.strerror or error
         where = f" in {error.filename}" if error.filename else ""
-        console.say(f"another run will have other names for the same: no key can be kept{where}: {reason}")
+        console.say(f"another run will use other names: no key can be kept{where}: {reason}")
         return Redactor()
 
 

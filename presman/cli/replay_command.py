@@ -13,7 +13,7 @@ def arguments() -> Parser:
     parser = command_parser(
         "replay",
         "A recording on the screens of the monitor: Space plays and stops, + and - change the speed, arrows step, J\n"
-        "goes to a time, n and p to what happened next and before.",
+        "goes to a time, n and p to the next and the previous event.",
         """\
   presman replay prod.presman
   presman replay prod.presman --from 03:00 --to 04:00
@@ -36,7 +36,7 @@ def run(options: Namespace) -> int:
     text = named_recording(options.target, config)
     if text in config.sections:
         if parse_target(text, config).tape is None:
-            raise Failure(f"{text} is no recording: presman record {text} -o x.presman makes one")
+            raise Failure(f"{text} is not a recording: presman record {text} -o x.presman makes one")
     elif not is_recording(text):
         text = f"recording:{text}"
     return watch(text, config, options)

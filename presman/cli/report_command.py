@@ -1,4 +1,4 @@
-"""`presman report`: a stretch of a recording as one HTML page."""
+"""`presman report`: a period of a recording as one HTML page."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def arguments() -> Parser:
     """Return the parser of `presman report`."""
     parser = command_parser(
         "report",
-        "A stretch of a recording as one HTML page that needs no network: what happened in words, events, charts to\n"
-        "hover over, parallel statements, latency, and what the screens showed of one moment: the longest queue, or\n"
-        "that of --at. SQL_IDs, users and texts are in it as in the recording; one of `presman bundle` names nobody.",
+        "A period of a recording as one HTML page that needs no network: what happened, events, charts, parallel\n"
+        "statements, latency, and the screens at one moment: the longest queue, or --at. SQL_IDs, users and texts are\n"
+        "in it as in the recording; a recording of `presman bundle` names nobody.",
         """\
   presman report prod.presman -o incident.html
   presman report prod.presman --from 03:05 --to 03:20 -o incident.html
@@ -41,7 +41,7 @@ def run(options: Namespace) -> int:
     resolved = resolve(options.target and named_recording(options.target, config), config, options)
     if resolved.target.tape is None:
         hint = f"presman record {options.target or 'TARGET'} -o x.presman makes one"
-        raise Failure(f"{resolved.target.name} is no recording: {hint}")
+        raise Failure(f"{resolved.target.name} is not a recording: {hint}")
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import RecordingError
     from presman.reports.report.incident_page import incident_page

@@ -60,28 +60,28 @@ def arguments() -> Parser:
     """Return the parser of `presman serve`."""
     parser = command_parser(
         "serve",
-        "The monitor in a browser, on this machine alone unless --listen says otherwise. Each page is a monitor of\n"
-        "its own, with a session of its own in the database, logged in as who started presman. Nobody can act, write\n"
-        "a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+        "The monitor in a browser, on this machine only unless --listen says otherwise. Each page is a separate\n"
+        "monitor with its own database session, logged in as whoever started presman. Viewers cannot act, write a\n"
+        "file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
         """\
   presman serve prod
   presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
   presman serve prod --public https://dba.example.com/prod/ --token-file token
   ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one in config.ini)")
     parser.add_argument(
         "--listen",
         type=listening,
         default=("127.0.0.1", 8000),
         metavar="HOST:PORT",
-        help="where browsers come to (default 127.0.0.1:8000: from this machine alone)",
+        help="address for browsers (default 127.0.0.1:8000: this machine only)",
     )
     parser.add_argument(
         "--token",
         action=argparse.BooleanOptionalAction,
-        help="ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this "
-        "machine that asks who it is)",
+        help="ask for a token (default: unless only this machine can connect; --no-token is for a reverse proxy on "
+        "this machine that authenticates)",
     )
     parser.add_argument("--token-file", metavar="FILE", help="the token, on its first line (default: a random one)")
     parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
@@ -90,7 +90,7 @@ def arguments() -> Parser:
         "--public", metavar="URL", help="its URL for browsers, behind a reverse proxy or by another name"
     )
     parser.add_argument(
-        "--viewers", type=positive, default=4, metavar="N", help="pages that may look at the same time (default 4)"
+        "--viewers", type=positive, default=4, metavar="N", help="pages open at the same time (default 4)"
     )
     return parser
 
@@ -176,7 +176,7 @@ def _token_of_file(path: Path) -> Secret:
     except (OSError, UnicodeError) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
     if len(token) < SHORTEST_TOKEN or not token.isprintable():
-        raise InputError(f"{path}: its first line is no token of at least {SHORTEST_TOKEN} characters")
+        raise InputError(f"{path}: its first line is not a token of at least {SHORTEST_TOKEN} characters")
     if mode & 0o007:
         console.say(f"warning: everybody on this machine may read {path}: chmod 600 {path}")
     return Secret(token)

@@ -23,8 +23,8 @@ def arguments() -> Parser:
     """Return the parser of `presman status`."""
     parser = command_parser(
         "status",
-        "What of presman runs for you (record, export, metrics): since when, polls, the age of the newest, what is\n"
-        "wrong, CPU and memory. One that was killed is told of for a day, or until another takes its place.",
+        "Your running presman commands (record, export, metrics): since when, polls, age of the newest poll, what is\n"
+        "wrong, CPU and memory. A killed one is listed for a day, or until another takes its place.",
         """\
   presman status
   presman status --format json | jq '.runs[] | select(.state != "running")'

@@ -16,21 +16,21 @@ def arguments() -> Parser:
     """Return the parser of `presman watch`."""
     parser = command_parser(
         "watch",
-        "Say what happens, a line of words for each change: alerts that begin, grow worse and end, plans, downgrades,\n"
-        "timeouts, and what to do. Nothing moves on the screen, so that it can be read aloud, piped or logged.",
+        "Print one line of text for each change: alerts that begin, get worse and end, plans, downgrades, timeouts,\n"
+        "and what to do. Nothing moves on the screen: for screen readers, pipes and logs.",
         """\
   presman watch prod --plain
   presman watch prod --summary 1h >> prod.log
   presman watch demo:storm --duration 1m""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one in config.ini)")
     parser.add_argument("--plain", action="store_true", help="nothing but ASCII, and words for signs")
     parser.add_argument(
         "--summary",
         type=some_seconds,
         default=300.0,
         metavar="S",
-        help="seconds after which all is summed up though nothing changed (default 5m)",
+        help="time between summaries while nothing changes (default 5m)",
     )
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")

@@ -24,8 +24,8 @@ def arguments() -> Parser:
     """Return the parser of `presman whatif`."""
     parser = command_parser(
         "whatif",
-        "Replay observed parallel statements under another target, other group limits, levels or timeouts. First the\n"
-        "observation itself is replayed and the error told. Nothing is changed on the database.",
+        "Replay observed parallel statements under another target, other group limits, levels or timeouts. First it\n"
+        "replays the observation itself and prints the error. Nothing is changed on the database.",
         """\
   presman export prod --measure arrivals --duration 2h -o arrivals.csv
   presman whatif arrivals.csv --target 320
@@ -45,11 +45,11 @@ def arguments() -> Parser:
     )
     for name, number, text in (
         ("limit", of_group(0, 100), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
-        ("level", of_group(1, 8), "level (1 to 8) of a group in the plan; without it all are on one"),
+        ("level", of_group(1, 8), "level (1 to 8) of a group in the plan; without it all are on one level"),
         ("timeout", of_group(0, 1e7), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
     ):
         parser.add_argument(f"--{name}", type=number, action="append", default=[], metavar="GROUP=N", help=text)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another random order of the groups")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random order of the groups")
     return parser
 
 

@@ -146,7 +146,7 @@ def load_config(path: Path | str | None = None) -> Config:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            unseen.append(f"{place} is not looked for: {error.strerror or error}")
+            unseen.append(f"{place} was not read: {error.strerror or error}")
             continue
         if is_file:
             return replace(read_config(place), nearby=place == places()[0])
@@ -210,12 +210,12 @@ def _section(path: Path, text: str, section: str, parser: ConfigParser) -> Setti
         name, setting = _setting(path, text, section, option, value)
         if settings.get(name) is not None and setting is not None:
             line = _line_of(text, section, option)
-            raise ConfigError(f"{path}, line {line}: [{section}] {option}: another option has said this")
+            raise ConfigError(f"{path}, line {line}: [{section}] {option}: another option already sets this")
         settings[name] = settings.get(name) if setting is None else setting
     for name in ("password", "metrics_password"):
         if settings.get(name) and settings.get(f"{name}_command"):
             line = _line_of(text, section, f"{name}_command")
-            raise ConfigError(f"{path}, line {line}: [{section}] {name}_command: {name} has said this")
+            raise ConfigError(f"{path}, line {line}: [{section}] {name}_command: {name} already sets this")
     return Settings(**settings)
 
 
@@ -225,7 +225,7 @@ def _setting(path: Path, text: str, section: str, option: str, value: str | None
         raise ConfigError(f"{where}: unknown option, {did_you_mean(option, _OPTIONS)}")
     name, read = _OPTIONS[option]
     if name.startswith("metrics_") and section != DEFAULTS:
-        raise ConfigError(f"{where}: it stands in [{DEFAULTS}], for presman metrics is one for all targets")
+        raise ConfigError(f"{where}: it belongs in [{DEFAULTS}], because presman metrics is one for all targets")
     if not value:
         return name, None
     try:
@@ -291,7 +291,7 @@ def untrusted(config: Config) -> str:
     except OSError as error:
         return f"{path}: {error.strerror or error}"
     if os.name != "nt" and found.st_uid not in {os.geteuid(), 0}:
-        return f"{path} is somebody else's"
+        return f"{path} belongs to another user"
     if os.name != "nt" and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"others may write {path}: chmod go-w {path}"
     return ""
@@ -325,7 +325,7 @@ def refresh(value: str) -> float:
 def _seconds(value: str) -> float:
     seconds = seconds_of(value)
     if not 0 < seconds < 1e6:
-        raise ValueError(f"{value!r} is no time, or longer than eleven days")
+        raise ValueError(f"{value!r} is not a time, or longer than eleven days")
     return seconds
 
 
@@ -345,7 +345,7 @@ def _scope(value: str) -> Scope:
 def _flag(value: str) -> bool:
     states = ConfigParser.BOOLEAN_STATES
     if value.lower() not in states:
-        raise ValueError(f"{value!r} is neither yes nor no")
+        raise ValueError(f"{value!r} is not yes or no")
     return states[value.lower()]
 
 

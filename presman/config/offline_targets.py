@@ -72,7 +72,7 @@ def parse_zone(text: str) -> tzinfo:
     if offset:
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)
         if int(offset[3] or 0) > 59 or minutes > LARGEST_OFFSET:
-            raise TargetError(f"zone={text} is no offset: the largest is 14:00")
+            raise TargetError(f"zone={text} is not an offset: the largest is 14:00")
         return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
     if text.upper() in {"UTC", "Z"}:
         return UTC

@@ -72,7 +72,7 @@ def _check(before: str, after: str, name: str, values: Mapping[str, str]) -> Non
     old, new = _parsed(before), _parsed(after)
     wanted = {option: value for option, value in old.get(name, {}).items() if option not in OWNED}
     if new.pop(name, None) != wanted | dict(values):
-        raise ValueError(f"[{name}] cannot be written so that it is read back the same")
+        raise ValueError(f"[{name}] cannot be written so that it reads back the same")
     old.pop(name, None)
     if old != new:
         raise ValueError("another section would change")
@@ -112,7 +112,7 @@ def _mode(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     if found.st_uid != os.geteuid():
-        raise PermissionError(1, "it is somebody else's")
+        raise PermissionError(1, "it belongs to another user")
     return found.st_mode & 0o777
 
 

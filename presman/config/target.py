@@ -88,13 +88,14 @@ class Target:
         return connected(self.name, structs.replace(self.connect, password=password), self.settings, self.warnings)
 
     def within(self, at: str | None, start: str | None, end: str | None) -> Target:
-        """Return the same recording up to an instant, or between two. Raises TargetError for what is no recording."""
+        """Return the same recording up to an instant, or between two. Raises TargetError for what is not a "
+        "recording."""
         if "" in {at, start, end}:
             raise TargetError("--at, --from and --to want a time: 2026-11-22 03:12, 03:12, '3m ago', first, last")
         if not (at or start or end):
             return self
         if self.tape is None:
-            raise TargetError(f"--at, --from and --to go with a recording, which {self.name} is not")
+            raise TargetError(f"--at, --from and --to go with a recording; {self.name} is not one")
         tape = replace(self.tape, at=at or self.tape.at, start=start or self.tape.start, end=end or self.tape.end)
         return taped(tape, self.settings, self.warnings)
 
@@ -105,9 +106,9 @@ class Target:
         return taped(replace(self.tape, at=""), self.settings, self.warnings), self.tape.at
 
     def of_database(self, name: str) -> Target:
-        """Return one of the databases of the same recording. Raises TargetError for what is no recording."""
+        """Return one of the databases of the same recording. Raises TargetError for what is not a recording."""
         if self.tape is None:
-            raise TargetError(f"{self.name} is no recording")
+            raise TargetError(f"{self.name} is not a recording")
         return taped(replace(self.tape, database=name), self.settings, self.warnings)
 
     def with_thick(self, lib_dir: str | None) -> Target:

@@ -44,7 +44,7 @@ def parse_target(text: str, config: Config | None = None) -> Target:
 
 def _refuse_password(text: str, within: str = "") -> None:
     if _BARE.fullmatch(text):
-        what = "a TARGET with / and without @ may be a password, so it is neither used nor shown"
+        what = "a TARGET with / and without @ may be a password, so it is not used and not shown"
         raise TargetError(f"{within}{what}: write {FORMS}")
 
 

@@ -60,15 +60,15 @@ PDBS: Table[PdbReading] = Table(
         Pdb("pdb", "PDB", TEXT, "GV$PDBS.NAME.", "name", width=10, most=22),
         Pdb("cpu_bar", "CPU", CPUS,
             "The whole width is all CPUs. █ CPUs used and ▒ waited for, both the change of CONSUMED_CPU_TIME and "
-            f"CPU_WAIT_TIME in {_VIEW} since the last poll; │ what it may claim now; ┊ its limit.", "used", side="left",
+            f"CPU_WAIT_TIME in {_VIEW} since the last poll; │ its entitlement now; ┊ its limit.", "used", side="left",
             width=8, bar=cpu_bar, flexible=True),
         Pdb("used_cpus", "use CPU", CPUS, f"CPUs used since the last poll ({_VIEW}).", "used"),
         Pdb("waited_cpus", "waiting", CPUS, f"CPUs waited for since the last poll ({_VIEW}).", "waiting"),
-        Pdb("verdict", "verdict", WORD, "What happens to its CPU since the last poll, in the words of the tab CPU.",
+        Pdb("verdict", "state", WORD, "What happens to its CPU since the last poll, in the words of the CPU tab.",
             "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28,
             state=lambda row: VERDICT_MARKS[row.verdict][1]),
         Pdb("entitled_cpus", "entitled", CPUS,
-            "CPUs it is due now: shares handed out by what each container wants, never above its limit. Where the CDB "
+            "CPUs it is due now: shares applied to what each container wants, never above its limit. Where the CDB "
             "plan sets neither SHARES nor UTILIZATION_LIMIT, by CPU_MIN_COUNT (18: CPU_COUNT).", "entitled"),
         Pdb("limit_cpus", "limit", CPUS,
             "CPUs at its UTILIZATION_LIMIT in the CDB plan, or its own CPU_COUNT if that is less.", "limit"),
@@ -76,9 +76,9 @@ PDBS: Table[PdbReading] = Table(
         Pdb("px_statements_queued", "queued", COUNT,
             f"Parallel statements queued now ({_VIEW}.CURRENT_PQS_QUEUED).", "px_queued",
             state=lambda row: "warn" if row.px_queued else "dim"),
-        Pdb("active_sessions", "sess", COUNT, "User sessions that are ACTIVE, of all (V$SESSION). An instant.",
+        Pdb("active_sessions", "sess", COUNT, "User sessions that are ACTIVE, of all (V$SESSION). At the poll.",
             "active_sessions", text=lambda row: f"{row.active_sessions}/{row.sessions}", width=7, narrow=False),
-        Pdb("throttled_percent", "throt %", PERCENT, "Percent of its CPU demand that had to wait since the last poll.",
+        Pdb("throttled_percent", "throttled %", PERCENT, "Percent of its CPU demand that waited since the last poll.",
             "throttled_percent", narrow=False),
         Pdb("io_mb_per_s", "MB/s", MEGABYTES,
             f"MB per second, all kinds: change of *_MEGABYTES in {_VIEW} since the last poll.", "io.mb", narrow=False),
@@ -89,7 +89,7 @@ PDBS: Table[PdbReading] = Table(
             "MAX_IOPS and MAX_MBPS of the container (12.2 and later, not on Exadata); - without.", "iops_limit",
             text=_io_limits, side="right", narrow=False, most=15),
         Pdb("io_throttle_ms", "held ms", _HELD_MS,
-            f"Milliseconds each I/O was held back on average in the last closed minute ({_METRIC}.AVG_IO_THROTTLE).",
+            f"Milliseconds each I/O was throttled on average in the last full minute ({_METRIC}.AVG_IO_THROTTLE).",
             "io_throttle_ms", narrow=False, state=_throttle_state),
         Pdb("px_servers_active", "PX", COUNT,
             f"Parallel servers held now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues.",
@@ -97,15 +97,16 @@ PDBS: Table[PdbReading] = Table(
         Pdb("memory_bytes", "SGA/PGA", _BYTES, f"SGA and PGA in use now ({_VIEW}.SGA_BYTES, PGA_BYTES).", "sga_bytes",
             text=lambda row: f"{size(row.sga_bytes)}/{size(row.pga_bytes)}", width=11, narrow=False),
         Pdb("cpu_exhausted_percent", "full %", PERCENT,
-            f"Percent of the checks of the last closed minute at which CPU was exhausted ({_METRIC}.CPU_EXHAUSTED, an "
-            "update of 23 brought it).", "cpu_exhausted", narrow=False),
+            f"Percent of the checks of the last full minute at which CPU was exhausted ({_METRIC}.CPU_EXHAUSTED, from "
+            "an update of 23 on).", "cpu_exhausted", narrow=False),
         Pdb("guaranteed_cpus", "min", CPUS, "CPUs it is guaranteed when all open containers are busy.", "guaranteed",
             narrow=False),
-        Pdb("plan", "Plan", TEXT, "The container's own plan (V$RSRC_PLAN); without one all its sessions share alike.",
+        Pdb("plan", "Plan", TEXT, "The container's own plan (V$RSRC_PLAN); without one all its sessions have equal "
+            "shares.",
             "plan", text=lambda row: row.plan or "(none)", width=10, narrow=False, most=20),
-        Pdb("io_verdict", "I/O verdict", WORD,
-            "What MAX_IOPS and MAX_MBPS do to it: throttled where I/O was held back in the last closed minute, near "
-            "where 95 % of a limit are used since the last poll.", "io_verdict",
+        Pdb("io_verdict", "I/O state", WORD,
+            "What MAX_IOPS and MAX_MBPS do to it: throttled: the limit delayed I/O in the last full minute; near: "
+            "95 % of a limit was used since the last poll.", "io_verdict",
             text=lambda row: " ".join((IO_MARKS[row.io_verdict][0], row.io_verdict.value)), width=13, narrow=False,
             most=18, state=lambda row: IO_MARKS[row.io_verdict][1]),
     ),

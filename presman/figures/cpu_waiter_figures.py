@@ -22,7 +22,7 @@ CPU_WAITERS: Table[CpuWaiter] = Table(
         Waiter("consumer_group", "Group", TEXT, "Consumer group of its sessions.", "group", width=12, most=22),
         Waiter("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID.", "sql_id", width=13),
         Waiter("held_sessions", "held", COUNT,
-               "Sessions held off CPU at this moment: V$SESSION.EVENT resmgr:cpu quantum while STATE is WAITING; where "
+               "Sessions throttled at this moment: V$SESSION.EVENT resmgr:cpu quantum while STATE is WAITING; where "
                "STATE was not read, V$RSRC_SESSION_INFO.STATE WAITING FOR CPU.", "held", width=5, state=_state),
         Waiter("sessions", "of", COUNT, "Sessions that run it now.", "sessions"),
         Waiter("used_cpus", "use CPU", CPUS, "CPUs they used since the last poll.", "used"),
@@ -34,7 +34,7 @@ CPU_WAITERS: Table[CpuWaiter] = Table(
                text=lambda row: one_line(row.sql_text, 200) or row.no_text or ABSENT, sortable=False, width=20,
                flexible=True),
     ),
-    lambda row: (row.con_id, row.group, row.sql_id), "No session is held off CPU.", order="waited_cpus",
+    lambda row: (row.con_id, row.group, row.sql_id), "No session is throttled.", order="waited_cpus",
     descending=True,
     json="assessment.cpu_waiters",
 )

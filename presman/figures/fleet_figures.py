@@ -108,7 +108,7 @@ def _weight(row: Member) -> tuple[bool, bool, int] | None:
 
 
 # fmt: off
-CAPACITY = Database("capacity_cpus", "CPUs", CPUS, "The CPUs that Resource Manager hands out, of all instances.",
+CAPACITY = Database("capacity_cpus", "CPUs", CPUS, "The CPUs that Resource Manager manages, of all instances.",
                     "vitals.capacity")
 SERVERS_TARGET = Database("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET of all instances.",
                           "vitals.servers_target")
@@ -120,42 +120,44 @@ FLEET: Table[Member] = Table(
         Database("target", "Database", NAME, "The section of config.ini, or what the recorder calls it.", "name",
                  width=12, most=40, vital=True),
         Database("state", "state", WORD,
-                 "How its data comes in. ● LIVE: at most two intervals old; ◌ LATE: older; ✕ LOST: no connection, or "
-                 "of a central store its recorder writes nothing; ✕ REFUSED: trying again and again would not help (a "
-                 "wrong password locks accounts), Enter and F5 try; a locked account is tried every ten minutes; … "
+                 "How fresh its data is. ● LIVE: at most two intervals old; ◌ LATE: older; ✕ LOST: no connection, or "
+                 "(in a central store) its recorder writes nothing; ✕ REFUSED: not retried by itself, because a wrong "
+                 "password locks accounts (Enter, then F5 retries); a locked account is retried every ten minutes; … "
                  "STARTING: nothing was read yet; ■ STOPPED: its recorder was ended, or the data is at its end.",
                  "presence", text=lambda row: state_text(row.presence), order=rank, width=10, vital=True,
                  state=lambda row: MARKS[row.presence][1]),
         Database("alerts", "alerts", COUNT,
-                 "Alerts that hurt (✕) or are to be looked at (▲), with the sign of the worst. By the rules and the "
-                 "thresholds of `presman alerts`.", "vitals.alerts", text=_alerts, order=_weight, width=6,
+                 "Critical alerts (✕) and warnings (▲), with the sign of the worst. The rules and thresholds are "
+                 "those of `presman alerts`.", "vitals.alerts", text=_alerts, order=_weight, width=6,
                  state=_alert_state),
         Database("cpu_percent", "CPU %", PERCENT,
-                 "CPU used by all consumer groups since the poll before, in percent of the CPUs that Resource Manager "
-                 "hands out (CPU_COUNT when caged, else the host's).", "vitals.cpu_percent", width=5),
-        Database("throttled_percent", "thr %", PERCENT,
-                 "Percent of CPU demand that had to wait since the poll before: waited / (used + waited).",
-                 "vitals.throttled_percent", width=5),
+                 "CPU used by all consumer groups since the last poll, in percent of the CPUs that Resource Manager "
+                 "manages (CPU_COUNT when caged, else the host's).", "vitals.cpu_percent", width=5),
+        Database("throttled_percent", "throttled %", PERCENT,
+                 "Percent of CPU demand that had to wait since the last poll: waited / (used + waited).",
+                 "vitals.throttled_percent", width=11),
         Database("queued", "queue", COUNT, "Parallel statements that wait in the queue now.", "vitals.queued", width=5,
                  state=_queue_state, vital=True),
-        Database("head_waited_s", "head", SECONDS, "How long the one that has waited longest is in the queue.",
+        Database("head_waited_s", "head", SECONDS, "How long the first statement has been in the queue.",
                  "vitals.head_waited", width=7, state=_queue_state),
         Database("servers_in_use", "servers", COUNT,
-                 "Parallel servers in use now, of PARALLEL_SERVERS_TARGET, above which statements queue; of all "
+                 "Parallel servers in use now, of PARALLEL_SERVERS_TARGET (above it statements queue), over all "
                  "instances.", "vitals.servers_in_use", text=_servers, width=7, most=12, state=_servers_state,
                  vital=True),
-        Database("age_s", "age", SECONDS, "How old the newest poll is; its figures stand here until the next one.",
+        Database("age_s", "age", SECONDS, "How old the newest poll is.",
                  "age", text=_age, width=5, state=lambda row: "warn" if row.presence is Presence.LATE else "dim"),
-        Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs handed out; one "
-                 "scale for all databases.", "vitals.cpu_percent", trend=True, sortable=False, width=7, most=24),
-        Database("why", "why", TEXT, "Why no data comes, else the worst alert.", why, width=24, most=60, flexible=True,
+        Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs that Resource "
+            "Manager manages; one scale for all databases.",
+            "vitals.cpu_percent", trend=True, sortable=False, width=7, most=24),
+        Database("why", "why", TEXT, "Why there is no data, else the worst "
+            "alert.", why, width=24, most=60, flexible=True,
                  narrow=False,
                  state=lambda row: MARKS[row.presence][1] if row.presence is not Presence.LIVE else _alert_state(row)),
         Database("used_cpus", "CPUs █ wait ▒", CPUS,
-                 "CPUs used by all consumer groups since the poll before (█), and waited for (▒), of those that "
-                 "Resource Manager hands out; ▶ where more is wanted than there is.", "vitals.used", text=_cpus,
+                 "CPUs used by all consumer groups since the last poll (█), and waited for (▒), of those that "
+                 "Resource Manager manages; ▶ where demand is higher.", "vitals.used", text=_cpus,
                  bar=_cpu_bar, side="left", narrow=False, width=17, most=25),
-        Database("waited_cpus", "wait", CPUS, "CPUs that all consumer groups waited for since the poll before.",
+        Database("waited_cpus", "wait", CPUS, "CPUs that all consumer groups waited for since the last poll.",
                  "vitals.waiting", narrow=False),
         Database("queue_past", "queue", COUNT, "Statements queued in the last polls; one scale for all databases.",
                  "vitals.queued", trend=True, sortable=False, width=8, most=24, narrow=False),

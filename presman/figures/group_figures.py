@@ -130,7 +130,7 @@ def _container(row: GroupReading) -> str:
 INST = Group("inst_id", "Inst", INSTANCE, "INST_ID of the instance; `all` is the sum over the cluster.", "inst_id")
 CON = Group(
     "con_id", "PDB", NUMBER,
-    "The container whose plan the group belongs to, by its name where V$PDBS tells it; in files its CON_ID, 0 before "
+    "The container whose plan the group belongs to, by its name where V$PDBS shows it; in files its CON_ID, 0 before "
     "12.1 and in a non-CDB.", "con_id", text=_container, width=6, most=14,
     side="left",
 )
@@ -140,10 +140,10 @@ NAME = Group(
 )
 CPU_BAR = Group(
     "cpu_bar", "CPU", CPUS,
-    "The whole width is all CPUs Resource Manager hands out. █ CPUs used and ▒ CPUs waited for "
+    "The whole width is all CPUs that Resource Manager manages. █ CPUs used and ▒ CPUs waited for "
     f"(resmgr:cpu quantum), both the change of CONSUMED_CPU_TIME and CPU_WAIT_TIME in {_VIEW} since the last poll; "
-    "│ what the group may claim among those with demand now; ┊ its UTILIZATION_LIMIT. A part that is over the edge "
-    "ends in ▶.", "used", side="left", width=12, bar=cpu_bar, flexible=True,
+    "│ its entitlement among the groups with demand now; ┊ its UTILIZATION_LIMIT. ▶ marks a bar that does not "
+    "fit.", "used", side="left", width=12, bar=cpu_bar, flexible=True,
 )
 USED = Group(
     "used_cpus", "use CPU", CPUS,
@@ -161,28 +161,28 @@ WAITING = Group(
 )
 CAPACITY = Group(
     "capacity_cpus", "CPUs", CPUS,
-    "CPUs Resource Manager hands out: V$RSRCMGRMETRIC.NUM_CPUS, else UTILIZATION_LIMIT of V$RSRC_PLAN on an Autonomous "
-    "Database, else CPU_COUNT if the instance is caged, else the host's.", "capacity",
+    "CPUs that Resource Manager manages: V$RSRCMGRMETRIC.NUM_CPUS, else UTILIZATION_LIMIT of V$RSRC_PLAN on an "
+    "Autonomous Database, else CPU_COUNT if the instance is caged, else the host's.", "capacity",
 )
 STATE = Group(
     "state", "state", TEXT,
-    "The worst of what is the matter with the group, then what else is: its CPU (the verdict of the tab CPU), its "
-    "parallel queue (how many wait, for how long the first, why), its active session pool (how many work of those "
-    "allowed, + how many wait, for how long the first), servers that its statements hold while they wait for another "
-    "session, an I/O limit of its container that holds it back. ✕ somebody "
-    "is hurt, ▲ look at it, ▬ to know. Files have one word for the worst.",
+    "What is wrong with the group, the worst first: its CPU (the state on the CPU tab), its parallel queue "
+    "(statements queued, how long the first has waited, why), its active session pool (sessions active of those "
+    "allowed, + sessions waiting, how long the first has waited), servers that its statements hold while they wait "
+    "for another session, an I/O limit of its container that throttles it. ✕ critical, ▲ warning, ▬ note. Files have "
+    "one word for the worst.",
     "state.word", text=state_text, order=lambda row: (row.rank, row.state.word), width=18, most=56,
     state=lambda row: row.state.level, vital=True,
 )
 VERDICT = Group(
-    "verdict", "CPU verdict", WORD,
-    "What happens to the group's CPU, since the last poll. ● not throttled: next to nothing waits. ▬ at its limit: "
-    "UTILIZATION_LIMIT holds it, even if CPU is free. ▬ contended, gets its share: all CPUs are busy and it gets what "
-    "the plan entitles it to. ✕ starved: it waits and gets much less than that, and other groups have the rest. "
+    "verdict", "CPU state", WORD,
+    "What happens to the group's CPU, since the last poll. ● not throttled: it hardly waits for CPU. ▬ at its limit: "
+    "UTILIZATION_LIMIT caps it, even if CPU is free. ▬ contended, gets its share: all CPUs are busy and it gets what "
+    "it is entitled to. ✕ starved: it waits and gets much less than that, and other groups have the rest. "
     "▲ less than its due: the same by a little, or while not all CPUs were used. ▲ host used by others: the host is "
     "full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs were left over. ✕ no share while "
-    "others run: the plan gives it nothing under contention. ○ CPU not managed: the plan leaves CPU to the operating "
-    "system.",
+    "others run: the plan gives it nothing under contention. ○ CPU not managed: the operating system schedules CPU, "
+    "not the plan.",
     "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28, narrow=False,
     state=lambda row: VERDICT_MARKS[row.verdict][1],
 )
@@ -193,7 +193,7 @@ LIMIT = Group(
 GUARANTEED = Group(
     "guaranteed_cpus", "min", CPUS,
     "CPUs the group is guaranteed when every group wants all it can get (DBA_RSRC_PLAN_DIRECTIVES, levels or shares); "
-    "not known where CPU is handed out over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE).",
+    "not known where CPU is divided over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE).",
     "guaranteed", narrow=False,
 )
 GUARANTEED_SHARE = Group(
@@ -203,8 +203,8 @@ GUARANTEED_SHARE = Group(
 )
 ENTITLED = Group(
     "entitled_cpus", "entitled", CPUS,
-    "CPUs the group is due now: the plan's levels or shares handed out by what each group wants, never above its "
-    "limit. One that gets all it wants may claim what it is guaranteed.",
+    "CPUs the group is due now: the plan's levels or shares, applied to what each group wants, never above its limit. "
+    "A group that gets all it wants is entitled to what it is guaranteed.",
     "entitled",
 )
 IN_PLAN = Group("in_plan", "in plan", FLAG, "Whether the active plan has a directive for the group.", "in_plan")
@@ -213,28 +213,28 @@ USED_PERCENT = Group(
     "capacity.", "used_percent", narrow=False,
 )
 THROTTLED = Group(
-    "throttled_percent", "throt %", PERCENT,
+    "throttled_percent", "throttled %", PERCENT,
     "Percent of the CPU demand that had to wait since the last poll: 100 x waiting / (used + waiting).",
     "throttled_percent", state=_throttle_state, narrow=False,
 )
 CONSUMED = Group(
     "consumed_percent", "of all use %", PERCENT,
     "Percent of the CPU that all groups together used since the last poll; the whole width is 100 %. The bar further "
-    "left is of all CPUs there are.", "consumed_percent", side="left", narrow=False,
+    "left is of all CPUs.", "consumed_percent", side="left", narrow=False,
     bar=lambda row: None if row.consumed_percent is None else Bar(100.0, row.consumed_percent),
 )
 USED_TREND = Group(
     "used_trend", "CPU trend", CPUS,
-    "CPUs used over the last minutes, the newest at the right, a whole block is the highest of the table.", "used",
+    "CPUs used over the last minutes, the newest at the right; a full block is the highest value in the table.", "used",
     sortable=False, side="left", width=10, trend=True, narrow=False,
 )
 ACTIVE = Group(
-    "active_sessions", "active", COUNT, f"Active sessions now ({_VIEW}.ACTIVE_SESSIONS). An instant.",
+    "active_sessions", "active", COUNT, f"Active sessions now ({_VIEW}.ACTIVE_SESSIONS). At the poll.",
     "active_sessions", narrow=False,
 )
 CPU_WAITERS = Group(
     "execution_waiters", "wait now", COUNT,
-    f"Active sessions that wait for a time slice right now ({_VIEW}.EXECUTION_WAITERS). An instant.",
+    f"Active sessions that wait for a time slice right now ({_VIEW}.EXECUTION_WAITERS). At the poll.",
     "execution_waiters", narrow=False,
 )
 YIELDS = Group(
@@ -247,45 +247,45 @@ REQUESTS = Group(
 )
 CPU_WAITS = Group(
     "cpu_waits_per_s", "held/s", RATE,
-    f"How often sessions were held off CPU for a time slice: {_VIEW}.CPU_WAITS, {_SINCE_POLL}", "cpu_waits_per_s",
+    f"How often sessions were throttled for a time slice: {_VIEW}.CPU_WAITS, {_SINCE_POLL}", "cpu_waits_per_s",
     narrow=False,
 )
 CPU_WAIT_MS = Group(
     "cpu_wait_ms", "ms held", MILLISECONDS_EACH,
-    "Milliseconds a session was held off CPU each time, on average since the last poll: CPU_WAIT_TIME / CPU_WAITS of "
+    "Milliseconds that a session was throttled each time, on average since the last poll: CPU_WAIT_TIME / CPU_WAITS of "
     f"{_VIEW}.", "cpu_wait_ms", narrow=False,
 )
 CPU_EXHAUSTED = Group(
     "cpu_exhausted_percent", "full %", PERCENT,
-    "Percent of the last closed minute in which the CPUs were exhausted (V$RSRCMGRMETRIC.CPU_EXHAUSTED, an update of "
-    "23 brought it). A group that waits while it is near 0 is held by a limit, not by lack of CPU.",
+    "Percent of the last full minute in which the CPUs were exhausted (V$RSRCMGRMETRIC.CPU_EXHAUSTED, from an update "
+    "of 23 on). A group that waits while it is near 0 waits because of a limit, not for lack of CPU.",
     "cpu_exhausted", narrow=False,
 )
 POOL_QUEUE = Group(
     "pool_queue_length", "pool q", COUNT,
     "Sessions that wait for the active session pool (ACTIVE_SESS_POOL_P1), not the parallel queue: "
-    f"{_VIEW}.QUEUE_LENGTH. An instant.", "pool_queue_length", narrow=False,
+    f"{_VIEW}.QUEUE_LENGTH. At the poll.", "pool_queue_length", narrow=False,
 )
 POOL = Group(
     "session_pool", "session pool", TEXT,
-    "Sessions of the group in a call, of those its active session pool lets be (ACTIVE_SESS_POOL_P1, summed over the "
-    f"instances shown; {_VIEW}.ACTIVE_SESSIONS), + those that wait for a place and how long the first has waited "
-    "(V$SESSION, resmgr:become active). An instant.", "pool.queued", text=_pool_text, state=_pool_state, side="left",
+    "Sessions of the group in a call, of those its active session pool allows (ACTIVE_SESS_POOL_P1, summed over the "
+    f"instances shown; {_VIEW}.ACTIVE_SESSIONS), + those that wait to become active and how long the first has waited "
+    "(V$SESSION, resmgr:become active). At the poll.", "pool.queued", text=_pool_text, state=_pool_state, side="left",
     width=14, narrow=False,
 )
 POOL_ALLOWED = Group(
     "session_pool_limit", "pool", COUNT,
-    "Sessions that the group's active session pool lets be in a call at a time: ACTIVE_SESS_POOL_P1, summed over the "
+    "Sessions that the group's active session pool allows in a call at a time: ACTIVE_SESS_POOL_P1, summed over the "
     "instances shown; empty without one.", "pool.allowed", narrow=False,
 )
 POOL_LONGEST = Group(
     "session_pool_longest_s", "pool head", SECONDS,
-    "How long the session has waited that waits longest for a place in the pool: V$SESSION, resmgr:become active.",
+    "The longest wait of a session to become active: V$SESSION, resmgr:become active.",
     "pool.longest", narrow=False,
 )
 POOL_TIMEOUT = Group(
     "session_pool_timeout_s", "pool timeout", SECONDS,
-    "How long a session waits for a place before its call ends with an error: QUEUEING_P1; empty: without end.",
+    "How long a session waits to become active before its call ends with an error: QUEUEING_P1; empty: no timeout.",
     "pool.timeout", narrow=False,
 )
 POOL_WAITS = Group(
@@ -300,13 +300,13 @@ POOL_MS = Group(
 )
 SWITCHED_IN = Group(
     "switched_in_total", "in*", TOTAL,
-    "Sessions that SWITCH_TIME moved into the group since the plan was activated "
-    f"({_VIEW}.SWITCHES_IN_CPU_TIME).", "sessions.switched_in", narrow=False,
+    f"Sessions that SWITCH_TIME moved into the group since the plan was activated ({_VIEW}.SWITCHES_IN_CPU_TIME).",
+    "sessions.switched_in", narrow=False,
 )
 SWITCHED_OUT = Group(
     "switched_out_total", "out*", TOTAL,
-    "Sessions that SWITCH_TIME moved out of the group since the plan was activated "
-    f"({_VIEW}.SWITCHES_OUT_CPU_TIME).", "sessions.switched_out", narrow=False,
+    f"Sessions that SWITCH_TIME moved out of the group since the plan was activated ({_VIEW}.SWITCHES_OUT_CPU_TIME).",
+    "sessions.switched_out", narrow=False,
 )
 IO_MB = Group(
     "io_mb_per_s", "I/O MB/s", MEGABYTES,
@@ -315,18 +315,18 @@ IO_MB = Group(
 )
 IO_TREND = Group(
     "io_trend", "I/O trend", MEGABYTES,
-    "MB/s over the last minutes, the newest at the right, a whole block is the highest of the table.", "io.mb",
+    "MB/s over the last minutes, the newest at the right; a full block is the highest value in the table.", "io.mb",
     sortable=False, side="left", width=10, trend=True, narrow=False,
 )
 PX_STATEMENTS = Group(
     "px_statements_active", "running", COUNT,
-    f"Parallel statements that run now ({_VIEW}.CURRENT_PQS_ACTIVE). An instant.", "px_active",
+    f"Parallel statements that run now ({_VIEW}.CURRENT_PQS_ACTIVE). At the poll.", "px_active",
 )
 PX_SERVERS = Group(
     "px_servers_active", "PX servers", COUNT,
     f"Parallel servers the group holds now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold "
     "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). The whole width "
-    "of the bar is PARALLEL_SERVERS_TARGET, or what is held if that is more. An instant. "
+    "of the bar is PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. "
     "Statements that bypass the queue are not in it.", "px_servers", text=_servers, side="left", width=18,
     most=26, bar=_servers_bar, state=_servers_state, narrow=False, vital=True,
 )
@@ -342,12 +342,12 @@ PX_LIMIT_PERCENT = Group(
 )
 QUEUED = Group(
     "px_statements_queued", "queued", COUNT,
-    f"Parallel statements that wait in the group's queue now ({_VIEW}.CURRENT_PQS_QUEUED). An instant.", "px_queued",
+    f"Parallel statements that wait in the group's queue now ({_VIEW}.CURRENT_PQS_QUEUED). At the poll.", "px_queued",
     state=_queued_state, vital=True,
 )
 HEAD = Group(
     "head_waited_s", "head", SECONDS,
-    "How long the first statement of the group's queue has waited, from V$SESSION. An instant.", "head_waited",
+    "How long the first statement of the group's queue has waited, from V$SESSION. At the poll.", "head_waited",
     state=_queued_state,
 )
 EVER_QUEUED = Group(
@@ -377,13 +377,13 @@ QUEUED_MS = Group(
 )
 TIMEOUTS = Group(
     "queue_timeouts_total", "timeouts*", TOTAL,
-    "Statements that ran into PARALLEL_QUEUE_TIMEOUT since the plan was activated "
-    f"({_VIEW}.PQ_QUEUE_TIME_OUTS).", "totals.timeouts", narrow=False,
+    f"Statements that reached PARALLEL_QUEUE_TIMEOUT since the plan was activated ({_VIEW}.PQ_QUEUE_TIME_OUTS).",
+    "totals.timeouts", narrow=False,
     state=lambda row: "warn" if row.totals.timeouts else "",
 )
 # fmt: on
 
-NO_GROUPS = "No consumer groups: V$RSRC_CONSUMER_GROUP gave no rows."
+NO_GROUPS = "No consumer groups: V$RSRC_CONSUMER_GROUP has no rows."
 
 OVERVIEW: Table[GroupReading] = Table(
     "overview",

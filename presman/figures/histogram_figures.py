@@ -135,7 +135,9 @@ def _rate(span: Latency) -> str:
 
 
 def _time(microsecond: float | None) -> str:
-    return ABSENT if microsecond is None else f"{microsecond / 1000:,.3f} ms"
+    if microsecond is None or microsecond >= 1e6:
+        return ABSENT if microsecond is None else microseconds(microsecond)
+    return f"{microsecond / 1000:,.3f} ms"
 
 
 def _error(span: Latency) -> str:
@@ -169,7 +171,7 @@ def redo_text(redo: RedoHealth) -> str:
 
 
 def _latency_ms(row: Outlier) -> str:
-    return "not believed" if row.latency_ms is None else count(row.latency_ms)
+    return "not plausible" if row.latency_ms is None else count(row.latency_ms)
 
 
 def _disks(row: Outlier) -> str:
@@ -202,14 +204,14 @@ EVENTS: Table[EventLatency] = Table(
     (
         Event("inst_id", "Inst", INSTANCE, "INST_ID.", "inst_id"),
         Event("event", "Wait event", TEXT,
-              "Every event that was waited for since the last poll (V$SYSTEM_EVENT), and those whose histogram is read "
-              "at each poll: resmgr, log file, db file, direct path, cell and PX. The histogram of any other one is "
-              "read from the next poll on while the cursor is on it.", "event", width=18, flexible=True,
+              "Every event with waits since the last poll (V$SYSTEM_EVENT), and the events whose histogram is read at "
+              "each poll: resmgr, log file, db file, direct path, cell and PX. For any other event, put the cursor on "
+              "it: its histogram is read from the next poll on.", "event", width=18, flexible=True,
               state=lambda row: "warn" if row.wait_class == "Scheduler" else "" if row.counted else "dim"),
         Event("waiting_sessions", "avg sess", Unit("average sessions", number, 8),
               "Average sessions that waited: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT since the last poll / time; "
               "where waits last longer than that, the sessions that wait now (V$SESSION). With ~ it is estimated from "
-              "the buckets, because the event is an idle one.", "sessions",
+              "the buckets, because the event is idle.", "sessions",
               text=_sessions),
         Event("waits_per_s", "waits/s", RATE, "Waits since the last poll, per second.", "per_second"),
         Event("mean_ms", "mean ms", _MEAN_MS,
@@ -221,20 +223,20 @@ EVENTS: Table[EventLatency] = Table(
               "longest.lower_us", text=lambda row: bound_text(row.longest)),
         Event("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=12, narrow=False),
     ),
-    _event, "No event was waited for, and no histogram could be read.", order="waiting_sessions", descending=True,
+    _event, "No waits, and no histogram could be read.", order="waiting_sessions", descending=True,
 )
 FACTS: Table[SpanFacts] = Table(
     "figures", "Latency",
     (
         FactFigure("name", "figure", TEXT,
                    "Averages are measured (V$SYSTEM_EVENT, TIME_WAITED_MICRO / TOTAL_WAITS), or estimated from the "
-                   "buckets at 0.75 of the bound of each; beside the estimate stands how far off it is. A percentile "
-                   "(nearest rank) is told as the bucket it lies in; what follows ~ is interpolated there, an "
-                   "estimate. Percents under and over a limit count whole buckets only, so neither is too high; "
-                   "1,024 µs stand for 1 ms.", "name", sortable=False, width=20),
+                   "buckets at 0.75 of the bound of each; beside the estimate is its error. A percentile (nearest "
+                   "rank) is shown as its bucket; the value after ~ is an estimate, interpolated in that bucket. "
+                   "Percents under and over a limit count whole buckets only, so neither is too high; 1,024 µs counts "
+                   "as 1 ms.", "name", sortable=False, width=20),
         FactFigure("now", "now", TEXT, "Since the last poll.", "now", sortable=False, width=20),
         FactFigure("window", "window", TEXT,
-                   "Over the minutes that w chooses, as far as presman has polled them; the title says how much.",
+                   "Over the minutes chosen with w, as far as presman has polled them; the title says how many.",
                    "window", sortable=False, width=20),
         FactFigure("startup", "since startup", TEXT, "Since the instance was started.", "startup", sortable=False,
                    width=20),
@@ -252,8 +254,8 @@ BUCKETS: Table[LatencyBucket] = Table(
         BucketFigure("waits_percent", "% of waits", _SHARE, "Share of all waits.", "waits_percent", sortable=False,
                      bar=lambda row: Bar(100.0, row.waits_percent), most=40),
         BucketFigure("time_percent", "% of time*", _SHARE,
-                     "Share of all time waited, estimated: each wait taken for 0.75 of the bucket's upper bound; the "
-                     "last bucket has none, so it may be more.", "time_percent", sortable=False,
+                     "Share of all time waited, estimated: each wait counts as 0.75 of the bucket's upper bound; the "
+                     "last bucket has no bound, so it may be more.", "time_percent", sortable=False,
                      bar=lambda row: Bar(100.0, row.time_percent), most=40),
     ),
     _bucket, "No waits in this span.",
@@ -261,11 +263,11 @@ BUCKETS: Table[LatencyBucket] = Table(
 OUTLIERS: Table[Outlier] = Table(
     "outliers", "I/O outliers",
     (
-        OutlierFigure("view", "View", TEXT, "V$IO_OUTLIER or V$LGWRIO_OUTLIER, asked on request only.", "view",
+        OutlierFigure("view", "View", TEXT, "V$IO_OUTLIER or V$LGWRIO_OUTLIER, read on request only.", "view",
                       width=16),
         OutlierFigure("inst_id", "Inst", NUMBER, "INST_ID.", "inst_id"),
         OutlierFigure("latency_ms", "latency ms", Unit("milliseconds", count, 12),
-                      "IO_LATENCY. Not printed where presman does not believe that it is one.", "latency_ms",
+                      "IO_LATENCY. Not shown where the value cannot be a latency.", "latency_ms",
                       text=_latency_ms),
         OutlierFigure("size_kb", "size", NUMBER, "IO_SIZE, probably KB.", "size_kb", width=6),
         OutlierFigure("function", "function", TEXT, "FUNCTION_NAME.", "function", width=18),
@@ -274,6 +276,6 @@ OUTLIERS: Table[Outlier] = Table(
         OutlierFigure("disks", "disks, ms", TEXT, "DISK1_NAME and DISK1_LATENCY, and so on.", _disks, sortable=False,
                       width=24, narrow=False),
     ),
-    _outlier, "No outliers: no I/O took longer than about half a second, or none was kept.",
+    _outlier, "No outliers: no I/O took longer than about half a second, or Oracle kept none.",
 )
 # fmt: on

@@ -42,30 +42,30 @@ USUAL: Table[Comparison] = Table(
         Compared("consumer_group", "Group", TEXT, "Consumer group.", "name", width=12, most=22),
         Compared("mean_queue", "queue now", SESSIONS,
                  "Statements queued, the mean of the last minute by Little's law: change of PQ_QUEUED_TIME / time; "
-                 "those queued at this instant until a minute was watched. ▲: 2 or more, and more than twice that of "
-                 "the last hour.",
+                 "those queued at the poll until presman has watched for a minute. ▲: 2 or more, and more than twice "
+                 "that of the last hour.",
                  "now.mean_queue", text=lambda row: number(row.now.mean_queue) + (" ▲" if row.worse else ""),
                  state=_state),
         Compared("usual_queue", "hour / plan", SESSIONS,
-                 "The same over the last hour (what was watched of it, else AVG_QUEUED_PARALLEL_STMTS of "
-                 "V$RSRCMGRMETRIC_HISTORY, the minutes of it in that hour) and since the plan was activated.",
+                 "The same over the last hour (what presman watched of it, else AVG_QUEUED_PARALLEL_STMTS of "
+                 "V$RSRCMGRMETRIC_HISTORY, its minutes in that hour) and since the plan was activated.",
                  "hour.mean_queue", text=_both(lambda usual: number(usual.mean_queue)), width=13),
         Compared("queued_percent", "% queued", PERCENT,
-                 "Percent of the statements that came which had to queue, hour / since the plan: PQS_QUEUED / "
+                 "Percent of the statements that had to queue, hour / since the plan: PQS_QUEUED / "
                  "(PQS_COMPLETED + PQ_QUEUE_TIME_OUTS + running + queued).", "hour.percent_queued",
                  text=_both(lambda usual: percent(usual.percent_queued)), width=9),
         Compared("mean_wait_s", "mean wait", SECONDS,
                  "Mean wait of those that had to queue, hour / since the plan: PQ_QUEUED_TIME / PQS_QUEUED.",
                  "hour.mean_wait", text=_both(lambda usual: duration(usual.mean_wait)), width=13),
-        Compared("queued_share_percent", "% of life", PERCENT,
-                 "Percent of their life that statements spent in the queue, hour / since the plan: PQ_QUEUED_TIME / "
+        Compared("queued_share_percent", "% of time", PERCENT,
+                 "Percent of their elapsed time that statements were queued, hour / since the plan: PQ_QUEUED_TIME / "
                  "(PQ_QUEUED_TIME + PQ_ACTIVE_TIME).", _hour(_share), text=_both(lambda usual: percent(_share(usual)))),
         Compared("mean_servers", "servers each", COUNT,
-                 "Servers per statement, hour / since the plan: PQ_SERVERS_USED / PQS_COMPLETED. It jumps with DOP.",
+                 "Servers per statement, hour / since the plan: PQ_SERVERS_USED / PQS_COMPLETED. It follows the DOP.",
                  "hour.mean_servers", text=_both(lambda usual: number(usual.mean_servers)), width=13, narrow=False),
         Compared("timeouts", "timeouts", COUNT,
-                 "Statements that waited for longer than PARALLEL_QUEUE_TIMEOUT, hour / since the plan "
-                 "(PQ_QUEUE_TIME_OUTS).", "hour.timeouts", text=_both(lambda usual: count(usual.timeouts)), width=9),
+                 "Statements that reached PARALLEL_QUEUE_TIMEOUT, hour / since the plan (PQ_QUEUE_TIME_OUTS).",
+                 "hour.timeouts", text=_both(lambda usual: count(usual.timeouts)), width=9),
     ),
     _group, "No group has had a parallel statement.",
     json="usual",
@@ -84,5 +84,5 @@ LEDGER: Table[Downgrade] = Table(
                    state=lambda _row: "warn"),
         Downgraded("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=10, flexible=True),
     ),
-    tuple, "No downgrade was seen since presman began to watch.",
+    tuple, "No downgrade was seen since presman was started.",
 )

@@ -50,17 +50,17 @@ SERVERS: Table[InstanceReading] = Table(
         Server("instance", "Instance", TEXT, "V$INSTANCE.INSTANCE_NAME.", "name", width=10),
         Server("servers_bar", "in use of target", COUNT,
                "Parallel servers in use now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'). ┊ is PARALLEL_SERVERS_TARGET, "
-               "above which statements queue; what is behind it goes on to PARALLEL_MAX_SERVERS. An instant.",
+               "above which statements queue; the rest goes up to PARALLEL_MAX_SERVERS. At the poll.",
                "servers.in_use", side="left", bar=_pool_bar, flexible=True),
         Server("servers_in_use", "in use", COUNT,
-               "Processes that work now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'). An instant.", "servers.in_use"),
+               "Processes in use now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'). At the poll.", "servers.in_use"),
         Server("servers_counted", "counted", COUNT,
-               "Servers the queue counts against the target (V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE); those of statements "
-               "that bypass the queue are taken not to be in it. An instant.", "servers.counted"),
+               "Servers the queue counts against the target (V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE); presman assumes "
+               "that servers of statements that bypass the queue are not counted. At the poll.", "servers.counted"),
         Server("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET.", "servers.target"),
         Server("servers_maximum", "max", COUNT, "PARALLEL_MAX_SERVERS.", "servers.maximum", width=5),
         Server("servers_available", "spare", COUNT,
-               "Started processes without work (V$PX_PROCESS_SYSSTAT, 'Servers Available'). An instant.",
+               "Idle processes (V$PX_PROCESS_SYSSTAT, 'Servers Available'). At the poll.",
                "servers.available", width=6, narrow=False),
         Server("servers_highwater", "highest", COUNT,
                "Most servers in use at once since startup (V$PX_PROCESS_SYSSTAT, 'Servers Highwater').",
@@ -69,7 +69,7 @@ SERVERS: Table[InstanceReading] = Table(
                "Percent of the host's CPU time that was busy since the last poll (V$OSSTAT, BUSY_TIME and IDLE_TIME).",
                lambda row: None if row.host_busy is None else 100 * row.host_busy, narrow=False),
     ),
-    _instance, "No instances: V$INSTANCE gave no rows.",
+    _instance, "No instances: V$INSTANCE has no rows.",
     json="header.instances",
 )
 WAITS: Table[WaitReading] = Table(
@@ -80,11 +80,11 @@ WAITS: Table[WaitReading] = Table(
              flexible=True, state=lambda row: "warn" if row.wait_class == "Scheduler" else ""),
         Wait("waiting_sessions", "avg sess", SESSIONS,
              "Average sessions that waited since the last poll: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT / time. "
-             "That view counts a wait when it ends; where waits last longer than the time between the polls it is the "
+             "That view counts a wait when it ends; where waits last longer than the time between polls, it is the "
              "sessions that wait now (V$SESSION).", "sessions"),
         Wait("ended_waits", "ended", SESSIONS,
-             "Seconds of waits that ended since the last poll, per second (V$SYSTEM_EVENT), all of their time: when "
-             "waits of minutes end together, it is more than there are sessions.", "ended", narrow=False),
+             "Seconds of waits that ended since the last poll, per second (V$SYSTEM_EVENT). Each wait counts in full: "
+             "when waits of minutes end together, this is more than the number of sessions.", "ended", narrow=False),
         Wait("waits_per_s", "waits/s", RATE, "Change of TOTAL_WAITS in V$SYSTEM_EVENT since the last poll, per second.",
              "per_second", width=8),
         Wait("mean_ms", "mean ms", _MEAN_MS,
@@ -103,7 +103,7 @@ DOWNGRADES: Table[Downgrades] = Table(
         Downgrade("operations", "now", COUNT,
                   "Operations since the last poll (change of V$SYSSTAT.VALUE). On a cluster every query of a GV$ view "
                   "runs in parallel and counts as a query parallelized: several of presman's own at each poll, and "
-                  "those of other monitors.", "delta", width=6, state=lambda row: "warn" if row.delta else ""),
+                  "those of other monitors too.", "delta", width=6, state=lambda row: "warn" if row.delta else ""),
         Downgrade("operations_total", "total*", TOTAL, "Operations since startup (V$SYSSTAT.VALUE).", "total", width=8),
     ),
     _downgrade, "V$SYSSTAT gave no statistics of parallel execution.",

@@ -63,7 +63,7 @@ HISTOGRAMS: Table[Latency] = Table(
                       "The average wait, measured (V$SYSTEM_EVENT; none for idle events).",
                       lambda row: None if row.mean_us is None else row.mean_us / 1000),
         LatencyFigure("estimated_mean_ms", "est. ms", _MS,
-                      "The average by the buckets, 0.75 of the bound for each wait: an estimate.",
+                      "The average from the buckets, 0.75 of the bound for each wait: an estimate.",
                       lambda row: None if row.estimated_mean_us is None else row.estimated_mean_us / 1000),
         *map(_percentile, (500, 990, 999)),
         LatencyFigure("longest_us", "longest", _BOUND, "The bucket of the longest wait.",
@@ -71,5 +71,5 @@ HISTOGRAMS: Table[Latency] = Table(
                       text=lambda row: bound_text(row.longest)),
         *map(_under, THRESHOLDS_US),
     ),
-    _identity, "V$EVENT_HISTOGRAM gave no rows.",
+    _identity, "V$EVENT_HISTOGRAM has no rows.",
 )

@@ -59,7 +59,7 @@ class Measure(Struct, Generic[T], frozen=True):
 COMMON: tuple[Figure[Reading], ...] = (
     Figure("time", "time", INSTANT, "The database's time of the poll, ISO 8601 with offset.", "at"),
     Figure("database", "database", TEXT, "V$DATABASE.NAME.", "header.database"),
-    Figure("interval_s", "interval", SECONDS, "Seconds since the poll before, on the database's clock.", "interval"),
+    Figure("interval_s", "interval", SECONDS, "Seconds since the last poll, on the database's clock.", "interval"),
 )
 """What every line begins with."""
 # fmt: on
@@ -180,15 +180,15 @@ _LATENCY: tuple[Figure[BucketRow], ...] = (
            "Waits below this many microseconds, and not below the bucket before (WAIT_TIME_MICRO).", "bucket.upper_us"),
     Figure("waits_total", "waits*", TOTAL, "Waits in the bucket since the instance started (WAIT_COUNT).",
            "bucket.count"),
-    Figure("waits", "waits", COUNT, "Waits in the bucket since the poll before.", "bucket.delta"),
+    Figure("waits", "waits", COUNT, "Waits in the bucket since the last poll.", "bucket.delta"),
     Figure("estimated_us_total", "est. time*", _MICROSECONDS,
            "Microseconds they took since the instance started, estimated: 0.75 of the bound each.",
            "bucket.estimated_us"),
-    Figure("estimated_us", "est. time", _MICROSECONDS, "The same of those since the poll before.",
+    Figure("estimated_us", "est. time", _MICROSECONDS, "The same of those since the last poll.",
            "bucket.estimated_delta_us"),
 )
 _ARRIVALS: tuple[Figure[Arrival], ...] = (
-    Figure("arrived", "arrived", INSTANT, "When it came.", "at"),
+    Figure("arrived", "arrived", INSTANT, "When it arrived.", "at"),
     Figure("con_id", "Con", NUMBER, "CON_ID of its container; 0 before 12.1 and in a non-CDB.", "con_id"),
     Figure("consumer_group", "Group", TEXT, "Its consumer group.", "group"),
     Figure("servers", "Servers", COUNT, "Parallel servers it had, or wants at most.", "servers"),

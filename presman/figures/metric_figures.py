@@ -58,7 +58,7 @@ def _io(prefix: str, view: str) -> tuple[Metric[Any], ...]:
     return tuple(found)
 
 
-_HELD = "Parallel servers the group holds now (V$RSRC_CONSUMER_GROUP.CURRENT_PQ_SERVERS_ACTIVE). An instant."
+_HELD = "Parallel servers the group holds now (V$RSRC_CONSUMER_GROUP.CURRENT_PQ_SERVERS_ACTIVE). At the poll."
 _OF_GROUP: Mapping[str, Callable[[GroupReading], str]] = {
     "container": container_label,
     group_figures.NAME.key: attrgetter("name"),
@@ -104,7 +104,7 @@ INSTANCES: Subject[InstanceReading] = Subject(
 GROUPS: Subject[GroupReading] = Subject(
     "A consumer group on an instance: what the plan gives it", {"inst_id": _instance, **_OF_GROUP}, group_rows,
     (
-        info("group_state", "State of the group: its CPU verdict, and one word for the worst of CPU, parallel queue, "
+        info("group_state", "State of the group: its CPU, and one word for the worst of CPU, parallel queue, "
              "session pool and its container's I/O limit; the words are those of CSV.",
              {"verdict": group_figures.VERDICT.value, "state": group_figures.STATE.value}),
         *of_figures("group_", (
@@ -151,13 +151,13 @@ HEADS: Subject[QueueHead] = Subject(
         of_figure("queue_head_", Figure("waited_s", "waited", SECONDS, group_figures.HEAD.help, "statement.waited")),
         of_figure("queue_head_", Figure(
             "servers_short", "short", COUNT,
-            "Parallel servers that must be freed before it can start; absent where that cannot be known.", "short")),
+            "Parallel servers that must be freed before it can start; absent where that is not known.", "short")),
     ),
 )
 PLUGGABLE: Subject[PdbReading] = Subject(
     "A pluggable database on an instance: what the CDB plan gives it", _PDB_LABELS, container_rows,
     (
-        info("pdb_state", "State of the container: its plan, CPU verdict, and what MAX_IOPS and MAX_MBPS do to it.", {
+        info("pdb_state", "State of the container: its plan, its CPU, and what MAX_IOPS and MAX_MBPS do to it.", {
             "plan": attrgetter("plan"), "verdict": PDBS.column("verdict").value,
             "io_verdict": PDBS.column("io_verdict").value,
         }),
@@ -214,7 +214,7 @@ ALERTS: Subject[Alert] = Subject(
     of_reading(alert_rows),
     (
         Metric(
-            f"{NAMESPACE}alert", MetricKind.GAUGE, "", "Something that is wrong or to be known: 1 while it is so. The "
+            f"{NAMESPACE}alert", MetricKind.GAUGE, "", "An alert: 1 while it lasts. The "
             "rules are those of `presman alerts`, with the thresholds of config.ini.", lambda _: 1,
         ),
     ),
@@ -223,7 +223,7 @@ LATE_VIEWS: Subject[LateView] = Subject(
     "A view that is late", {"view": attrgetter("view")}, of_reading(lambda reading: reading.late),
     (
         of_figure("", Figure(
-            "view_age_s", "age", SECONDS, "How old the rows are of a view that did not answer in time; without it they "
+            "view_age_s", "age", SECONDS, "Age of the rows of a view that did not answer in time; absent while they "
             "are of the last poll. After a minute they are left out.", "age")),
     ),
 )
@@ -232,8 +232,8 @@ UNANSWERED: Subject[UnansweredQuery] = Subject(
     {"query": attrgetter("query"), "view": attrgetter("view")}, of_reading(lambda reading: reading.troubles),
     (
         Metric(
-            f"{NAMESPACE}query_unanswered", MetricKind.GAUGE, "", "A query that got no answer: 1 while it is so. "
-            "Mostly a grant is missing; `presman doctor` tells which.", lambda _: 1,
+            f"{NAMESPACE}query_unanswered", MetricKind.GAUGE, "", "A query that got no answer: 1 while this lasts. "
+            "Usually a grant is missing; `presman doctor` shows which.", lambda _: 1,
         ),
     ),
 )

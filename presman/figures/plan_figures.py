@@ -99,15 +99,16 @@ PLAN: Table[PlanRow] = Table(
              f"{_VIEW}.MGMT_P1 to MGMT_P8: percent of what the levels above leave, or shares where the plan divides by "
              "weight (RATIO, and plans of pluggable databases).", parts_text, width=10, most=22),
         Line("guaranteed_percent", "min %", _PERCENT,
-             "Guaranteed minimum: percent of all CPU it gets when everyone is busy, nested plans multiplied in: "
+             "Guaranteed minimum: percent of all CPU it gets when everyone is busy, with subplans multiplied in: "
              "presman 1.x's `emphasis`, summed over the levels.", lambda row: 100 * row.share),
         Line("guaranteed_cpus", "min CPU", CPUS, "The guaranteed minimum in CPUs of all instances, never above the "
              "limit.", "guaranteed"),
         Line("entitled_cpus", "now CPU", CPUS,
-             "Entitlement now: CPUs it may claim among those with demand since the last poll. - without demand.",
+             "Entitlement now: its CPUs among the groups with demand since the last poll. - without demand.",
              "entitled"),
         Line("used_cpus", "use CPU", CPUS,
-             "CPUs used since the last poll (V$RSRC_CONSUMER_GROUP.CONSUMED_CPU_TIME); of a subplan, by its groups.",
+             "CPUs used since the last poll (V$RSRC_CONSUMER_GROUP.CONSUMED_CPU_TIME); of a subplan: the sum of its "
+             "groups.",
              "used"),
         Line("cpu_bar", "CPU", CPUS, "█ CPUs used, ▒ waited for, │ entitlement now, ┊ limit.", "used", side="left",
              width=10, bar=cpu_bar, flexible=True, narrow=False),
@@ -124,7 +125,7 @@ PLAN: Table[PlanRow] = Table(
         Line("session_pool", "pool", TEXT,
              f"{_VIEW}.ACTIVE_SESS_POOL_P1, the sessions that may work at a time, and QUEUEING_P1, their timeout.",
              "pool", text=_pool, side="right", width=5, narrow=False, most=10),
-        Line("verdict", "verdict", WORD, "What happens to the group's CPU now; see the tab CPU.", "verdict",
+        Line("verdict", "state", WORD, "What happens to the group's CPU now; see the CPU tab.", "verdict",
              text=_verdict, order=_verdict, width=14, narrow=False, most=26,
              state=lambda row: "" if row.verdict is None else VERDICT_MARKS[row.verdict][1]),
         Line("rules", "switches and other limits", TEXT,
@@ -141,13 +142,14 @@ FINDINGS: Table[Finding] = Table(
     "findings", "Findings about the plans",
     (
         Finds("severity", "Severity", WORD,
-              "error: the plan cannot do what it says; warning: it probably does not do what is meant; note: to know.",
+              "error: the plan cannot do what it says; warning: it probably does not do what is meant; note: worth "
+              "knowing.",
               "severity", text=lambda row: f"{SEVERITY_MARKS[row.severity][0]} {row.severity.value}",
               order=lambda row: list(Severity).index(row.severity), width=9,
               state=lambda row: SEVERITY_MARKS[row.severity][1]),
         Finds("rule", "Rule", TEXT, "The rule's stable name.", "rule", width=18, narrow=False, most=24),
         Finds("plan", "Plan", TEXT, "The plan it is about.", "plan", width=12, narrow=False, most=20),
-        Finds("text", "Finding", TEXT, "What is doubtful and why; Enter shows all of it.", "text", sortable=False,
+        Finds("text", "Finding", TEXT, "What is doubtful and why; Enter shows the full text.", "text", sortable=False,
               width=30, most=150, flexible=True),
         Finds("source", "Source", TEXT, "The manual that describes what it is about.", "source", sortable=False,
               width=20, narrow=False, most=60),
@@ -173,7 +175,7 @@ WINDOWS: Table[PlanPeriod] = Table(
                "Whether scheduler windows may change it (ALLOWED_AUTOMATED_SWITCHES).", "switches_allowed",
                text=lambda row: "may" if row.switches_allowed else "may not", width=8, narrow=False),
     ),
-    lambda row: (row.inst_id, row.con_id, row.since, row.plan), "V$RSRC_PLAN_HISTORY gave no rows.",
+    lambda row: (row.inst_id, row.con_id, row.since, row.plan), "V$RSRC_PLAN_HISTORY has no rows.",
     json="assessment.plan.windows",
 )
 MAPPINGS: Table[GroupRule] = Table(
@@ -185,13 +187,13 @@ MAPPINGS: Table[GroupRule] = Table(
              "DBA_RSRC_GROUP_MAPPINGS.CONSUMER_GROUP. A group the plan does not name: OTHER_GROUPS.", "group",
              text=_mapped_to, width=16, most=36, state=lambda row: "" if row.in_plan else "dim"),
     ),
-    lambda row: (row.container, row.attribute, row.value), "DBA_RSRC_GROUP_MAPPINGS gave no rows.",
+    lambda row: (row.container, row.attribute, row.value), "DBA_RSRC_GROUP_MAPPINGS has no rows.",
     json="assessment.plan.mappings",
 )
 DIFFERENCES: Table[Difference] = Table(
     "differences", "Differences",
     (
-        Differs("name", "Group or subplan", TEXT, "What the plans treat differently.", "name", width=18, most=30),
+        Differs("name", "Group or subplan", TEXT, "Where the plans differ.", "name", width=18, most=30),
         Differs("directive", "directive", TEXT, "Which of its directives.", "fact", width=16),
         Differs("before", "active plan", TEXT, "What the active plan says.", "before", sortable=False, width=20,
                 most=40),

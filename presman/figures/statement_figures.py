@@ -122,28 +122,28 @@ Q_GROUP = Queued(
 )
 POSITION = Queued(
     "position", "#", NUMBER,
-    "Place in the queue of its group, 1 is the head; groups take turns as the plan says. From V$SESSION: the longest "
-    "waiting is first. An instant.", "position", order=lambda row: (row.position, row.group), width=3,
+    "Place in the queue of its group, 1 is the head; the plan decides between groups. From V$SESSION: the longest "
+    "waiting is first. At the poll.", "position", order=lambda row: (row.position, row.group), width=3,
     state=lambda row: "warn" if row.position == 1 else "",
 )
 Q_USER = Queued("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=12, narrow=False)
 Q_SQL_ID = Queued(
     "sql_id", "SQL_ID", NAME,
-    "V$SESSION.SQL_ID. `x9` are nine statements of one user and group that are the same but for their sessions: the "
-    "row is that of the first, which has waited longest; u unfolds them.",
+    "V$SESSION.SQL_ID. `x9`: nine identical statements of one user and group; the row is that of the first, which has "
+    "waited longest; u unfolds them.",
     "sql_id", text=_queued_sql_id, width=13, most=18, vital=True,
 )
 CHILD = Queued("child_number", "Child", NUMBER, "V$SESSION.SQL_CHILD_NUMBER.", "child")
 WAITED = Queued(
     "waited_s", "Waited", SECONDS,
     "How long it has been queued: the age of the wait `resmgr:pq queued` in V$SESSION, or "
-    "V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. An instant.", "waited", vital=True,
+    "V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. At the poll.", "waited", vital=True,
 )
 TIMEOUT = Queued(
     "timeout_left_s", "Timeout in", SECONDS,
     "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. Then: ✕ it ends with ORA-07454 (always before 18, "
-    "later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at once and may be downgraded (RUN), ? which of the two "
-    "was not read. Empty without a timeout.",
+    "later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at once and may be downgraded (RUN), ? which of the two is not "
+    "known. Empty without a timeout.",
     "timeout_left", text=_timeout, state=_timeout_state, narrow=False,
 )
 TIMEOUT_ACTION = Queued(
@@ -172,18 +172,19 @@ QUEUING_REASON = Queued(
 SERVERS_LOW = Queued("servers_low", "at least", COUNT, "Parallel servers it will take, at least.", "wants.low")
 SERVERS_HIGH = Queued(
     "servers_high", "Servers", COUNT,
-    "Parallel servers it will take: DOP x server sets (2 with a producer and a consumer, else 1), as told by the first "
-    "of: V$RSRC_SESSION_INFO.PQ_SERVERS, where it is the DOP or up to four times it; a running execution of the same "
-    "cursor (V$PX_SESSION); its plan (V$SQL_PLAN.OBJECT_NODE: the data flow tree with most sets). A range for one set, "
-    "because it is not documented what the queue counts then, and where the sets are not known; ~ is the mean of its "
-    "group's queue in the last minute (V$RSRCMGRMETRIC), where no DOP is known. Of folded statements it is the sum.",
+    "Parallel servers it will take: DOP x server sets (2 with a producer and a consumer, else 1), from the first of "
+    "these that is known: V$RSRC_SESSION_INFO.PQ_SERVERS, where it is the DOP or up to four times it; a running "
+    "execution of the same cursor (V$PX_SESSION); its plan (V$SQL_PLAN.OBJECT_NODE: the data flow tree with most "
+    "sets). A range where there is one set (it is not documented what the queue counts then) or where the sets are "
+    "not known; ~ is the mean of its group's queue in the last minute (V$RSRCMGRMETRIC), where no DOP is known. "
+    "Folded statements: the sum.",
     "wants.high", text=_wanted, order=lambda row: row.wants.high * stands_for(row) if row.wants else None,
     vital=True,
 )
 SERVERS_SOURCE = Queued(
-    "servers_source", "told by", WORD,
-    "Who says how many servers it will take: PQ_SERVERS, one that runs, its plan, its DOP alone (one or two sets), or "
-    "the mean of its group's queue.", "wants.source",
+    "servers_source", "from", WORD,
+    "Where that number comes from: PQ_SERVERS, one that runs, its plan, its DOP alone (one or two sets), or the mean "
+    "of its group's queue.", "wants.source",
 )
 Q_EVENT = Queued("event", "Wait event", TEXT, "V$SESSION.EVENT.", "event")
 Q_PROGRAM = Queued("program", "Program", TEXT, "V$SESSION.PROGRAM.", "program")
@@ -233,7 +234,7 @@ SERVERS = Running(
 )
 DEGREE = Running(
     "degree", "DOP got/req", COUNT,
-    "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE). ▼: it got less, it was downgraded.",
+    "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE). ▼: it got less: downgraded.",
     "degree", text=_degree, state=lambda row: "warn" if row.downgraded > 0 else "",
 )
 ELAPSED = Running(
@@ -243,16 +244,16 @@ R_STATE = Running(
     "state", "State", TEXT,
     "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) while its cursor keeps the "
     "servers, or SNIPED; ✕ its session was killed and is being cleaned up; ▼ downgraded: percent of the degree lost; "
-    "● what the coordinator waits for (V$SESSION.EVENT), and which session it or one of its servers waits for "
-    "(FINAL_BLOCKING_SESSION). Before it what works there if that is no user's statement: SMON, RMAN, SYS.",
+    "● what the coordinator waits for (V$SESSION.EVENT), and which session blocks it or one of its servers "
+    "(FINAL_BLOCKING_SESSION). Before it SMON, RMAN or SYS, where it is not a user's statement.",
     running_state, order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44,
     state=_running_color, vital=True,
 )
 PROGRESS = Running(
     "progress_percent", "Progress", PERCENT,
-    "How far what it works on at present has come (V$SESSION_LONGOPS: SOFAR / TOTALWORK over all its processes), read "
-    "once a minute, and at each poll while a statement is queued. A statement does several things one after the other, "
-    "so this is not the whole of it.", lambda row: None if row.progress is None else 100 * row.progress,
+    "Progress of the operation at work (V$SESSION_LONGOPS: SOFAR / TOTALWORK over all its processes), read "
+    "once a minute, and at each poll while a statement is queued. A statement has several operations, so this is not "
+    "the progress of the whole.", lambda row: None if row.progress is None else 100 * row.progress,
     text=lambda row: ABSENT if row.progress is None else f"{100 * row.progress:.0f} %", narrow=False,
 )
 BY_INSTANCE = Running(

@@ -26,22 +26,21 @@ RUNS: Table[RunLine] = Table(
         Line("database", "database", NAME, "The target.", "database.name", width=8, most=40),
         Line("state", "state", WORD,
              "● running; … starting: no first poll yet; ◌ late: no poll for more than two intervals; ✕ lost: no "
-             "connection; ✕ not written: polls come and cannot be written; ✕ hangs: the process is there and says "
-             "nothing; ✕ died: it was killed, or the machine went down.", "state", text=_state, width=11),
+             "connection; ✕ not written: polls cannot be written; ✕ hangs: the process exists but does not report; ✕ "
+             "died: it was killed, or the machine went down.", "state", text=_state, width=11),
         Line("runs_for_s", "for", SECONDS, "How long it has been running.", "runs_for", width=9),
         Line("since", "since", INSTANT, "When it began.", "run.since", narrow=False),
         Line("polls", "polls", COUNT, "Polls that were written, or read for metrics.", "database.polls", width=7),
         Line("age_s", "last", SECONDS, "How long ago the newest poll came.", "age", width=7),
         Line("said_s", "said", SECONDS,
-             "How long ago the process said so, as it does every five seconds: what stands here is as it was then, and "
-             "a poll may have come since.", "said", width=5),
+             "Age of this line: the process reports every five seconds, and may have polled since.", "said", width=5),
         Line("every_s", "every", SECONDS, "Seconds between two polls.", "database.every", width=6,
              text=lambda row: f"{row.database.every:g}s" if row.database.every else "-"),
         Line("waiting", "waiting", COUNT, "Polls that are not written yet.", "database.waiting", narrow=False),
-        Line("given_up", "given up", COUNT, "Polls that could not be written and never will be.", "database.given_up",
+        Line("given_up", "given up", COUNT, "Polls that could not be written and are lost.", "database.given_up",
              narrow=False),
         Line("retry_s", "again", SECONDS,
-             "In how long a lost database is tried again; - where it is not lost, or not tried again.", "retry_in",
+             "Time until a lost database is tried again; - where it is not lost, or not tried again.", "retry_in",
              width=5),
         Line("cpu_percent", "CPU %", PERCENT, "CPU of the whole process in the last seconds, in percent of one CPU.",
              "run.cpu_percent", width=5, text=lambda row: number(row.run.cpu_percent)),

@@ -66,9 +66,9 @@ def _tree(row: Blocking) -> str:
 def _doing(row: Blocking) -> str:
     who = row.session
     if who is None:
-        return "not among the user sessions: a background process, or gone"
+        return "not a user session: a background process, or gone"
     if who.status == "INACTIVE":
-        return f"idle for {duration(who.last_call)}, and keeps what others wait for" if row.below else "idle"
+        return f"idle for {duration(who.last_call)}, and holds what others wait for" if row.below else "idle"
     return who.event or ABSENT
 
 
@@ -80,16 +80,17 @@ def _statement(row: TopStatement) -> Hashable:
 CLASSES_TABLE: Table[ClassActivity] = Table(
     "wait_classes", "Active sessions by wait class",
     (
-        ByClass("wait_class", "Wait class", NAME, "V$SESSION.WAIT_CLASS; on CPU (or in the host's run queue) is who "
-                "waits for nothing. Scheduler is Resource Manager: sessions held off CPU, queued or pooled.", "name",
+        ByClass("wait_class", "Wait class", NAME, "V$SESSION.WAIT_CLASS; sessions that wait for nothing are on CPU "
+            "(or in the host's run queue). Scheduler is Resource Manager: sessions throttled, queued, or waiting for "
+            "the active session pool.", "name",
                 width=14),
-        ByClass("active_now", "now", COUNT, "Active user sessions in it now (V$SESSION). An instant.", "now"),
+        ByClass("active_now", "now", COUNT, "Active user sessions in it now (V$SESSION). At the poll.", "now"),
         ByClass("active_minute", "1 min", SESSIONS, f"Average active sessions over the last minute. {_SAMPLED}",
                 "minute"),
         ByClass("active_window", "window", SESSIONS, f"Average active sessions over the window of the charts (w). "
                 f"{_SAMPLED}", "window"),
         ByClass("db_time_s", "DB time", SECONDS, "Time that sessions spent in it in the window: average x time "
-                f"that was watched, an estimate of DB time. {_SAMPLED}", "seconds", narrow=False),
+            f"watched, an estimate of DB time. {_SAMPLED}", "seconds", narrow=False),
         ByClass("share_percent", "%", PERCENT, "Its part of the DB time of all classes in the window.",
                 lambda row: None if row.share is None else 100 * row.share, width=4),
     ),
@@ -104,7 +105,7 @@ _COLUMNS: tuple[Figure[TopStatement], ...] = (
         f"{_SAMPLED}", "activity.waiting", width=7),
     Top("avg_servers", "servers", SESSIONS, "Average parallel servers it held in the window (V$PX_SESSION at each "
         "poll).", "activity.servers", width=7),
-    Top("servers_now", "now", COUNT, "Parallel servers it holds now (V$PX_SESSION). An instant.", "now"),
+    Top("servers_now", "now", COUNT, "Parallel servers it holds now (V$PX_SESSION). At the poll.", "now"),
     Top("consumer_group", "Group", TEXT, "V$SESSION.RESOURCE_CONSUMER_GROUP of the first session seen.",
         "activity.group", width=12, most=22, narrow=False),
     Top("user", "User", TEXT, "V$SESSION.USERNAME of the first session seen.", "activity.user", width=10, most=20),
@@ -127,7 +128,7 @@ BLOCKERS: Table[Blocking] = Table(
     "blockers", "Who waits for whom",
     (
         Holds("session", "Session", NAME, "inst:sid,serial. Below each session (└) those that wait for it "
-              "(V$SESSION.BLOCKING_INSTANCE, BLOCKING_SESSION while STATE is WAITING). An instant.", _tree, width=18,
+              "(V$SESSION.BLOCKING_INSTANCE, BLOCKING_SESSION while STATE is WAITING). At the poll.", _tree, width=18,
               most=30, sortable=False, state=lambda row: "bad" if not row.depth else ""),
         Holds("holds_up", "holds up", COUNT, "Sessions that wait for it, directly or not.",
               lambda row: row.below or None, sortable=False),

@@ -23,7 +23,7 @@ def usage(view: str) -> tuple[Figure[Any], ...]:
         Figure("cpu_ms_total", "CPU ms*", TOTAL,
                f"Milliseconds of CPU used {_SINCE} ({view}.CONSUMED_CPU_TIME).", "usage.cpu_ms"),
         Figure("cpu_wait_ms_total", "CPU wait ms*", TOTAL,
-               f"Milliseconds that sessions were held off CPU {_SINCE} ({view}.CPU_WAIT_TIME, resmgr:cpu quantum).",
+               f"Milliseconds that sessions were throttled {_SINCE} ({view}.CPU_WAIT_TIME, resmgr:cpu quantum).",
                "usage.cpu_wait_ms"),
         Figure("io_service_ms_total", "I/O ms*", TOTAL,
                f"Milliseconds that I/O requests took {_SINCE} ({view}.IO_SERVICE_TIME).", "usage.io_service_ms"),
@@ -33,7 +33,7 @@ def usage(view: str) -> tuple[Figure[Any], ...]:
 
 _OF_GROUPS: tuple[Figure[Any], ...] = (
     Figure("cpu_waits_total", "CPU waits*", TOTAL,
-           f"How often sessions were held off CPU for a time slice {_SINCE} ({GROUPS}.CPU_WAITS).", "usage.cpu_waits"),
+           f"How often sessions were throttled for a time slice {_SINCE} ({GROUPS}.CPU_WAITS).", "usage.cpu_waits"),
     Figure("requests_total", "reqs*", TOTAL,
            f"Requests executed {_SINCE} ({GROUPS}.REQUESTS).", "usage.requests"),
 )  # fmt: skip
@@ -108,6 +108,6 @@ class ActiveSessions(Struct, frozen=True):
 CLASS: Figure[ActiveSessions] = Figure("wait_class", "class", TEXT, "V$SESSION.WAIT_CLASS.", "wait_class")
 ACTIVE: Figure[ActiveSessions] = Figure(
     "active_sessions", "active", COUNT,
-    "User sessions in a call that do not wait for something idle, by what they wait for (V$SESSION). An instant.",
+    "User sessions in a call and not in an idle wait, by what they wait for (V$SESSION). At the poll.",
     "sessions",
 )  # fmt: skip

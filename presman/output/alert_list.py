@@ -54,7 +54,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
             f"not known: whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking
         ]
     if reading is not None and any(each.hold for each in settings):
-        lines.append("two polls do not tell how long anything has lasted: what must last counts at once here")
+        lines.append("two polls do not show how long anything has lasted: alerts with for= count at once here")
     return "\n".join(lines) + "\n"
 
 
@@ -105,7 +105,7 @@ def _told(setting: AlertSetting, rule: AlertRule) -> str:
         if (value := getattr(setting, name)) is not None:
             said.append(f"{name} from {_amount(value, rule)}")
     if setting.clear is not None:
-        said.append(f"over below {_amount(setting.clear, rule)}")
+        said.append(f"clears below {_amount(setting.clear, rule)}")
     if setting.percentile is not None:
         said.append(f"percentile {setting.percentile:g}")
     if setting.severity is not None:

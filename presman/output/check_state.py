@@ -56,7 +56,7 @@ class StateFile:
             return CheckState(target=self._target)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is damaged"
-            self.problem = f"the state of the last run cannot be read ({reason}): durations begin anew"
+            self.problem = f"the state of the last run cannot be read ({reason}): durations start again"
             return CheckState(target=self._target)
         same = found.format == FORMAT and found.target == self._target
         return found if same else CheckState(target=self._target)

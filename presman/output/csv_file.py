@@ -109,7 +109,7 @@ class CsvFile:
         first = os.pread(self._fd, length, 0).partition(b"\n")[0].rstrip(b"\r")
         if not self._is_own(first.decode("utf-8", "replace")):
             raise OutputError(
-                f"{self.name} holds other columns: choose another file, or remove this one first (nothing was written)"
+                f"{self.name} has other columns: choose another file, or remove this one first (nothing was written)"
             )
         self._drop_torn_line()
         return True
@@ -197,7 +197,7 @@ def _open_pipe(path: Path, tell: Tell) -> int:
             if error.errno != errno.ENXIO:
                 raise OutputError(f"cannot write {path}: {reason(error)}") from error
             if not told:
-                tell(f"{path} is a pipe that nobody reads: waiting for a reader")
+                tell(f"{path} is a pipe with no reader: waiting for one")
             told = True
             time.sleep(GLANCE)
         else:

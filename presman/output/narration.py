@@ -100,12 +100,12 @@ def summary(now: Totals, alerts: int) -> str:
         of_all = f" of {number(now.cpus, 0)}" if now.cpus is not None else ""
         parts.append(f"{number(now.used)}{of_all} CPUs used")
     if now.waiting is not None:
-        parts.append("next to none wanted besides" if now.waiting < 0.05 else f"{number(now.waiting)} wanted besides")
+        parts.append("hardly any waited for" if now.waiting < 0.05 else f"{number(now.waiting)} waited for")
     of_target = f" of target {now.target}" if now.target is not None else ""
     if now.servers is not None:
         parts.append(f"{counted(now.servers, 'parallel server')} in use{of_target}")
     if now.queued is not None:
-        longest = f", the longest for {spelled(now.longest)}" if now.queued else ""
+        longest = f", the first for {spelled(now.longest)}" if now.queued else ""
         parts.append(f"{counted(now.queued, 'statement')} queued{longest}")
     if now.pool_queued:
         parts.append(f"{counted(now.pool_queued, 'session')} waiting for an active session pool")

@@ -35,7 +35,7 @@ class ParquetExport:
         except ModuleNotFoundError:
             raise OutputError("Parquet needs pyarrow: pip install 'presman[parquet]'") from None
         if path.exists():
-            raise OutputError(f"{path} is there already, and a Parquet file cannot be continued: choose another name")
+            raise OutputError(f"{path} exists, and a Parquet file cannot be continued: choose another name")
         self.name = str(path)
         self._arrow = arrow
         self._rows = TidyRows(measure)

@@ -70,7 +70,7 @@ def _unseen(reading: Reading) -> tuple[str, ...]:
     """Return what could not be seen, with the reason."""
     told = [f"whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
     late = ", ".join(each.view for each in reading.late)
-    return (*told, *([f"what {late} would say: no answer in time"] if late else []))
+    return (*told, *([f"{late}: no answer in time"] if late else []))
 
 
 def _summary(state: PluginState, found: tuple[Alert, ...], unseen: tuple[str, ...], reading: Reading) -> str:
@@ -110,7 +110,7 @@ def _more(found: tuple[Alert, ...], unseen: tuple[str, ...], reading: Reading) -
         lines += [f"   {command.text}  -- affects {step.affects}" for command in step.commands]
     lines += [f"note: {each}" for each in sight(reading)]
     lines += [f"not known: {each}" for each in unseen]
-    lines += [f"trouble: {each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles]
+    lines += [f"problem: {each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles]
     header = reading.header
     lines.append(
         f"plan {header.plan or 'none'}; up {duration(header.uptime)}; rates over "

@@ -63,7 +63,7 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
 def _outliers(found: OutlierReading, width: int | None) -> list[str]:
     """Return what a view of I/O outliers says, and why its latencies are not believed."""
     lines = _wrapped(f"-- {found.view} ({len(found.rows)})", width)
-    lines += [piece for why in found.doubts for piece in _wrapped(f"! latencies not believed: {why}", width)]
+    lines += [piece for why in found.doubts for piece in _wrapped(f"! latencies not plausible: {why}", width)]
     return [*lines, *_table(OUTLIERS, found.rows, width)]
 
 
@@ -172,8 +172,8 @@ def _plan(header: Header, name: str) -> str:
     mixed = " (instances differ)" if header.mixed_plans else ""
     cpus = number(header.num_cpus or None, 0)
     return (
-        f"plan {name}{mixed}  CPU {header.cpu_managed or ABSENT} of {cpus}  "
-        f"caging {header.caging or ABSENT}  PX {header.px_managed or ABSENT}  up {duration(header.uptime)}"
+        f"plan {name}{mixed}  CPU {header.cpu_managed or ABSENT} of {cpus}  caging {header.caging or ABSENT}  PX "
+        f"{header.px_managed or ABSENT}  up {duration(header.uptime)}"
     )
 
 

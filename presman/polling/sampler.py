@@ -53,7 +53,7 @@ APART = 0.2
 """The part of an interval that a tick is behind the poll before at least."""
 
 PAINTING = 0.15
-"""Seconds that who hears of a glimpse has the CPU for himself, to paint it, before all is imported that polls take."""
+"""Seconds for the screen to paint the preview before the modules that polls need are imported: both take the CPU."""
 
 
 class Polled(Struct, frozen=True):

@@ -91,7 +91,7 @@ def read_chains(store: Store, database_id: int, told: list[str]) -> list[Chain]:
         is_whole, rows = False, _one_by_one(store, database_id)
     found = [_BlockRow._make(row) for row in rows]
     if any(not row.is_sane() for row in found):
-        told.append(f"{store.name}: a block that no recorder wrote is passed over")
+        told.append(f"{store.name}: a block that no recorder wrote is skipped")
     chains: dict[int, Chain] = {}
     for row in sorted(row for row in found if row.is_sane()):
         known = chains.get(row.chain)

@@ -74,7 +74,7 @@ class Recording:
         try:
             return self._which_file() != self._file
         except FileNotFoundError:
-            raise RecordingError(f"{self.name}: no such file any more") from None
+            raise RecordingError(f"{self.name}: the file is gone") from None
 
     def _which_file(self) -> tuple[int, int] | None:
         """Return device and number of a recording that is one file."""

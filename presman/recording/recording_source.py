@@ -61,14 +61,14 @@ class RecordingSource:
             self._recording = Recording(self._place)
             self._tape = tape = self._recording.tape(self._database)
             if not len(tape):
-                raise SourceError(f"{self.name} holds no poll", retry=False)
+                raise SourceError(f"{self.name} has no polls", retry=False)
             start, end = self._bounds(tape)
             places = tape.places(start, end)
             self._first = self._next = places.start
             self._end = places.stop
             if not places:
                 whole = spelled_span(tape.first, tape.last)
-                raise SourceError(f"{self.name} holds no poll {spelled_span(start, end)}: it is {whole}", retry=False)
+                raise SourceError(f"{self.name} has no polls {spelled_span(start, end)}: it is {whole}", retry=False)
             first = self.readable(self._next)
             if first is None:
                 which = f"every poll {spelled_span(start, end)}" if len(places) < len(tape) else "every poll"

@@ -114,7 +114,7 @@ def foreign_relation(connection: Connection, *, writing: bool) -> str:
     The same of an operator or a function in the place of one of PostgreSQL.
     """
     if (kind := connection.execute(_TAKEN_OVER).scalar()) is not None:
-        return f"own {kind} in the place of PostgreSQL's"
+        return f"own {kind} instead of PostgreSQL's"
     return str(connection.execute(_FOREIGN, {"writing": writing}).scalar() or "")
 
 

@@ -34,7 +34,7 @@ def other_than_a_recording(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(100)
     if head[:16] != _MAGIC:
-        return "is no recording of presman"
+        return "is not a recording of presman"
     if int.from_bytes(head[68:72], "big") != APPLICATION_ID:
         return "is a SQLite file, but no recording of presman"
     return ""
@@ -128,7 +128,7 @@ def _check_beside(path: Path) -> None:
     for end in ("-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(os.lstat(f"{path}{end}").st_mode):
-                raise ForeignSchemaError(f"what stands beside it as *{end} is no file")
+                raise ForeignSchemaError(f"its *{end} is not a file")
 
 
 class ReadConnection(sqlite3.Connection):

@@ -346,7 +346,7 @@ class Store:
         version = connection.execute(META.select().where(META.c.name == "format")).first()
         number = str(version.value) if version is not None else ""
         if not number.isdecimal() or len(number) > 6:
-            raise DamagedStoreError(f"{self.name} is no recording of presman: it has no format")
+            raise DamagedStoreError(f"{self.name} is not a recording of presman: it has no format")
         if int(number) > FORMAT:
             raise RecordingError(
                 f"{self.name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one"
@@ -365,7 +365,7 @@ class Store:
             self._check_relations(connection)
             missing = set(METADATA.tables) - set(inspect(connection).get_table_names())
             if len(missing) == len(METADATA.tables):
-                raise RecordingError(f"{self.name} is no recording of presman")
+                raise RecordingError(f"{self.name} is not a recording of presman")
             found = self._readable_format(connection)
         if found < LAYOUT:
             # To read it its tables must be those of today; that is done once, in the file.
@@ -415,7 +415,7 @@ _TROUBLES = {
     "attempt to write a readonly": "it may not be written",
     "readonly database": "it may not be written",
     "unable to open": "it cannot be opened",
-    "locked": "somebody else keeps it locked",
+    "locked": "another process keeps it locked",
     "disk i/o error": "its disk cannot be written or read",
 }
 

@@ -293,7 +293,7 @@ class Tape:
                         raise ValueError("infinite")
                     found.append(make(dict(row._mapping)))
                 except _NO_SUCH:
-                    self._tell(f"{store.name} is damaged: rows that no recorder wrote are passed over")
+                    self._tell(f"{store.name} is damaged: rows that no recorder wrote are skipped")
         except DamagedStoreError as error:
             self._tell(str(error))
         return found

@@ -67,7 +67,7 @@ def instant_of(
             return _taken(found, zone, low, last, tell)
     except (ValueError, OverflowError):
         pass
-    raise TimeError(f"{words!r} is no time: write {FORMS}")
+    raise TimeError(f"{words!r} is not a time: write {FORMS}")
 
 
 def span_of(

@@ -179,7 +179,7 @@ class RecordingWriter:
             with self._store.transaction() as connection:
                 self._end(connection)
                 if not lost:
-                    self._fleet.mark(STOPPED, "its recorder was ended", connection)
+                    self._fleet.mark(STOPPED, "its recorder was stopped", connection)
         self._ready = False
 
     def _end(self, connection: Connection) -> None:

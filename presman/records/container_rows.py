@@ -34,7 +34,7 @@ class RsrcPdb(NamedTuple):
 
 
 class PdbMetric(NamedTuple):
-    """GV$RSRCPDBMETRIC (12.2 and later): the last closed minute of each container. It has no name, only CON_ID.
+    """GV$RSRCPDBMETRIC (12.2 and later): the last full minute of each container. It has no name, only CON_ID.
 
     `iops` and `iombps` are per second, the `_exempt` parts of them are not throttled; `avg_io_throttle` is
     milliseconds of throttling per I/O. CPU times in milliseconds of the interval. `running_sessions_limit` is the CPUs

@@ -130,7 +130,7 @@ class SimulatorSource:
         for request in requests:
             view = request.query.view_in(self.scope)
             if any(each.hits(view, simulation.now) for each in simulation.scenario.outages):
-                problem = Problem("", "no answer in time (it is simulated, so nobody waited)", view, late=True)
+                problem = Problem("", "no answer in time (simulated, without waiting)", view, late=True)
                 sections.append(Section(at=at, problem=problem))
                 continue
             self._publisher.refresh(request.query.sql(self.scope))

@@ -36,9 +36,9 @@ TAB = Tab(
         ),
     ),
     notes=(
-        "The lines below the groups say in words whether each instance keeps its plan, with its host beside it, and "
-        "why each group that waits does. A plan is kept (100 %) while no group gets less than its due: the lesser of "
-        "what it wants and what it is entitled to now. That everybody waits does not mean that it is not kept.",
+        "The lines below the groups say whether the plan is met on each instance, how busy its host is, and why each "
+        "waiting group waits. A plan is met (100 %) while no group gets less than its due: the lesser of what it "
+        "wants and what it is entitled to now. A plan can be met while all groups wait.",
     ),
     over_time=True,
 )

@@ -55,7 +55,7 @@ def goal(text: str, reading: Reading | None, hidden: Sequence[str], targets: Seq
             return Goal(tab=each.name)
     if (found := _named(wanted, known, reading)) is not None:
         return found
-    what = "no tab, group, instance, session (1:503), SQL_ID of now, or target of config.ini"
+    what = "no tab, group, instance, session (1:503), SQL_ID on show, or target of config.ini"
     return Goal(trouble=f"{wanted or 'Nothing'}: {what}; {did_you_mean(wanted, known)}.")
 
 

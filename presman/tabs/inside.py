@@ -151,8 +151,8 @@ TAB = Tab(
         ),
     ),
     notes=(
-        "A session or a statement is listed where it has all of what the trail names; a statement on an instance where "
-        "it has servers, one of an event while its coordinator or one of its servers waits for that event.",
+        "Listed are the sessions and statements that match everything in the trail: a statement is on an instance "
+        "where it has servers, and at an event while its coordinator or one of its servers waits for it.",
     ),
     progress=True,
     breadth=Breadth.IDLE_SESSIONS,

@@ -54,7 +54,8 @@ TAB = Tab(
     ),
     notes=(
         "Where containers set MAX_IOPS or MAX_MBPS (12.2 and later), the lines below the groups say how much of them "
-        "each uses since the last poll, and for how long each I/O was held back on average in the last closed minute "
+        "each uses since the last poll, and by how many milliseconds each I/O was throttled on average in the last "
+        "full minute "
         "(V$RSRCPDBMETRIC.AVG_IO_THROTTLE, read on 18 and later).",
     ),
     over_time=True,

@@ -38,17 +38,17 @@ TAB = Tab(
     for_text=(Rows(HISTOGRAMS, latencies),),
     notes=(
         "The heat maps have a column per poll and a row per bucket, the longest waits on top; the shades span four "
-        "powers of ten. While this tab is not open and its CSV file is not written, histograms are read once a minute, "
-        "and a column is a minute. Frequency is waits per second, intensity seconds waited per second, estimated at "
-        "0.75 of the bucket's bound. Below them, on the same time axis, the CPUs that sessions waited for while "
-        "Resource Manager held them back: full height is as many as there are, or more. Long waits without throttling "
-        "are slow storage; with it they may be the plan. ┆ marks where a plan was activated, by which window.",
-        "m gives the maps the whole tab. In a map ↑ and ↓ read another bucket, ← and → another poll. b changes the "
-        "span of the buckets; on a small screen it goes through the figures and the buckets in place of the maps. "
+        "powers of ten. Histograms are read at each poll while this tab is open or its CSV file is written, else "
+        "once a minute: then a column is a minute. Frequency is waits per second, intensity seconds waited per "
+        "second, estimated at 0.75 of the bucket's bound. Below them, on the same time axis, the CPUs waited for "
+        "(throttled): full height is all CPUs, or more. Long waits without throttling mean slow storage; with "
+        "throttling the plan may cause them. ┆ marks where a plan was activated, by which window.",
+        "m shows the maps on the whole tab. In a map ↑ and ↓ choose the bucket, ← and → the poll. b changes the "
+        "period of the buckets; on a small screen it switches between figures and buckets, in place of the maps. "
         "o asks for I/O outliers.",
     ),
     keys=(
-        Key("maps", "m", "m", "maps", "Give the heat maps the whole tab, or take it back."),
+        Key("maps", "m", "m", "maps", "Show the heat maps on the whole tab, and back."),
         Key("next_span", "b", "b", "buckets of", "Buckets of the window, since startup, or now."),
         Key("outliers", "o", "o", "outliers", "Ask for the I/O outliers (V$IO_OUTLIER, V$LGWRIO_OUTLIER), once."),
     ),

@@ -76,24 +76,24 @@ TAB = Tab(
             downgraded,
             note=lambda moment: by_class(moment.watch.queue_marks.downgrades(moment.reading)),
             filterable=False,
-            unseen=lambda moment: "Not known yet: the hour before is being read." if moment.watch.lacks_past else "",
+            unseen=lambda moment: "Not known yet: the last hour is being read." if moment.watch.lacks_past else "",
         ),
     ),
     for_text=(Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),),
     notes=(
-        "WHY tells why the head of a queue waits; TO START IT who would let it start: first who should end by itself "
-        "within 30 seconds, then idle holders, then those whose end throws away least work (servers x elapsed). "
-        "Statements joined by + are needed together. The queue of the row under the cursor comes first.",
+        "WHY says why the head of a queue waits; TO START IT what would let it start: first statements that should "
+        "end by themselves within 30 seconds, then idle holders, then those that lose least work if ended (servers x "
+        "elapsed). Statements joined by + must end together. The queue of the row under the cursor comes first.",
         "c lists what can be copied: SQL_ID, text, sid,serial, commands, each with its key. 1 is the command for ① of "
-        "the row's queue, or for the running statement under the cursor; then come ② and so on, and what acts on the "
-        "waiting statement itself. Nothing is run. Where there is nothing to do but wait, it says so.",
-        "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, the place "
-        "and the wait of the first. Enter lists them, u gives each a row of its own; then a is about one of them. The "
+        "the row's queue, or for the running statement under the cursor; then come ② and so on, and the commands for "
+        "the waiting statement itself. Nothing is run. Where you can only wait, it says so.",
+        "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
+        "place and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are about the head of the row's queue, folded or not.",
-        "g shows the statements over time in place of the tables: ░ queued █ running ▒ idle holder; the more servers, "
-        "the higher a block.",
+        "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "
+        "a taller block.",
     ),
-    keys=(Key("gantt", "g", "g", "Gantt", "Statements over time in place of the tables, and back."),),
+    keys=(Key("gantt", "g", "g", "Gantt", "Statements over time instead of the tables, and back."),),
     panel="presman.tui.panels.parallel_panel:ParallelPanel",
     over_time=True,
     progress=True,

@@ -65,8 +65,8 @@ TAB = Tab(
         ),
     ),
     notes=(
-        "Figures are those of V$RSRC_PDB and V$RSRCPDBMETRIC (12.2 and later), which count for all containers since "
-        "the same instant. V$RSRC_CONSUMER_GROUP does not: it restarts when a container changes its own plan.",
+        "Figures are those of V$RSRC_PDB and V$RSRCPDBMETRIC (12.2 and later), which count for all containers from "
+        "the same time. V$RSRC_CONSUMER_GROUP does not: it restarts when a container changes its own plan.",
     ),
     over_time=True,
 )

@@ -82,12 +82,11 @@ TAB = Tab(
     ),
     for_text=(Rows(PLAN, elsewhere),),
     notes=(
-        "Two figures, never mixed: `min` is the guaranteed minimum when everyone is busy, `now CPU` the entitlement "
-        "among those with demand since the last poll. Limits are in CPUs and in servers, the directive's percent in "
+        "`min` is the guaranteed minimum when all groups are busy, `now CPU` the entitlement among the groups with "
+        "demand since the last poll. Limits are in CPUs and in servers, the directive's percent in "
         "brackets.",
-        "v shows the next plan there is, and what it would change against the active one; after the last it is the "
-        "active plan again.",
+        "v shows the next plan and its differences from the active one; after the last it shows the active plan again.",
     ),
-    keys=(Key("next_plan", "v", "v", "next plan", "Show the next plan there is, and what it would change."),),
+    keys=(Key("next_plan", "v", "v", "next plan", "Show the next plan, and what it would change."),),
     panel="presman.tui.panels.plan_panel:PlanPanel",
 )

@@ -17,7 +17,7 @@ _MANAGED = {
     "FIFO": "one queue for all",
     "STARTUP": "instances are starting",
     "OFF": "no plan manages parallel execution",
-    "DISABLED": "no memory is left for the queue",
+    "DISABLED": "no memory left for the queue",
 }
 """What V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED means."""
 
@@ -42,7 +42,7 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     if reading.monitor_servers:
         facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
     if reading.statements_to_come:
-        facts.append((f"   plans of {reading.statements_to_come} still to come", "note"))
+        facts.append((f"   {reading.statements_to_come} plans still to be read", "note"))
     return (*facts, *_downgrades(reading, watch))
 
 

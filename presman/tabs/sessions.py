@@ -56,7 +56,7 @@ def not_listed(moment: Moment, number: int | None) -> str:
         return ""
     which = "idle sessions" if number is None else f"{number:,} idle session{'s' * (number != 1)}"
     frozen = moment.choices.behind or moment.choices.paused is not None
-    why = "which this poll did not read" if frozen else "which are read once a minute and while this tab is open"
+    why = "which this poll did not read" if frozen else "read once a minute and while this tab is open"
     return f"not listed: {which}, {why}"
 
 

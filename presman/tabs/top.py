@@ -125,7 +125,7 @@ def over(moment: Moment) -> str:
     end = moment.reading.at.timestamp()
     _, measured = moment.series.integral((MEASURE, CLUSTER, 0, ON_CPU), end - whole, end)
     if not measured:
-        return "at this poll alone"
+        return "at this poll only"
     if whole - measured <= _MISSING * moment.choices.refresh:
         return f"over {moment.choices.window} min"
     return f"over the {duration(measured)} watched"
@@ -153,9 +153,10 @@ TAB = Tab(
     notes=(
         "presman counts the active user sessions in V$SESSION at each poll: those in a call that wait for nothing (on "
         "CPU, or in the host's run queue) or for something that is not idle. The averages are of these samples, over "
-        "as much of the window (w) as presman was watching; it ends at the instant on screen. V$ACTIVE_SESSION_HISTORY "
-        "and AWR belong to licensed packs and are never read. The line across the chart is the CPUs there are.",
-        "What is shorter than the time between two polls is seen by chance: the more polls, the truer the averages.",
+        "the part of the window (w) that presman has watched; it ends at the time on screen. V$ACTIVE_SESSION_HISTORY "
+        "and AWR belong to licensed packs and are never read. The line across the chart is the number of CPUs.",
+        "What is shorter than the time between two polls is seen by chance: more polls make the averages more "
+        "reliable.",
     ),
     over_time=True,
 )

@@ -38,7 +38,7 @@ def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line
         text = in_words(reading, row)
         lines.append(((f" {mark} ", state), (f"{row.title}{where}: ", state), (text, "")))
     if not lines:
-        return [((" ○ No delta yet: verdicts need two polls of the same plan window.", "dim"),)]
+        return [((" ○ No rates yet: they need two polls with no plan change between them.", "dim"),)]
     return lines
 
 

@@ -149,7 +149,7 @@ class Survey:
             figures.error = str(error)
         except KeyboardInterrupt:
             self.interrupted = True
-            figures.error = "interrupted; what was read until then counts"
+            figures.error = "interrupted; what was read so far counts"
         figures.idle, figures.damaged = parser.idle, parser.damaged
         figures.understood, figures.unread, figures.example = parser.understood, parser.unread, parser.example
         figures.summaries = [tally.summary(event, figures.name) for event, tally in ledger.tallies.items()]

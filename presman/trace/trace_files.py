@@ -135,9 +135,9 @@ def _refuse_strangers(head: bytes) -> None:
         raise TraceError("empty")
     for magic, what in _PACKED:
         if head.startswith(magic):
-            raise TraceError(f"no trace file but {what}")
+            raise TraceError(f"not a trace file but {what}")
     if head[257:262] == b"ustar":
-        raise TraceError("no trace file but a tar archive: unpack it first")
+        raise TraceError("a tar archive, not a trace file: unpack it first")
     if _TKPROF.search(head[:4096]):
         raise TraceError("a TKPROF report, not the trace it was made from")
     if not _TRACE.search(head):

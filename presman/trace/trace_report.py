@@ -76,8 +76,8 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _legend(totals: Sequence[Summary]) -> list[str]:
     error = max(total.error for total in totals)
-    how = "exact" if not error else f"within {formats.number(100 * error, 2)} %, there are too many different values"
-    lines = [f"Times in µs. Percentiles are {how}: the least time that this share of the waits did not exceed."]
+    how = "exact" if not error else f"within {formats.number(100 * error, 2)} %, as there are too many different values"
+    lines = [f"Times in µs. Percentiles are {how}: the shortest time that this share of the waits did not exceed."]
     if any(total.blocks is not None for total in totals):
         lines.append("Blocks of log files are log blocks (512 bytes or 4 kB), those of data files database blocks.")
     return lines
@@ -93,7 +93,7 @@ def _notes(files: Iterable[FileFigures]) -> list[str]:
         if file.unread:
             notes.append(unread(file))
         if file.ticks != 1:
-            notes.append(f"{file.name}: from before 9i, elapsed times are whole hundredths of a second")
+            notes.append(f"{file.name}: from before 9i: elapsed times are in hundredths of a second")
     if idle := sum(file.idle for file in files):
         notes.append(f"{formats.count(idle)} waits of idle events left out (--idle counts them, --list names them)")
     return notes

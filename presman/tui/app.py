@@ -164,7 +164,7 @@ class MonitorApp(FrameApp):
             )
         if self.keeper is not None:
             yield SystemCommand(
-                "forget the kept view", "Do away with what is kept for the next start: sorting, columns, colours.",
+                "forget the kept settings", "Forget the settings kept for the next start: sorting, columns, colours.",
                 partial(self.keeper.forget, self),
             )  # fmt: skip
         yield SystemCommand("themes", "Choose one of all themes.", self.action_change_theme)

@@ -51,4 +51,4 @@ class CsvDownload(CsvRecording):
         return self._content
 
     def _begun(self) -> str:
-        return f"Gathering {self.measure} at each poll; e ends it, and your browser downloads the file"
+        return f"Recording {self.measure} at each poll; e ends it, and your browser downloads the file"

@@ -192,7 +192,7 @@ class FrameApp(TerminalApp):
         self.repaint()
 
     def on_ended(self) -> None:
-        """Say that no more will come."""
+        """Say that at its end."""
         self.monitor.end()
         self.repaint()
 

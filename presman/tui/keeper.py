@@ -58,14 +58,14 @@ class Keeper:
         except OSError as error:
             if not self._told:
                 why = f"{error.filename or 'its file'}: {error.strerror}"
-                app.tell(f"What is set is not kept: {why}", severity="warning")
+                app.tell(f"Settings are not kept: {why}", severity="warning")
             self._told = True
 
     def forget(self, app: FrameApp) -> None:
         """Do away with what is kept; what is on the screen stays as it is until presman ends."""
         there = kept_view.forget()
         self.kept = app.panels.kept = KeptView()
-        app.tell("Nothing is kept any more: the next start is as config.ini says." if there else "Nothing was kept.")
+        app.tell("Settings are forgotten: the next start is as config.ini says." if there else "Nothing was kept.")
 
 
 def _now(app: FrameApp) -> KeptView:

@@ -63,16 +63,16 @@ def load() -> tuple[KeptView, str]:
     except FileNotFoundError:
         return KeptView(), ""
     except OSError as error:
-        return KeptView(), f"The kept view is not used: {error.filename or 'its file'}: {error.strerror}."
+        return KeptView(), f"The kept settings are not used: {error.filename or 'its file'}: {error.strerror}."
     import json  # the first frame does not wait for it where nothing is kept
 
     try:
         return _read(json.loads(content)), ""
     except (ValueError, RecursionError) as error:
         told = (
-            "it is no JSON" if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError) else str(error)
+            "it is not JSON" if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError) else str(error)
         )
-        return KeptView(), f"The kept view is not used: {path()}: {one_line(told, 100)}."
+        return KeptView(), f"The kept settings are not used: {path()}: {one_line(told, 100)}."
 
 
 def keep(before: KeptView, now: KeptView) -> KeptView:
@@ -127,7 +127,7 @@ def set_in_tables(grids: Mapping[str, Grid]) -> dict[str, Any]:
 def _read(content: Any) -> KeptView:
     """Return what a file says. Raises ValueError naming what makes no sense; what a later version wrote is left out."""
     if not isinstance(content, dict):
-        raise ValueError("it holds no object")
+        raise ValueError("it has no object")
     known = {each.name for each in fields(KeptView)}
     found = {}
     for name, value in content.items():
@@ -135,7 +135,7 @@ def _read(content: Any) -> KeptView:
             try:
                 found[name] = _CHECKS[name](value)
             except (TypeError, ValueError, AttributeError):
-                raise ValueError(f"{name} makes no sense") from None
+                raise ValueError(f"{name} is not valid") from None
     return KeptView(**found)
 
 

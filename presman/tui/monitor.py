@@ -130,7 +130,7 @@ class Monitor:
         self.link = Link(LinkState.LOST, text, since, self.link.fresh, retry_at)
 
     def end(self) -> None:
-        """Note that no more will come."""
+        """Note that at its end."""
         self.link = replace(self.link, state=LinkState.ENDED)
 
     # ---- time

@@ -70,7 +70,7 @@ class _PastFeed:
 
     def act(self, command: Command) -> None:  # noqa: ARG002
         """Refuse: what is on show has passed."""
-        raise PermissionError("this is a recording: nothing can be done with what has passed")
+        raise PermissionError("this is a recording: no actions on the past")
 
     def focus(self, focus: Focus | None) -> None:
         """Do nothing: what was not asked then is not known."""

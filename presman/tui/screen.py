@@ -85,7 +85,7 @@ class MonitorScreen(PatientScreen, PlainBackground):
             ]
         link = monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
-            again = "F5 tries again now." if link.retry_at else "presman does not try again by itself; F5 does."
+            again = "F5 tries again now." if link.retry_at else "presman does not retry by itself; F5 retries."
             why, cure = wrap(link.text, width - 3), wrap(f"{again} q {leaving}.", width - 3)
             return [
                 (),

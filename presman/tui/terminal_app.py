@@ -154,7 +154,7 @@ class TerminalApp(App[None]):
             return
         note_fault(self, error)
         path = state_files.keep_crash(error)
-        where = f" Where it came from: {path}" if path else ""
+        where = f" Traceback: {path}" if path else ""
         self.panic(Text(f"presman: a fault in presman: {clean(f'{type(error).__name__}: {error}')[:300]}.{where}"))
 
     # ---- telling
@@ -172,8 +172,8 @@ class TerminalApp(App[None]):
             self.tell(f"Not shown: {limit}.", severity="error", seconds=8)
             return
         path = state_files.keep_crash(error)
-        where = f" Where it came from: {path}" if path else ""
-        text = f"Not shown, for a fault in presman: {type(error).__name__}: {error}.{where}"
+        where = f" Traceback: {path}" if path else ""
+        text = f"Not shown because of a fault in presman: {type(error).__name__}: {error}.{where}"
         self.tell(text, severity="error", seconds=8)
 
 

@@ -107,7 +107,7 @@ SEEN = WHO._replace(status="ACTIVE", exec_id=16777217)
         (SEEN, {"status": "INACTIVE"}, "it is INACTIVE now and was ACTIVE"),
         (SEEN, {"status": "KILLED"}, "it is KILLED now and was ACTIVE"),
         (SEEN, {"status": "INACTIVE", "sql_id": "", "prev_sql_id": SEEN.sql_id}, "it is INACTIVE now"),
-        (SEEN, {"sql_exec_id": 16777218}, "executes 9md3ukhghgj58 anew: SQL_EXEC_ID 16777218 now, 16777217 before"),
+        (SEEN, {"sql_exec_id": 16777218}, "executes 9md3ukhghgj58 again: SQL_EXEC_ID 16777218 now, 16777217 before"),
         (SEEN._replace(sql_id=""), {}, "executes 9md3ukhghgj58 now, not nothing"),
         (SEEN._replace(sql_id="", status="INACTIVE"), {}, "it is ACTIVE now and was INACTIVE"),
         (SEEN._replace(status="INACTIVE"), {"sql_exec_id": 16777217}, "it is ACTIVE now and was INACTIVE"),
@@ -335,5 +335,5 @@ def test_what_takes_too_long_to_look_at_is_not_sent(performer: Performer, monkey
     database = Database()
     outcome = performer.carry_out(kill(WHO), database, Release(19))
     assert not outcome.done
-    assert outcome.text.startswith("not sent: to look at its session took ")
+    assert outcome.text.startswith("not sent: reading its session took ")
     assert [line["outcome"] for line in logged(performer)] == ["asked for", outcome.text]

@@ -93,7 +93,7 @@ def test_servers_used_are_percent_of_the_most_there_may_be() -> None:
     assert amounts(one(pool(in_use=0, maximum=320), "servers_used")) == {"": 0.0}
     assert one(pool(in_use=48, maximum=None), "servers_used").unknown.endswith("PARALLEL_MAX_SERVERS is not known")
     assert one(pool(in_use=None, maximum=320), "servers_used").unknown.endswith(
-        "no view tells how many servers are in use"
+        "no view shows how many servers are in use"
     )
 
 

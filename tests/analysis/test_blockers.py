@@ -112,7 +112,7 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
     line = "".join(text for text, _ in ends_it(found, key=True))
     assert "② " not in line.partition("①")[2], "no bystander beside whom all wait for"
     assert "① MARTIN" in line
-    assert found.sentence == "look at 1:88 first: 32 servers are held by who waits for it"
+    assert found.sentence == "look at 1:88 first: 32 servers are held by a session that waits for it"
     assert found.candidates[0].statement.user == "MARTIN"
     assert not [each for each in found.candidates if each.statement.blocker], "its victim is nobody to end"
     (blocked,) = found.blocked

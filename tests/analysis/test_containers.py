@@ -91,7 +91,7 @@ def test_a_container_at_its_limit_caps_its_groups_and_is_named(limit: Any, named
         found = of(reading, 4, name)
         assert found.verdict is Verdict.CAPPED, name
         assert (found.limited_by, found.limit_used, found.limit_allowed) == (f"HR ({named})", 4.0, 4.0)
-    assert f"HR ({named}) is at its limit, 4.0 of 4.0 CPUs, whatever CPU is free" in explain(
+    assert f"HR ({named}) is at its limit, 4.0 of 4.0 CPUs, even if CPU is free" in explain(
         of(reading, 4, "OTHER_GROUPS")
     )
     told = [each.text for each in alerts(reading, Link())]

@@ -27,32 +27,33 @@ def doing(requests: float, mb: float) -> IoRates:
     ("row", "expected", "told"),
     [
         (Limited(doing(500, 4), 3.0, None, None), IoVerdict.FREE, ""),
-        (Limited(None, None, 500, None), IoVerdict.UNKNOWN, "Does ? of 500 IOPS (MAX_IOPS): below its limits."),
+        (Limited(None, None, 500, None), IoVerdict.UNKNOWN, "Uses ? of 500 IOPS (MAX_IOPS): below its limits."),
         (
             Limited(doing(200, 4), 0.0, 500, 80),
             IoVerdict.UNDER,
-            "Does 200 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): no I/O was held back.",
+            "Uses 200 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): no I/O was throttled.",
         ),
         (
             Limited(doing(499, 4), 8.26, 500, 80),
             IoVerdict.THROTTLED,
-            "Does 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): MAX_IOPS holds it there, each I/O for "
-            "8.3 ms on average in the last closed minute.",
+            "Uses 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): MAX_IOPS throttled it, each I/O by "
+            "8.3 ms on average in the last full minute.",
         ),
         (
             Limited(doing(10, 77), 0.0, None, 80),
             IoVerdict.NEAR,
-            "Does 77 of 80 MB/s (MAX_MBPS): MAX_MBPS is nearly reached, but no I/O was held back.",
+            "Uses 77 of 80 MB/s (MAX_MBPS): MAX_MBPS is nearly reached, but no I/O was throttled.",
         ),
         (
             Limited(doing(10, 77), None, None, 80),
             IoVerdict.NEAR,
-            "Does 77 of 80 MB/s (MAX_MBPS): MAX_MBPS is nearly reached.",
+            "Uses 77 of 80 MB/s (MAX_MBPS): MAX_MBPS is nearly reached.",
         ),
         (
             Limited(doing(10, 4), 2.0, None, 80),
             IoVerdict.THROTTLED,
-            "Does 4 of 80 MB/s (MAX_MBPS): a limit held it, each I/O for 2.0 ms on average in the last closed minute.",
+            "Uses 4 of 80 MB/s (MAX_MBPS): a limit throttled it, each I/O by 2.0 ms on average in the last full "
+            "minute.",
         ),
     ],
 )

@@ -11,6 +11,7 @@ from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, HistogramSpan
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import EventWaits, Histogram
+from presman.figures.histogram_figures import figures
 from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
 from tests.analysis.make import instance, row, snapshot
 
@@ -246,3 +247,11 @@ def test_what_no_bucket_can_be_is_left_out() -> None:
     assert [(bucket.upper_us, bucket.count) for bucket in histogram(reading).buckets] == [(512, 5), (2048, 1)]
     assert analyse(None, snapshot(*rows[:2])).histograms == ()
     assert [each.startup.waits for each in histograms.summaries(reading)] == [6]
+
+
+def test_a_long_average_is_a_duration_and_no_count_of_milliseconds() -> None:
+    """All waits are in one bucket; its estimate is 0.75 of the bound: 0.75 x 2^30 us = 805,306,368 us = 13 min 25 s."""
+    told = {each.name: each.now for each in figures(of({1 << 30: 4}), None, None)}
+    assert told["average, estimated"].startswith("13:25")
+    short = {each.name: each.now for each in figures(of({1 << 10: 4}), None, None)}
+    assert short["average, estimated"].startswith("0.768 ms")  # 0.75 x 1,024 us

@@ -129,14 +129,14 @@ DEFAULT = "ORA$DEFAULT_PDB_DIRECTIVE"
 @pytest.mark.parametrize(
     ("rows", "what"),
     [
-        ([given("SALES", 3)], "HR: the default directive rules there (one share)."),
-        ([given("SALES", 3), given(DEFAULT, 2)], "HR: the default directive rules there (2 shares)."),
+        ([given("SALES", 3)], "HR: the default directive applies there (one share)."),
+        ([given("SALES", 3), given(DEFAULT, 2)], "HR: the default directive applies there (2 shares)."),
         ([given("SALES", 3), given(DEFAULT, None, utilization_limit=40)],
-         "HR: the default directive rules there (1 share, at most 40 % of CPU)."),
+         "HR: the default directive applies there (1 share, at most 40 % of CPU)."),
         ([given("SALES", 3), given(DEFAULT, 1, utilization_limit=100)],
-         "HR: the default directive rules there (1 share)."),
+         "HR: the default directive applies there (1 share)."),
         ([given(DEFAULT, 1)],
-         "SALES, HR: the default directive rules there (no SHARES and no limit are set, so CPU_MIN_COUNT decides)."),
+         "SALES, HR: the default directive applies there (no SHARES and no limit are set, so CPU_MIN_COUNT decides)."),
     ],
 )  # fmt: skip
 def test_the_default_directive_says_what_it_gives_to_whom(rows: list[Any], what: str) -> None:

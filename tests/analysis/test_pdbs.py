@@ -223,9 +223,9 @@ def groups_of_hr(used: float, waiting: float, scale: int) -> list[Any]:
     ("hr", "payroll", "told"),
     [
         # HR may use 50 % of 16 = 8.0 CPUs, PAYROLL 36 % of that: 2.88.
-        ((2.88, 2.4), (2.88, 2.4), "gets 2.9 of 16 CPUs; PAYROLL (HR) is at its limit, 2.9 of 2.9 CPUs, whatever"),
-        ((7.9, 2.4), (2.0, 0.0), "its limit of 8.0 CPUs (50 %) holds it there"),
-        ((7.3, 2.4), (2.0, 0.0), "near its limit of 8.0 CPUs (50 %); whether that holds it is not known"),
+        ((2.88, 2.4), (2.88, 2.4), "gets 2.9 of 16 CPUs; PAYROLL (HR) is at its limit, 2.9 of 2.9 CPUs, even if"),
+        ((7.9, 2.4), (2.0, 0.0), "its limit of 8.0 CPUs (50 %) caps it"),
+        ((7.3, 2.4), (2.0, 0.0), "near its limit of 8.0 CPUs (50 %); whether that throttles it is not known"),
     ],
     ids=["a group's own limit", "its own limit", "neither is sure"],
 )

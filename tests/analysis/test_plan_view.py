@@ -105,7 +105,7 @@ def test_who_set_the_plan_and_whether_windows_may_change_it() -> None:
     assert "by a user or parameter" in view(*NESTED, by_hand).set_by
     assert view(*NESTED, by_hand).set_by.endswith("windows may change it")
     assert view(*NESTED, by_hand, forced).set_by.endswith("windows may not change it")
-    assert "does not tell" in view(*NESTED).set_by
+    assert "does not show" in view(*NESTED).set_by
     own = row(RsrcPlanHistory, con_id=4, **opened, **by_window)
     assert "MONDAY_WINDOW" in view(*NESTED, own).set_by, "a pluggable database sees its own windows"
 
@@ -234,15 +234,15 @@ AT = f"{NOON.astimezone():%Y-%m-%d %H:%M:%S}"
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([], "V$RSRC_PLAN_HISTORY does not tell when it was activated"),
-        ([opened(0, end_time=NOON)], "V$RSRC_PLAN_HISTORY does not tell when it was activated"),
+        ([], "V$RSRC_PLAN_HISTORY does not show when it was activated"),
+        ([opened(0, end_time=NOON)], "V$RSRC_PLAN_HISTORY does not show when it was activated"),
         ([opened(0)], f"set by a user or parameter, {AT}; scheduler windows may change it"),
         ([opened(0, allowed_automated_switches="FALSE")],
          f"set by a user or parameter, {AT}; scheduler windows may not change it"),
         ([opened(0), row(Parameter, name="resource_manager_plan", value="force:DAY")],
          f"set by a user or parameter, {AT}; scheduler windows may not change it"),
         ([opened(0, start_time=None, **BY_WINDOW)],
-         "set by the scheduler window MONDAY, an unknown instant; scheduler windows may change it"),
+         "set by the scheduler window MONDAY, an unknown time; scheduler windows may change it"),
         ([opened(3, **BY_WINDOW), opened(1)], f"set by a user or parameter, {AT}; scheduler windows may change it"),
         ([opened(3, **BY_WINDOW)], f"set by the scheduler window MONDAY, {AT}; scheduler windows may change it"),
     ],

@@ -88,8 +88,8 @@ def test_published_case_twelve_run_thirty_six_wait_on_a_target_of_twenty_four() 
     head = one_head(analyse(None, snapshot(*rows)))
     assert head.cause is Cause.NEVER_FITS
     assert head.sentence == (
-        "wants 36 to 72 servers (DOP 36, one or two sets), "
-        "more than the target's 24, 12 in use: it may start once none is"
+        "wants 36 to 72 servers (DOP 36, one or two sets), more than the target's 24, 12 in use: it may start once "
+        "none is"
     )
     assert head.short is None
 
@@ -192,8 +192,8 @@ def test_both_limits_are_named_where_both_bind() -> None:
     assert found == (
         Cause.GROUP,
         12,
-        "wants 16 servers (DOP 8, two sets); G holds 60 of 64 allowed (50 % of 128); "
-        "120 of the target's 128 are in use; short by 12",
+        "wants 16 servers (DOP 8, two sets); G holds 60 of 64 allowed (50 % of 128); 120 of the target's 128 are in "
+        "use; short by 12",
     )
 
 
@@ -210,7 +210,7 @@ def test_among_equals_the_order_is_not_known() -> None:
     line = [queued_session(1, "A", 20.4), queued_session(2, "A", 20.1), queued_session(3, "A", 19.0)]
     (head,) = analyse(None, snapshot(instance(), *line)).heads
     assert head.equals == 1
-    assert head.sentence.endswith("; 1 other has waited the same, so which is first is not known")
+    assert head.sentence.endswith("; 1 other has waited as long, so which is first is not known")
     alone = analyse(None, snapshot(instance(), *line[1:])).heads[0]
     assert (alone.equals, "waited the same" in alone.sentence) == (0, False)
 
@@ -327,7 +327,7 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
          "; one queue for all groups, 2 statements of other groups ahead of it; 50 of the target's 64 are in use"),
         (Servers(14, 14), state(ahead=1), Cause.BEHIND, 0,
          " and 14 are free; one queue for all groups, 1 statement of other groups ahead of it"),
-        (Servers(14, 14), state(), Cause.NOT_CHOSEN, 0, " and 14 are free; it should start at the next look"),
+        (Servers(14, 14), state(), Cause.NOT_CHOSEN, 0, " and 14 are free; it should start by the next poll"),
         (Servers(14, 14), state(rivals=("A", "B")), Cause.NOT_CHOSEN, 0,
          " and 14 are free; the plan chooses between it and A, B"),
         (Servers(14, 14), state(rivals=("A",), containers=("HR",)), Cause.NOT_CHOSEN, 0,
@@ -348,8 +348,8 @@ def test_every_cause_with_its_servers_and_words(
 def test_the_targets_of_several_instances_are_said_to_be_added_up() -> None:
     _, _, sentence = explain(Servers(32, 32), 16, QueueState(ServerBudget(50, 64, instances=2)))
     assert sentence == (
-        "wants 32 servers (DOP 16, two sets); "
-        "50 of the target's 64 are in use (the targets of 2 instances added up); short by 18"
+        "wants 32 servers (DOP 16, two sets); 50 of the target's 64 are in use (the targets of 2 instances added "
+        "up); short by 18"
     )
 
 

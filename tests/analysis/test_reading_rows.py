@@ -117,11 +117,11 @@ def test_more_cpu_than_there_is_cannot_be() -> None:
         rows = group("A", used - 1.0), group("B", 1.0)
         found = believed(rows, (instance(),))
         assert (found is rows) is is_believed
-        assert {row.doubt for row in found} == {"" if is_believed else "32 of 24 CPUs used cannot be"}
+        assert {row.doubt for row in found} == {"" if is_believed else "32 of 24 CPUs used is impossible"}
     two = instance(), instance(2)
     rows = group("A", 70.0), group("A", 10.0, inst_id=1), group("A", 60.0, inst_id=2)
     assert [row.doubt for row in believed(rows, two)] == [
-        "60 of 24 CPUs used cannot be", "", "60 of 24 CPUs used cannot be",
+        "60 of 24 CPUs used is impossible", "", "60 of 24 CPUs used is impossible",
     ]  # fmt: skip
 
 

@@ -80,11 +80,11 @@ def test_the_host_works_for_others(used: float, busy_part: float, told: list[str
         (
             ActiveSessionPool(4, 15, 552.0, 600),
             "bad",
-            "the first for 9:12; 2 of 4 allowed work",
+            "the first for 9:12; 2 of 4 allowed active",
         ),
         (ActiveSessionPool(4, 15, 30.0, 600), "warn", "timeout 10:00"),
-        (ActiveSessionPool(4, 15, 30.0, None), "warn", "they wait without end"),
-        (ActiveSessionPool(None, 1, 30.0, None), "warn", "2 work (ACTIVE"),
+        (ActiveSessionPool(4, 15, 30.0, None), "warn", "without a timeout"),
+        (ActiveSessionPool(None, 1, 30.0, None), "warn", "2 active (ACTIVE"),
     ],
 )
 def test_sessions_wait_for_their_pool(pool: ActiveSessionPool, state: str, text: str) -> None:
@@ -165,14 +165,14 @@ def test_no_server_is_left() -> None:
 
 
 LIMITED = LimitedContainer(
-    1, 3, "SALES", None, 1.6, None, 200, IoVerdict.THROTTLED, "MAX_MBPS", "Does 193 of 200 MB/s (MAX_MBPS): held."
+    1, 3, "SALES", None, 1.6, None, 200, IoVerdict.THROTTLED, "MAX_MBPS", "Uses 193 of 200 MB/s (MAX_MBPS): held."
 )
 
 
 def test_a_container_is_held_by_its_io_limit() -> None:
     (alert,) = wrong(replace(quiet(), io_limited=(LIMITED, LIMITED._replace(con_id=4, verdict=IoVerdict.NEAR))))
-    assert alert.short == "SALES: I/O held back 1.6 ms each by MAX_MBPS"
-    assert alert.text == "SALES I/O: Does 193 of 200 MB/s (MAX_MBPS): held"
+    assert alert.short == "SALES: I/O throttled 1.6 ms each by MAX_MBPS"
+    assert alert.text == "SALES I/O: Uses 193 of 200 MB/s (MAX_MBPS): held"
     assert (alert.state, alert.key, alert.subject) == ("warn", "io_limit", "SALES")
 
 
@@ -180,7 +180,7 @@ def test_a_container_is_held_by_its_io_limit() -> None:
     ("seconds", "window", "told"),
     [
         (599.0, "NIGHT", "NIGHT_PLAN after DAY_PLAN, by the window NIGHT"),
-        (42.0, "", "NIGHT_PLAN after DAY_PLAN, by whom no view tells"),
+        (42.0, "", "NIGHT_PLAN after DAY_PLAN, no view shows by whom"),
         (600.0, "NIGHT", ""),
     ],
 )

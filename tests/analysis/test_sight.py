@@ -148,7 +148,7 @@ def test_the_linter_needs_the_plan_and_its_directives() -> None:
     gone = Section(absent=frozenset(PlanDirective._fields))
     found = seen(without(calm(), PlanDirective, gone))
     assert found.blind
-    assert found.clear.startswith("Nothing can be said of DAY: ")
+    assert found.clear.startswith("Nothing is known of DAY: ")
     assert "DBA_RSRC_PLAN_DIRECTIVES is not there" in found.clear
 
 
@@ -165,7 +165,7 @@ def test_figures_of_columns_that_are_not_there_are_not_zero() -> None:
     )
     (group,) = analyse(calm(), bare).cluster_groups()
     assert (group.used, group.waiting, group.verdict) == (0.1, None, Verdict.UNKNOWN)
-    assert explain(group) == "Uses 0.1 of 0 CPUs; what it waits for CPU is not told."
+    assert explain(group) == "Uses 0.1 of 0 CPUs; how long it waits for CPU is not known."
     assert group.io is not None
     bare = without(
         calm(10), ConsumerGroup, replace(calm(10).section(ConsumerGroup), absent=frozenset({"large_read_megabytes"}))

@@ -91,7 +91,10 @@ def test_a_head_that_never_fits_needs_another_degree() -> None:
 
 def test_where_nobody_is_idle_a_person_decides() -> None:
     found = told(one_queue(running(526)))
-    assert found.text == "nobody is idle who could let the head of BATCH start: wait, or decide whose work to end"
+    assert (
+        found.text
+        == "no idle session holds servers that the head of BATCH could use: wait, or decide whose work to end"
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_the_moment_between_two_fetches_ends_at_two_minutes() -> None:
 
 
 def limited(verdict: IoVerdict) -> LimitedContainer:
-    return LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, verdict, "MAX_MBPS", "Does 193 of 200 MB/s: held.")
+    return LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, verdict, "MAX_MBPS", "Uses 193 of 200 MB/s: held.")
 
 
 POOL = ActiveSessionPool(4, 14, 575.0, 600)
@@ -147,17 +150,16 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
         ({"groups": (group("BATCH", 0.0, 4.0, verdict=Verdict.ZERO_SHARE),)}, "give BATCH a share on a level"),
         (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
-            "look who has the CPUs: ETL gets 1.8 less than the plan gives it",
+            "check who uses the CPUs: ETL gets 1.8 less than the plan gives it",
         ),
         (
             {"groups": (group("BATCH", pool=POOL),)},
-            "look at the sessions that work in BATCH, or let more work (ACTIVE_SESS_POOL_P1): 14 wait, the first fails "
-            "in 0:25",
+            "look at the active sessions of BATCH, or raise ACTIVE_SESS_POOL_P1: 14 wait, the first fails in 0:25",
         ),
-        ({"io_limited": (limited(IoVerdict.THROTTLED),)}, "raise MAX_MBPS in SALES if it is to do more"),
+        ({"io_limited": (limited(IoVerdict.THROTTLED),)}, "raise MAX_MBPS in SALES if it needs more I/O"),
         (
             {"running": (running(526, **IDLE),)},
-            "nothing yet: nobody waits for the 32 servers that MARTIN 1:526 keeps idle",
+            "nothing yet: MARTIN 1:526 is idle with 32 servers, but nobody waits for them",
         ),
     ],
 )
@@ -171,10 +173,10 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait() -> None:
     wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and nobody is idle
     test = limited(IoVerdict.THROTTLED)._replace(con_id=4, name="TEST", nearest="MAX_IOPS", io_throttle_ms=42.5)
     both = replace(wait, io_limited=(limited(IoVerdict.THROTTLED), test))
-    assert told(both).text == "raise MAX_IOPS in TEST if it is to do more: the limit holds its I/O back"
+    assert told(both).text == "raise MAX_IOPS in TEST if it needs more I/O: the limit throttles it now"
     of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
     assert told(replace(both, queue=of_sales)).text == (
-        "raise MAX_MBPS in SALES if it is to do more: the limit holds its I/O back, and 12 of its statements wait in "
+        "raise MAX_MBPS in SALES if it needs more I/O: the limit throttles it now, and 12 of its statements wait in "
         "the queue"
     )
     critical = replace(wait.heads[0], queue_waited=7200.0)
@@ -190,7 +192,10 @@ def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ende
     wait = one_queue(running(526))
     full = tuple(row._replace(used=instance.num_cpus, usage=usage) for row in wait.groups)
     without = replace(wait, header=top, groups=full)
-    assert told(without).text == "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): all CPUs are used and none does"
+    assert (
+        told(without).text
+        == "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): no plan divides the CPUs, and all are in use"
+    )
     ends = one_queue(running(526, **IDLE))
     assert told(replace(ends, header=top, groups=full)).step is Step.END
 
@@ -259,7 +264,7 @@ def test_where_two_must_end_the_last_is_named() -> None:
 
 def test_among_equals_nobody_is_called_the_head() -> None:
     assert told(one_queue(running(526), equals=9)).text.startswith(
-        "nobody is idle who could let one of the first 10 of BATCH start"
+        "no idle session holds servers that one of the first 10 of BATCH could use"
     )
 
 
@@ -273,8 +278,8 @@ def test_nobody_is_ended_where_a_rival_may_be_served_first_and_wait_on() -> None
     larger = replace(both, heads=(both.heads[0], etl))
     assert told(larger).commands == ()
     assert told(larger).text == (
-        "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; "
-        "ETL may be served first and wait on for more than that"
+        "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; ETL may be served first and want more "
+        "than that"
     )
 
 

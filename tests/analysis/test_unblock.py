@@ -121,7 +121,7 @@ def test_as_few_together_as_will_do() -> None:
     )  # fmt: skip
     assert [each.short for each in one.head.shortages] == [32]
     assert (one.needed, sids(one)[:2]) == (2, [1, 2])
-    assert one.sentence == "the end of 2 statements together frees the 32 servers that let it start"
+    assert one.sentence == "ending 2 statements together frees the 32 servers that let it start"
 
 
 def test_who_is_not_counted_does_not_help_its_group() -> None:
@@ -193,8 +193,7 @@ def test_what_waiting_does_not_free_somebody_must_be_ended_for() -> None:
     )  # fmt: skip
     assert (one.needed, sids(one)[:2], one.wait) == (2, [1, 2], None)
     assert one.sentence == (
-        "after 1 statement that should end in about 0:05, the end of one idle holder frees the 12 servers that let it "
-        "start"
+        "after 1 statement that should end in about 0:05, ending one idle holder frees the 12 servers that let it start"
     )
 
 
@@ -249,4 +248,4 @@ def test_what_may_be_a_monitor_is_not_advised_against_either() -> None:
     """Without V$PX_PROCESS nothing tells a statement from a monitor: nobody is named, and why is said."""
     one = cluster(listed=False)
     assert (one.needed, sids(one)) == (0, [])
-    assert one.sentence == "2 statements may be monitors' GV$ queries and are not named; no other could be of use"
+    assert one.sentence == "2 statements may be monitors' GV$ queries and are not named; no other would help"

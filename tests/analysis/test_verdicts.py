@@ -77,13 +77,13 @@ def test_oracles_sample_is_throttled_everywhere_and_yet_kept() -> None:
     assert sum(shares) == pytest.approx(100.0)
     assert of(reading, "INTERACTIVE").consumed_percent == pytest.approx(100 * 10.4 / 15.36)
     assert of(reading, "INTERACTIVE").used_percent == pytest.approx(65.0)
-    assert kept.sentence.startswith("The plan is kept: every group that wants CPU gets its due.")
+    assert kept.sentence.startswith("The plan is met: every group that wants CPU gets its due.")
     assert "all CPUs are in use" in kept.sentence
     assert explain(of(reading, "INTERACTIVE")) == (
-        "Wants 17.2, gets 10.4 of 16 CPUs; entitled to 10.2 now; 4.6 of it is what others leave, others use the rest."
+        "Wants 17.2, gets 10.4 of 16 CPUs; entitled to 10.2 now; 4.6 of it is left over by others, others use the rest."
     )
     assert explain(of(reading, "BATCH")).endswith(
-        "entitled to 3.3 now; 0.9 of it is what others leave, others use the rest."
+        "entitled to 3.3 now; 0.9 of it is left over by others, others use the rest."
     )
     assert explain(of(reading, "ETL")) == "Wants no CPU now; guaranteed 2.4 of 16 when all are busy."
 
@@ -92,7 +92,8 @@ def test_who_waits_although_nobody_else_runs_is_not_told_of_others() -> None:
     plan = [directive("DAY", "GOLD", 75), directive("DAY", "LEAD", 25)]
     reading = read(loads({"GOLD": (15.9, 8.0), "LEAD": (0.0, 0.0)}, *plan))
     assert explain(of(reading, "GOLD")) == (
-        "Wants 23.9, gets 15.9 of 16 CPUs; entitled to 15.9 now; 3.9 of it is what others leave, nobody else uses CPU."
+        "Wants 23.9, gets 15.9 of 16 CPUs; entitled to 15.9 now; 3.9 of it is left over by others, nobody else uses "
+        "CPU."
     )
 
 
@@ -165,9 +166,9 @@ def test_a_starved_group_lowers_the_score_by_what_it_misses() -> None:
     (kept,) = conformance(reading)
     # GOLD is due 12 and gets 8; LEAD is due 4: 4 of 16 CPUs are missing.
     assert (kept.due, kept.missing, kept.score) == pytest.approx((16.0, 4.0, 75.0))
-    assert "kept to 75 %: groups get 4.0 CPUs less" in kept.sentence
+    assert "met to 75 %: groups get 4.0 CPUs less" in kept.sentence
     assert explain(of(reading, "GOLD")) == (
-        "Wants 16.0, gets 8.0 of 16 CPUs; entitled to 12.0 now, 4.0 less than its due: the plan is not kept."
+        "Wants 16.0, gets 8.0 of 16 CPUs; entitled to 12.0 now, gets 4.0 less than its due: the plan is not met."
     )
 
 
@@ -177,7 +178,7 @@ def test_a_plan_that_is_kept_and_leaves_a_group_nothing_is_not_praised() -> None
     assert of(reading, "BATCH").verdict is Verdict.ZERO_SHARE
     (kept,) = conformance(reading)
     assert kept.sentence.startswith(
-        "The plan is kept, but it leaves some groups nothing. Only what the levels above leave is due to BATCH."
+        "The plan is met, but it gives some groups nothing. BATCH can get only what the levels above leave."
     )
     first = verdict_lines(reading, reading.cluster_groups())[0]
     assert first[0] == (" ▲ ", "warn"), "no green above two red"
@@ -189,12 +190,12 @@ def test_a_limit_holds_a_group_on_an_idle_host_and_the_sentence_says_so() -> Non
     held = of(reading, "A")
     assert held.verdict is Verdict.CAPPED
     assert explain(held, 0.28) == (
-        "Wants 10.0, gets 4.0 of 16 CPUs; its limit of 4.0 CPUs (25 %) holds it there, whatever CPU is free; the host "
+        "Wants 10.0, gets 4.0 of 16 CPUs; its limit of 4.0 CPUs (25 %) caps it, even if CPU is free; the host "
         "is 28 % busy."
     )
     (kept,) = conformance(reading)
     assert kept.score == 100.0
-    assert kept.sentence.endswith("who waits is held by a limit, not by lack of CPU.")
+    assert kept.sentence.endswith("groups wait because of a limit, not for lack of CPU.")
 
 
 def test_cpu_exhausted_tells_a_limit_from_a_lack_of_cpu() -> None:
@@ -205,9 +206,9 @@ def test_cpu_exhausted_tells_a_limit_from_a_lack_of_cpu() -> None:
     reading = read((before, after + asked + other))
     capped, contended = of(reading, "A"), of(reading, "B")
     assert (capped.verdict, capped.cpu_exhausted) == (Verdict.CAPPED, 2.0)
-    assert explain(capped).endswith("whatever CPU is free; CPUs were exhausted 2 % of the last closed minute.")
+    assert explain(capped).endswith("even if CPU is free; CPUs were exhausted 2 % of the last full minute.")
     assert (contended.verdict, contended.cpu_exhausted) == (Verdict.CONTENDED, 97.0)
-    assert explain(contended).endswith("CPUs were exhausted 97 % of the last closed minute.")
+    assert explain(contended).endswith("CPUs were exhausted 97 % of the last full minute.")
     assert "exhausted" not in explain(of(read((before, after)), "A")), "before 23 nothing is said"
 
 
@@ -220,9 +221,9 @@ def test_a_full_cage_beside_a_host_with_spare_cpu() -> None:
     reading = read((before + busy, after + later))
     found = of(reading, "A")
     assert found.verdict is Verdict.CAGED
-    assert "the cage (CPU_COUNT) is full, while the host is 53 % busy" in explain(found, host_busy_of(reading, found))
+    assert "all of CPU_COUNT is in use, while the host is 53 % busy" in explain(found, host_busy_of(reading, found))
     (kept,) = conformance(reading)
-    assert "the cage is full, the host has spare CPU" in kept.sentence
+    assert "CPU_COUNT is used up, the host has spare CPU" in kept.sentence
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_a_full_cage_beside_a_host_with_spare_cpu() -> None:
         (32.0, "ON", 6300.0, "all CPUs are in use"),  # 98 % of the host
         (16.0, "ON", 3400.0, "all CPUs are in use"),  # the cage is the host
         (32.0, "OFF", 3400.0, "all CPUs are in use"),
-        (32.0, "ON", 3400.0, "the cage is full, the host has spare CPU"),
+        (32.0, "ON", 3400.0, "CPU_COUNT is used up, the host has spare CPU"),
     ],
 )
 def test_a_cage_is_full_only_on_a_host_with_more(cpus: float, caging: str, busy: float, told: str) -> None:
@@ -249,9 +250,9 @@ def test_a_cage_is_full_only_on_a_host_with_more(cpus: float, caging: str, busy:
     ("verdict", "told"),
     [
         (Verdict.NOT_MANAGED, "does not manage CPU"),
-        (Verdict.ZERO_SHARE, "nothing while the levels above take all"),
+        (Verdict.ZERO_SHARE, "nothing while the levels above use all CPU"),
         (Verdict.THROTTLED, "cannot be read"),
-        (Verdict.NOT_THROTTLED, "next to nothing waits"),
+        (Verdict.NOT_THROTTLED, "it hardly waits for CPU"),
         (Verdict.CAPPED, "the limit of its subplan or container is reached"),
     ],
 )
@@ -265,7 +266,7 @@ def test_a_database_whose_cpu_is_not_managed_is_not_called_healthy() -> None:
     reading = read(loads({"OTHER_GROUPS": (15.9, 0.0)}, cpu_managed="OFF"))
     (kept,) = conformance(reading)
     assert kept.score is None
-    assert kept.sentence.startswith("Resource Manager does not manage CPU: no plan decides who gets it")
+    assert kept.sentence.startswith("Resource Manager does not manage CPU: no plan divides it")
     assert "15.9 of 16 CPUs used" in kept.sentence
 
 
@@ -314,5 +315,6 @@ def test_who_waited_while_cpus_were_free_on_average_is_not_said_to_have_waited_f
     reading = read(loads({"REPORTS": (6.2, 0.2), "BATCH": (7.4, 0.0)}, *plan))
     assert of(reading, "REPORTS").verdict is Verdict.CONTENDED
     assert explain(of(reading, "REPORTS")).endswith(
-        "3.2 of it is what others leave, 2.4 CPUs were free on average, so all were taken for a part of it at most."
+        "3.2 of it is left over by others, 2.4 CPUs were free on average, so all were in use for part of the time at "
+        "most."
     )

@@ -104,7 +104,7 @@ def test_thresholds_durations_and_the_command(inside: Run, tmp_path: Path) -> No
         done = inside("--config", "mine.ini", "check", "x", "--interval", "0.05", "-v")
         assert done.returncode == 2
         assert "note queue_waits: REPORTS" in done.stdout
-        assert "counts from 1:00:00 on" in done.stdout
+        assert "alerts from 1:00:00 on" in done.stdout
     events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
     assert [(each["change"], each["key"], each["severity"]) for each in events] == [
         ("began", "idle_holder", "critical")
@@ -112,7 +112,7 @@ def test_thresholds_durations_and_the_command(inside: Run, tmp_path: Path) -> No
     listed = inside("--config", "mine.ini", "alerts", "x", "--interval", "0.05").stdout
     assert re.search(r"^warning +queue_waits ", listed, re.MULTILINE)
     assert re.search(r"^critical +idle_holder .*\n.*\n +set: critical from 1 s$", listed, re.MULTILINE)
-    assert "what must last counts at once here" in listed
+    assert "alerts with for= count at once here" in listed
     relaxed = inside("--config", "mine.ini", "check", "x", "--interval", "0.05", "--critical", "idle_holder=9h")
     assert relaxed.returncode == 0
     assert "1 idle holder keeps" in relaxed.stdout
@@ -125,7 +125,7 @@ def test_what_the_command_could_not_tell_the_next_check_tells(inside: Run, tmp_p
     text = f"[x]\nconnection_string = {target('storm')}\non_alert = {hook}\n"
     (tmp_path / "mine.ini").write_text(text)
     first = inside("--config", "mine.ini", "check", "x", "--interval", "0.05").stderr
-    assert re.search(r"ended with code 1; 1 of \d+ events told, the next check tries the rest", first)
+    assert re.search(r"ended with code 1; 1 of \d+ events sent, the next check tries the rest", first)
     hook.write_text(f"#!/bin/sh\ncat >> {tmp_path}/told\n")
     assert inside("--config", "mine.ini", "check", "x", "--interval", "0.05").stderr == ""
     told = [

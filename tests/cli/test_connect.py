@@ -92,7 +92,7 @@ def test_from_the_question_to_the_section(server: OracleServer, tmp_path: Path) 
     shown = on.shown.decode()
     for said in (
         "`lsnrctl services`",
-        "user and password do not fit",
+        "user or password is wrong",
         "Nothing is missing",
         "password = ***",
         "not the password",
@@ -138,11 +138,11 @@ def test_without_a_terminal_it_is_one_line(inside: Run) -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (1017, "user and password do not fit"),
+        (1017, "user or password is wrong"),
         (28000, "locked"),
         (28001, "expired"),
-        (28040, "no way of checking a password in common"),
-        (1045, "may not log in"),
+        (28040, "no password verifier in common"),
+        (1045, "lacks CREATE SESSION"),
         (1033, "not open"),
     ],
 )
@@ -160,7 +160,7 @@ def test_what_a_database_says_is_explained(server: OracleServer, code: int, word
     ("stage", "about", "said", "advice"),
     [
         (Stage.CONNECT, "", ": no answer within 0.5 s", "If other clients hang, too"),
-        (Stage.LOGIN, "", "s, though the login had begun - a quiesced database lets nobody in", "UNQUIESCE"),
+        (Stage.LOGIN, "", "s, though the login had begun - a quiesced database lets in only SYS", "UNQUIESCE"),
         (Stage.STATEMENT, "sys_context", "s, though the login had begun - a quiesced database", "session pool"),
     ],
 )

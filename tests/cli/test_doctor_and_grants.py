@@ -55,7 +55,7 @@ def test_doctor_of_a_demo(inside: Run) -> None:
 
 
 def test_doctor_names_a_quiesced_database(inside: Run) -> None:
-    said = "quiesced    ORDERS is QUIESCING: nobody but SYS and SYSTEM gets in until ALTER SYSTEM UNQUIESCE\n"
+    said = "quiesced    ORDERS is QUIESCING: only SYS and SYSTEM get in until ALTER SYSTEM UNQUIESCE\n"
     assert said in inside("doctor", "demo:quiesce").stdout
     assert "quiesced" not in inside("doctor", "demo:quiet").stdout
 

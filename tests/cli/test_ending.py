@@ -73,7 +73,7 @@ def test_waiting_for_the_reader_of_a_pipe_can_be_ended(tmp_path: Path, number: i
     os.mkfifo(tmp_path / "pipe")
     with start("export", "demo:quiet", "-o", "pipe", cwd=tmp_path) as process:
         assert process.stderr is not None
-        assert process.stderr.readline() == "presman: pipe is a pipe that nobody reads: waiting for a reader\n"
+        assert process.stderr.readline() == "presman: pipe is a pipe with no reader: waiting for one\n"
         process.send_signal(number)
         process.communicate(timeout=30)
     assert process.returncode == 128 + number

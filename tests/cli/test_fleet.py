@@ -93,12 +93,12 @@ def test_a_central_store_takes_no_connection(
     tape: Path, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for place in (str(tape), str(tape.parent), f"recording:{tape}"):
-        assert main(["fleet", place, "--format", "json"]) == 3, "its recorder was ended"
+        assert main(["fleet", place, "--format", "json"]) == 3, "its recorder was stopped"
         names = [each["target"] for each in json.loads(capsys.readouterr().out)["databases"]]
         assert names == ["prod-a", "test-b"]
     assert main(["fleet", "tape", "prod-*", "--config", str(config), "--format", "csv"]) == 3
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
-    assert (row["target"], row["state"], row["why"]) == ("prod-a", "stopped", "its recorder was ended")
+    assert (row["target"], row["state"], row["why"]) == ("prod-a", "stopped", "its recorder was stopped")
     assert main(["fleet", str(tmp_path)]) == 3
     assert "has no files *.presman" in capsys.readouterr().err
 

@@ -59,7 +59,7 @@ def test_wrong_use_is_a_line(inside: Run, words: tuple[str, ...], line: str) -> 
 def test_what_ends_is_refused(inside: Run) -> None:
     Path("spool").mkdir()
     done = inside("metrics", "spool:spool")
-    assert (done.returncode, done.stderr) == (2, "presman: spool:spool ends: metrics are of databases that go on\n")
+    assert (done.returncode, done.stderr) == (2, "presman: spool:spool has an end: metrics need a live database\n")
 
 
 def test_a_port_in_use_is_a_line(inside: Run) -> None:
@@ -148,7 +148,7 @@ def test_the_password_is_of_the_whole_process(tmp_path: Path, inside: Run) -> No
     (tmp_path / "config.ini").write_text("[prod]\nconnection_string = demo\nmetrics_password = geheim\n")
     done = inside("metrics", "prod")
     assert done.returncode == 2
-    assert "[prod] metrics_password: it stands in [presman]" in done.stderr
+    assert "[prod] metrics_password: it belongs in [presman]" in done.stderr
     assert "geheim" not in done.stderr
 
 

@@ -93,7 +93,7 @@ def test_an_offset_that_there_is_not(zone: str, inside: Run) -> None:
         parse_zone(zone)
     done = inside("once", f"spool:.?zone={zone}")
     assert done.returncode == exit_codes.USAGE
-    assert "is no offset" in one_line(done.stderr)
+    assert "is not an offset" in one_line(done.stderr)
 
 
 @pytest.mark.parametrize("zone", ["+14:00", "-12", "+05:45", "+0530"])

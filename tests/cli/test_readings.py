@@ -327,7 +327,7 @@ def test_outliers_only_on_request_and_doubted_ones_not_printed(inside: Run) -> N
     assert {row["latency_ms"] for row in doubted["rows"]} == {None}
     text = inside("once", DEMO, "--interval", "0.5", "--outliers").stdout
     assert "-- V$LGWRIO_OUTLIER (8)" in text
-    assert "latencies not believed" in text
+    assert "latencies not plausible" in text
     assert "OUTLIER" not in inside("once", DEMO, "--interval", "0.5").stdout
 
 

@@ -32,8 +32,8 @@ def tape(whole: Path, tmp_path: Path) -> Path:
         (("once", "a.presman", "--from", "last", "--to", "first"), 2, "ends before it begins"),
         (("report", "a.presman", "--at", "2020-01-01", "-o", "-"), 2, "--at 2020-01-01 is not in recording:a.presman"),
         (("report", "a.presman", "-o", "."), 4, "cannot write .: Is a directory"),
-        (("report", "b.presman", "-o", "-"), 3, "b.presman is no recording of presman"),
-        (("compare", "b.presman", "a.presman"), 3, "b.presman is no recording of presman"),
+        (("report", "b.presman", "-o", "-"), 3, "b.presman is not a recording of presman"),
+        (("compare", "b.presman", "a.presman"), 3, "b.presman is not a recording of presman"),
         (("record", "a.presman", "-o", "a.presman"), 2, "a.presman is both read and written"),
         (("record", "a.presman", "-o", "."), 2, "is both read and written"),
         (("chart", "a.presman"), 2, "a.presman is a recording: presman export a.presman -o FILE.csv"),
@@ -60,7 +60,7 @@ def test_a_recording_may_have_any_name_and_a_section_may_lead_to_it(tape: Path, 
         done = inside("--config", "config.ini", "replay", name, "--at", "last", "--polls", "1")
         assert (done.returncode, " poll 4, " in done.stdout) == (0, True), done.stderr
     refused = inside("--config", "config.ini", "replay", "demo1")
-    assert (refused.returncode, "demo1 is no recording: presman record demo1 -o x.presman" in refused.stderr) == (
+    assert (refused.returncode, "demo1 is not a recording: presman record demo1 -o x.presman" in refused.stderr) == (
         2,
         True,
     )

@@ -35,7 +35,7 @@ QUIET = "demo:quiet"
         (["--listen", "0.0.0.0:0", "--no-token"], "--no-token goes with loopback"),
         (["--no-token", "--token-file", "x"], "contradict"),
         (["--token-file", "missing"], "cannot read missing: No such file"),
-        (["--token-file", "short"], "short: its first line is no token of at least 16 characters"),
+        (["--token-file", "short"], "short: its first line is not a token of at least 16 characters"),
         (["--token-file", "binary"], "cannot read binary: it is not UTF-8"),
         (["--key", "x"], "--key goes with --certificate"),
         (["--certificate", "missing"], "cannot read missing: No such file"),

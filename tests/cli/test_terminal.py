@@ -145,7 +145,7 @@ def test_where_only_errors_go_elsewhere_that_is_said() -> None:
     given: dict[str, Any] = {"stdin": writing, "stdout": writing, "stderr": subprocess.PIPE}
     with subprocess.Popen(command("demo:quiet", "--polls", "1"), env=environment(), text=True, **given) as process:
         assert process.stderr is not None
-        assert process.stderr.readline() == "presman: standard error is no terminal: 1 reading as text\n"
+        assert process.stderr.readline() == "presman: standard error is not a terminal: 1 reading as text\n"
         process.kill()
     os.close(reading)
     os.close(writing)

@@ -20,7 +20,7 @@ from presman.sources.apart import process_source
 from tests.cli.run import QUEUEING, Run
 from tests.scenarios import with_short_past
 
-HOMELESS = "nobody knows which folder ~ is: set HOME, or write the whole path"
+HOMELESS = "the folder of ~ is not known: set HOME, or write the whole path"
 
 QUIET = ("config", "alerts", "grants", "completions bash", "--version")
 """Commands that read no database."""
@@ -75,8 +75,8 @@ def test_without_a_home_a_database_is_read(homeless: Run, name: str) -> None:
 def test_without_a_home_it_is_recorded_and_told_what_is_not_kept(homeless: Run) -> None:
     words = (f"demo:{with_short_past('quiet')}", "-o", "x.presman", "--polls", "1", "--redact")
     said = done_well(homeless("record", *words))
-    assert "no key can be kept: nobody knows where home is" in said[0]
-    assert said[2] == "presman: presman status will not know of this: its file: nobody knows where home is"
+    assert "no key can be kept: the home folder is not known" in said[0]
+    assert said[2] == "presman: presman status cannot show this run: its file: the home folder is not known"
     assert len(said) == 4
     assert done_well(homeless("report", "x.presman", "-o", "x.html")) == ["presman: 1 poll in x.html"]
 
@@ -98,7 +98,7 @@ def test_a_home_that_nobody_knows_is_named(homeless: Run, arguments: list[str], 
 
 def test_where_no_home_is_known_nothing_runs_that_is_known_of(homeless: Run) -> None:
     done = homeless("status")
-    assert (done.returncode, done.stderr) == (2, "presman: the state folder: nobody knows where home is\n")
+    assert (done.returncode, done.stderr) == (2, "presman: the state folder: the home folder is not known\n")
 
 
 def test_what_only_looks_for_a_home_goes_on_without(homeless: Run) -> None:
@@ -106,7 +106,7 @@ def test_what_only_looks_for_a_home_goes_on_without(homeless: Run) -> None:
     assert process_source._size_of_log() == 0
     assert entries("~/admin") == {}
     assert wallet_trouble("~/wallet").endswith(HOMELESS)
-    with pytest.raises(InputError, match=r"^~/x: nobody knows which folder ~ is"):
+    with pytest.raises(InputError, match=r"^~/x: the folder of ~ is not known"):
         expanded("~/x")
 
 
@@ -116,7 +116,7 @@ def test_a_home_that_may_not_be_looked_into_is_told_and_the_defaults_hold(
 ) -> None:
     done = locked_out(*words.split())
     place = tmp_path / "home" / "presman" / "config.ini"
-    told = f"presman: warning: {place} is not looked for: Permission denied"
+    told = f"presman: warning: {place} was not read: Permission denied"
     assert done.stderr.splitlines() in ([told], [])
     assert bool(done.stderr) is (words != "grants")
     assert done.stdout

@@ -147,7 +147,7 @@ def test_certificate_of_a_stranger_is_refused(secured: Callable[..., Bench], tmp
     bench = secured(Release(19), authority=Authority("somebody else"))
     told = str(refused(bench, wallet(tmp_path / "wallet", ours)))
     assert "CERTIFICATE_VERIFY_FAILED" in told
-    assert "TLS works, but nothing here vouches for the server's certificate" in told
+    assert "TLS works, but no certificate here has signed the server's" in told
     assert "wallet_location" in told
 
 
@@ -353,7 +353,7 @@ def test_a_certificate_that_stands_for_nobody(
 
 
 def test_nobody_named_and_nothing_that_says_who(bench19: Bench) -> None:
-    with pytest.raises(SourceError, match="no user was named: that takes a wallet") as caught:
+    with pytest.raises(SourceError, match="no user was named: that needs a wallet") as caught:
         bench19.opened(user=None, password=None)
     assert not caught.value.retry
 

@@ -142,7 +142,7 @@ def test_a_listener_is_not_taken_for_a_stranger_with_a_second_address(bench: Ben
 def test_tls_where_another_protocol_is_spoken(name: str) -> None:
     with port(lambda client: client.sendall(GREETINGS[name]), speaks_first=True) as number:
         assert refused(f"tcps://127.0.0.1:{number}/x").endswith(
-            "nobody speaks TLS there. Write the address without tcps://, or the port that has TLS."
+            "that port does not speak TLS. Write the address without tcps://, or the port that has TLS."
         )
 
 

@@ -132,7 +132,7 @@ def test_the_same_columns_are_continued(tmp_path: Path) -> None:
 def test_other_columns_are_refused_and_the_file_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("precious\n1\n", encoding="utf-8")
-    with pytest.raises(OutputError, match=r"mine\.csv holds other columns"):
+    with pytest.raises(OutputError, match=r"mine\.csv has other columns"):
         CsvExport(path, "cpu")
     assert path.read_text(encoding="utf-8") == "precious\n1\n"
 

@@ -80,7 +80,7 @@ def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
         made[0].write("1,2\n")
         made[0].close()
         assert pipe.read() == "1,2\n"
-    assert told == [f"{path} is a pipe that nobody reads: waiting for a reader"]
+    assert told == [f"{path} is a pipe with no reader: waiting for one"]
 
 
 HOSTILE = [
@@ -131,15 +131,15 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 def test_what_is_no_file_of_ours_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError):  # noqa: PT011 - nobody reads it, or it is no file
+    with pytest.raises(OSError):  # noqa: PT011 - nobody reads it, or it is not a file
         open_private(tmp_path / "pipe", os.O_TRUNC)
     (tmp_path / "one").write_text("mine")
     (tmp_path / "two").hardlink_to(tmp_path / "one")
-    with pytest.raises(OSError, match="another name"):
+    with pytest.raises(OSError, match="second hard link"):
         open_private(tmp_path / "two", os.O_TRUNC)
     assert (tmp_path / "one").read_text() == "mine"
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
-    with pytest.raises(OSError, match="somebody else's"):
+    with pytest.raises(OSError, match="another user"):
         open_private(tmp_path / "new", os.O_TRUNC)
     assert not (tmp_path / "new").exists()
 

@@ -82,8 +82,8 @@ def test_what_is_not_known_is_not_said() -> None:
     assert summary(nothing, 0) == "12 parallel servers in use; 0 alerts"
     all_known = Totals(2, 61.0, 3, 24, 24, 48, 0, 0, 6.25, 0.0, 16.0)
     assert summary(all_known, 1) == (
-        "6.2 of 16 CPUs used; next to none wanted besides; 24 parallel servers in use of target 24; "
-        "2 statements queued, the longest for 1 min 1 s; 3 sessions waiting for an active session pool; 1 alert"
+        "6.2 of 16 CPUs used; hardly any waited for; 24 parallel servers in use of target 24; "
+        "2 statements queued, the first for 1 min 1 s; 3 sessions waiting for an active session pool; 1 alert"
     )
 
 

@@ -80,7 +80,7 @@ def test_a_parquet_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytes
     assert not path.exists()
     file.close()
     assert path.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(OutputError, match="is there already"):
+    with pytest.raises(OutputError, match="exists, and a Parquet"):
         ParquetExport(path, "cpu")
     with pytest.raises(OutputError, match="No such file or directory"):
         ParquetExport(tmp_path / "no" / "a.parquet", "cpu")

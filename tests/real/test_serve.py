@@ -193,7 +193,7 @@ async def test_a_page_comes_back_when_the_server_does(browser: Chromium, folder:
         page = await browser.open(server.url)
         await page.shows("● LIVE")
         port = server.url.rstrip("/").rpartition(":")[2]
-    await page.says("presman does not serve any more. The page comes back as soon as it can.")
+    await page.says("presman serve has ended. The page comes back as soon as it can.")
     async with serving(folder, "--listen", f"127.0.0.1:{port}") as server:
         await page.until(lambda: page.sockets == 2, "another websocket")
         await page.shows("● LIVE")
@@ -224,7 +224,7 @@ async def test_two_viewers_are_independent_and_a_third_is_told(browser: Chromium
         assert len(server.monitors()) == 2
 
         three = await browser.open(server.url)
-        await three.says("As many look as may look at the same time.")
+        await three.says("All viewer places are taken.")
         assert len(server.monitors()) == 2
 
         await two.close()
@@ -239,7 +239,7 @@ async def test_a_token_is_asked_for_and_kept(browser: Chromium, folder: Path) ->
     async with serving(folder, "--token") as server:
         place, _, token = server.url.partition("?token=")
         page = await browser.open(place)
-        await page.says("The token that presman serve said")
+        await page.says("The token that presman serve printed")
         await page.picture(picture("token", folder))
         await page.evaluate("document.getElementById('token').value = 'wrong'; document.forms[0].submit()")
         await page.says("That is not the token.")
@@ -263,8 +263,8 @@ async def test_what_is_copied_goes_to_the_browser(browser: Chromium, folder: Pat
         await page.shows("to the browser's clipboard")
         assert "Group: " in str(await page.evaluate("window.copied"))
         await page.press("a")
-        await page.shows("Nothing can be acted on from a browser.")
+        await page.shows("Actions are not possible from a browser.")
         await page.press("R")
-        await page.shows("A recording would be written where presman runs.")
+        await page.shows("A recording would be written on the host where presman runs.")
         assert not list(folder.rglob("copied.txt"))
         assert not list(folder.rglob("*.presman"))

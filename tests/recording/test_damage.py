@@ -310,8 +310,8 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "is no recording"),
-        (b"PK\3\4 a zip", "is no recording"),
+        (b"", "is not a recording"),
+        (b"PK\3\4 a zip", "is not a recording"),
         (b"SQLite format 3\0" + bytes(84), "but no recording"),
     ],
 )

@@ -98,7 +98,7 @@ def test_a_file_that_somebody_keeps_locked_is_told(tmp_path: Path, monkeypatch: 
     writer = RecordingWriter(Store(str(path), writing=True), "demo:x", "simulator")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreLostError, match="somebody else keeps it locked"):
+        with pytest.raises(StoreLostError, match="another process keeps it locked"):
             writer.append(first, reading)
         other.execute("ROLLBACK")
     assert writer.append(first, reading) == 0
@@ -246,7 +246,7 @@ def test_a_recorder_that_is_told_to_end_closes_its_recording(tmp_path: Path, num
         process.communicate(timeout=60)
     assert process.returncode in {143, 130}
     with closing(sqlite3.connect(path)) as file:
-        assert file.execute("SELECT link, reason FROM fleet").fetchall() == [("stopped", "its recorder was ended")]
+        assert file.execute("SELECT link, reason FROM fleet").fetchall() == [("stopped", "its recorder was stopped")]
     assert not list(tmp_path.glob("*-wal")), "all of it is in the one file"
 
 

@@ -132,7 +132,7 @@ def test_cpu_shared_over_the_whole_server_leaves_what_is_due_unknown(tmp_path: P
     rows, found, _ = containers(tmp_path, database("23.6.0.24.10", 4) | given("CDB | P1 | 3 | | ") | scope | used(LAB))
     for row in (rows[0, "P1"], rows[0, "P2"], of(found, 3), of(found, 4)):
         assert (row.verdict, row.entitled, row.guaranteed) == (Verdict.THROTTLED, None, None)
-        assert "handed out over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)" in explain(row)
+        assert "divided over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)" in explain(row)
     here = scope | parameters("0 | cpu_count | 4", "0 | resource_manager_cpu_scope | INSTANCE_ONLY")
     folder = tmp_path / "one instance"
     folder.mkdir()

@@ -88,9 +88,9 @@ def test_cpu_that_went_to_others_on_the_host_points_at_the_host(tmp_path: Path) 
     assert step.text.startswith("look at the host: the host is 98 % busy")
     words = in_words(found, of(found, "GOLD"))
     assert "the groups here used 7.0 of 16 CPUs, and the host is 98 % busy" in words
-    assert words.endswith("others on the host have what it lacks.")
+    assert words.endswith("others on the host use what it lacks.")
     (kept,) = conformance(found)
-    assert kept.sentence.startswith("GOLD and LEAD get less than their due, and no other group has what is lacking.")
+    assert kept.sentence.startswith("GOLD and LEAD get less than their due, and no other group has what is missing.")
     assert kept.sentence.endswith("others on the host use the rest.")
 
 
@@ -99,7 +99,7 @@ def test_cpu_that_nobody_used_is_no_starvation(tmp_path: Path, busy: float | Non
     found = read(tmp_path, used(GOLD=(4.0, 8.0), LEAD=(4.0, 0.0)), host(busy))
     assert of(found, "GOLD").verdict is Verdict.NOT_EXHAUSTED
     assert about(found, "cpu_starved") == about(found, "host_shared") == []
-    assert "no group used 8.0 CPUs, so no other has what it lacks" in in_words(found, of(found, "GOLD"))
+    assert "the groups left 8.0 CPUs unused, so no other has what it lacks" in in_words(found, of(found, "GOLD"))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_minute_in_which_cpus_were_not_exhausted_starved_nobody(
     found = read(tmp_path, loads, host(1.0), {"V$RSRCMGRMETRIC": metric}, release=RELEASE_23)
     assert of(found, "GOLD").verdict is verdict
     if exhausted == "0":
-        assert "CPUs were exhausted 0 % of the last closed minute" in explain(of(found, "GOLD"))
+        assert "CPUs were exhausted 0 % of the last full minute" in explain(of(found, "GOLD"))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_two_tenths_of_a_cpu_do_not_turn_kept_into_critical(tmp_path: Path, gold
         assert of(found, "GOLD").verdict is Verdict.SHORT
         assert "GOLD gets a little less than its due" in about(found, "cpu_starved")[0].text
         assert f"a little less than its due ({12 - gold:.1f} CPUs)" in explain(of(found, "GOLD"))
-        assert conformance(found)[0].sentence.startswith("The plan is nearly kept: GOLD gets less than its due.")
+        assert conformance(found)[0].sentence.startswith("The plan is nearly met: GOLD gets less than its due.")
 
 
 def test_severity_changes_by_one_step_at_a_time_however_full_the_cpus_are(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_an_instance_that_is_not_open_adds_nothing(tmp_path: Path) -> None:
     found = reading(tmp_path, views)
     assert (found.header.num_cpus, [each.inst_id for each in found.header.instances]) == (16.0, [1])
     assert (of(found, "GOLD").used, of(found, "GOLD").guaranteed) == (8.0, 12.0)
-    assert "instance 2 is MOUNTED, not OPEN: it has no part in CPUs, shares and servers" in found.notes
+    assert "instance 2 is MOUNTED, not OPEN: it is left out of CPUs, shares and servers" in found.notes
 
 
 def test_a_database_that_is_only_mounted_is_read_all_the_same(tmp_path: Path) -> None:

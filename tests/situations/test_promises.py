@@ -87,16 +87,16 @@ def test_a_start_that_did_not_come_is_not_promised_again(tmp_path: Path) -> None
     first, second, third = readings(tmp_path, polls(24, 24, 24))
     assert (
         head(first).sentence
-        == "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free; it should start at the next look"
+        == "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free; it should start by the next poll"
     )
     for later in (second, third):
         assert head(later).cause is Cause.UNEXPLAINED
         assert head(later).sentence == (
-            f"{ROOM}, and so it was before: the servers counted do not explain why it waits; a limit that presman "
-            "cannot see here may (of its container, of a service, of another instance)"
+            f"{ROOM}, as they were at the poll before: the server counts do not explain why it waits; a limit that "
+            "presman cannot see here may (of its container, of a service, of another instance)"
         )
         assert advice(later) == (
-            "look what else limits the head of REPORTS: the servers it wants are free, and it is still queued"
+            "check what else limits the head of REPORTS: the servers it wants are free, yet it is still queued"
         )
 
 
@@ -373,7 +373,7 @@ def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) 
 
 
 BROKEN = (
-    "ETL 1:1 should have ended by now and goes on, so when the head of REPORTS starts is not known: wait, or decide "
+    "ETL 1:1 should have ended by now but still runs, so when the head of REPORTS starts is not known: wait, or decide "
     "whose work to end"
 )
 

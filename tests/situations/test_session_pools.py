@@ -31,7 +31,8 @@ def test_v_session_alone(tmp_path: Path) -> None:
     found = reading(tmp_path, {"V$SESSION": sessions()})
     (alert,) = [each for each in wrong(found) if each.key == "session_pool"]
     assert alert.text == (
-        "BATCH: 6 wait for the session pool, the first for 2:00; 2 work (ACTIVE_SESS_POOL_P1); the timeout is not known"
+        "BATCH: 6 wait for the session pool, the first for 2:00; 2 active (ACTIVE_SESS_POOL_P1); the timeout is not "
+        "known"
     )
     assert totals(found).pool_queued == 6
     (group,) = found.cluster_groups()
@@ -45,7 +46,7 @@ def test_without_the_group_and_the_time_of_the_wait(tmp_path: Path) -> None:
     found = reading(tmp_path, {"V$SESSION": sessions(group="", waited=False)})
     (alert,) = [each for each in wrong(found) if each.key == "session_pool"]
     assert alert.text == (
-        "unknown group: 6 wait for the session pool; 2 work (ACTIVE_SESS_POOL_P1); the timeout is not known"
+        "unknown group: 6 wait for the session pool; 2 active (ACTIVE_SESS_POOL_P1); the timeout is not known"
     )
 
 
@@ -56,7 +57,7 @@ PLAN = "NAME | IS_TOP_PLAN | CPU_MANAGED\nDAY | TRUE | ON"
     ("column", "value", "end"),
     [
         ("", "", "the timeout is not known"),
-        (" | QUEUEING_P1", " | ", "they wait without end"),
+        (" | QUEUEING_P1", " | ", "without a timeout"),
         (" | QUEUEING_P1", " | 600", "timeout 10:00"),
     ],
 )
@@ -69,7 +70,7 @@ def test_the_directive_tells_the_timeout_where_its_column_was_spooled(
     views = {"V$SESSION": sessions(), "V$RSRC_PLAN": PLAN, "DBA_RSRC_PLAN_DIRECTIVES": directives}
     (alert,) = [each for each in wrong(reading(tmp_path, views)) if each.key == "session_pool"]
     assert alert.text == (
-        f"BATCH: 6 wait for the session pool, the first for 2:00; 2 of 2 allowed work (ACTIVE_SESS_POOL_P1); {end}"
+        f"BATCH: 6 wait for the session pool, the first for 2:00; 2 of 2 allowed active (ACTIVE_SESS_POOL_P1); {end}"
     )
 
 

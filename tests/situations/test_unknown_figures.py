@@ -102,7 +102,7 @@ def test_a_wait_for_cpu_that_is_null_in_every_row_is_not_none(tmp_path: Path) ->
     found = reading(tmp_path, views)
     row = next(each for each in found.cluster_groups() if each.name == "BATCH")
     assert (row.used, row.waiting, row.verdict) == (2.0, None, Verdict.UNKNOWN)
-    assert explain(row) == "Uses 2.0 of 16 CPUs; what it waits for CPU is not told."
+    assert explain(row) == "Uses 2.0 of 16 CPUs; how long it waits for CPU is not known."
 
 
 # -- servers, counters, performance data
@@ -203,14 +203,14 @@ def test_42_of_16_cpus_are_judged_by_no_rule(tmp_path: Path, is_managed: str) ->
     }
     assert by_rules(found) == []
     told = " ".join(sight(found))
-    assert "a starved group (42 of 16 CPUs used cannot be)" in told
+    assert "a starved group (42 of 16 CPUs used is impossible)" in told
     assert "no starved group" not in told
     assert "cpu_used=U;" in perfdata(found, ())
     before, after = snapshots(tmp_path, {})
     assessed = assess(found, before, after)
-    assert [each.sentence for each in assessed.conformance] == ["Not judged: 42 of 16 CPUs used cannot be."]
+    assert [each.sentence for each in assessed.conformance] == ["Not judged: 42 of 16 CPUs used is impossible."]
     assert {each.text for each in assessed.verdicts if each.group in rows} == {
-        "Not judged: 42 of 16 CPUs used cannot be."
+        "Not judged: 42 of 16 CPUs used is impossible."
     }
 
 
@@ -269,7 +269,7 @@ def test_every_group_is_said_of_groups_that_are_known(tmp_path: Path) -> None:
     first, last = snapshots(tmp_path, {})
     (kept,) = assess(found, first, last).conformance
     assert kept.sentence == (
-        "As far as is known, the plan is kept: the other groups that want CPU get their due. Of TOOLS it is not known. "
+        "As far as known, the plan is met: the other groups that want CPU get their due. Not known for TOOLS. "
         "3.0 of 16 CPUs used."
     )
     assert kept.unjudged == ("TOOLS",)

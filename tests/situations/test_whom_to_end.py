@@ -143,7 +143,7 @@ def test_an_idle_holder_that_is_counted_is_ended(tmp_path: Path) -> None:
 def test_a_coordinator_without_a_row_gets_no_command(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), held=((1, 32), (77, 32))))
     nobody_is_ended(found, 77)
-    assert "V$SESSION has no row of its coordinator" in candidate(found, 77).refused
+    assert "V$SESSION has no row for its coordinator" in candidate(found, 77).refused
 
 
 SMON = (
@@ -159,15 +159,19 @@ def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> Non
     found = reading(tmp_path, site(SMON, held=((17, 64),), **more))
     nobody_is_ended(found, 17)
     done = ", 63 % done" if recovery else ""  # (6,300 + 100) of (10,000 + 100) blocks
-    assert told(found).text == f"wait: SMON rolls back a transaction; it ends by itself{done}; it holds 64 servers"
+    assert (
+        told(found).text == f"wait: SMON is rolling back a transaction; that ends by itself{done}; it holds 64 servers"
+    )
 
 
 @pytest.mark.parametrize("recovery", [ROLLBACK, ""])
 def test_smon_is_told_of_though_somebody_could_be_ended(tmp_path: Path, recovery: str) -> None:
     more = {"V_DOLLAR_FAST_START_TRANSACTIONS": recovery} if recovery else {}
     found = reading(tmp_path, site(busy(1), SMON, held=((1, 32), (17, 32)), **more))
-    assert told(found).text.startswith("wait: SMON rolls back a transaction")
-    assert way(found).sentence.startswith("the end of one statement frees the 32 servers that let it start; SMON rolls")
+    assert told(found).text.startswith("wait: SMON is rolling back a transaction")
+    assert way(found).sentence.startswith(
+        "ending one statement frees the 32 servers that let it start; SMON is rolling"
+    )
     assert candidate(found, 17).lost is None
 
 
@@ -186,9 +190,9 @@ def test_a_background_process_that_others_wait_for_is_named(tmp_path: Path) -> N
 
 def test_where_who_holds_the_servers_is_not_listed_nobody_is_said_to_hold_none(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), held=((1, 16),), active=64, V_DOLLAR_PX_SESSION="SID | QCSID\n5 | 5"))
-    assert way(found).unknown == "V$PX_SESSION tells of 0 of 64 servers in use"
+    assert way(found).unknown == "V$PX_SESSION shows 0 of 64 servers in use"
     assert told(found).step is Step.LOOK
-    assert "nobody is idle" not in told(found).text
+    assert "no idle session" not in told(found).text
 
 
 def test_who_wants_more_than_there_is_is_promised_nothing(tmp_path: Path) -> None:
@@ -198,7 +202,7 @@ def test_who_wants_more_than_there_is_is_promised_nothing(tmp_path: Path) -> Non
     assert told(found).step is Step.CHANGE
     assert told(found).commands == ()
     assert way(found).sentence == (
-        "the end of one idle holder frees the 16 servers with which it may start, though it is too large for the target"
+        "ending one idle holder frees the 16 servers with which it may start, though it is too large for the target"
     )
 
 
@@ -227,10 +231,7 @@ def test_a_session_queues_behind_itself(tmp_path: Path) -> None:
     # PL/SQL with an open parallel cursor: the coordinator of 48 servers is the session that is queued
     found = reading(tmp_path, site(busy(1), held=((9, 48), (1, 16))))
     assert told(found).step is Step.CHANGE
-    expected = (
-        "RPT 1:9 is queued behind itself: it keeps 48 servers by a cursor that is still open (close that, or raise the "
-        "limit)"
-    )
+    expected = "RPT 1:9 is queued behind itself: its open cursor keeps 48 servers (close it, or raise the limit)"
     assert told(found).text == expected
     assert way(found).sentence.startswith(expected)
     assert 9 not in {each.statement.sid for each in way(found).candidates}
@@ -276,7 +277,7 @@ def test_an_execution_that_begins_in_the_future_is_not_the_one_that_loses_least(
 def test_a_session_that_was_killed_is_not_killed_again(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 900, status="KILLED"), held=((1, 32), (5, 32))))
     nobody_is_ended(found, 5)
-    assert candidate(found, 5).refused == "it is marked as killed already and is being cleaned up"
+    assert candidate(found, 5).refused == "it is already marked for kill and is being cleaned up"
     assert way(found).needed == 1, "the one that works"
 
 

@@ -106,7 +106,7 @@ call_timeout = 20
         ("[a]\nrefresh_rate = nan\n", "line 2: [a] refresh_rate: 'nan' is not a duration"),
         ("[a]\nscope = clustr\n", "line 2: [a] scope: unknown value 'clustr', did you mean 'cluster'?"),
         ("[a]\nmode = sysdb\n", "line 2: [a] mode: unknown value 'sysdb', did you mean 'sysdba'?"),
-        ("[a]\nthick = maybe\n", "line 2: [a] thick: 'maybe' is neither yes nor no"),
+        ("[a]\nthick = maybe\n", "line 2: [a] thick: 'maybe' is not yes or no"),
         ("[a]\nhttps_proxy_port = 0\n", "line 2: [a] https_proxy_port: '0' is not a port (1 to 65535)"),
         ("option = cpu\n", "line 1: an option before the first [section]"),
         ("[a]\n\nscott/tiger@host\n", "line 3: neither [section] nor NAME = VALUE"),
@@ -114,7 +114,7 @@ call_timeout = 20
         ("[a]\nuser = x\n[a]\n", "line 3: section [a] is there twice"),
         (
             "[a]\ndsn = x/tiger@y\nconnection_string = z\n",
-            "line 3: [a] connection_string: another option has said this",
+            "line 3: [a] connection_string: another option already sets this",
         ),
         ("[a]\nuser = x\n[b]\nuser = x\noption = z\n", "line 5: [b] option: unknown measure 'z', known: "),
     ],

@@ -55,8 +55,8 @@ def test_all_that_the_directive_may_do_is_said() -> None:
         f"{THROTTLED}no share",
         "warning: its group never gets more than 40 % of the CPU",
         "warning: its group may have 2 active sessions at once: it may be queued",
-        "warning: what runs for long is switched: CANCEL_SQL",
-        "warning: sessions that idle for 60 s are ended: poll more often than that",
+        "warning: long calls are switched: CANCEL_SQL",
+        "warning: sessions idle for 60 s are ended: poll more often than that",
         CURE,
     ]
 

@@ -85,7 +85,7 @@ def test_a_file_that_others_may_change_runs_nothing(tmp_path: Path) -> None:
     ("lines", "said"),
     [
         ("password_command = pass 'x", "line 2: [prod] password_command: a quote that does not end"),
-        ("password = x\npassword_command = y", "line 3: [prod] password_command: password has said this"),
+        ("password = x\npassword_command = y", "line 3: [prod] password_command: password already sets this"),
     ],
 )
 def test_mistakes_name_the_place(lines: str, said: str, tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ def test_a_database_is_asked_about_a_few_statements_at_a_time_what_is_here_about
     assert [each.statements_to_come for each in snapshots] == to_come
     assert [len(each.rows(SqlText)) for each in snapshots] == [20 - each for each in to_come]
     notes = [analyse(None, each).notes for each in snapshots]
-    said = "texts and plans of 12 statements in the queue or running are still to come, a few with each poll"
+    said = "SQL texts and plans of 12 statements in the queue or running are still being read, a few at each poll"
     assert (said in notes[0], notes[2]) == (kind == "oracle", ())
 
 

@@ -101,7 +101,7 @@ def test_a_sample_of_an_empty_view_is_no_rest_of_the_row_above(tmp_path: Path) -
         ),
         (
             "       SID USERNAME STATUS\n---------- -------- --------\n         1 BERTHOLDINA ACTIVE\n",
-            "line 3: fields do not stand below their heads: spool with SET MARKUP CSV ON",
+            "line 3: fields are not below their heads: spool with SET MARKUP CSV ON",
         ),
         ("1,ANNA\n2,EMIL\n", "line 1: not a header: it names no column of the view: SET PAGESIZE 50000 prints one"),
         ("SIDD,USERNAMES\n1,A\n", "line 1: not a header: it names no column of the view: SIDD (did you mean SID?)"),

@@ -94,7 +94,7 @@ def test_what_was_read_before_an_interruption_counts(run: Run, tmp_path: Path, m
     monkeypatch.setattr(Progress, "show", stop_in_the_middle)
     code, out, errors = run("--csv", waits, long, SAMPLE)
     assert code == 130
-    assert "interrupted; what was read until then counts" in errors
+    assert "interrupted; what was read so far counts" in errors
     counted = int(row(out.partition("incomplete")[0].rpartition("\n")[0], str(long))[0].replace(",", ""))
     assert 0 < counted < 20_000
     assert len(waits.read_text().splitlines()) == counted + 1

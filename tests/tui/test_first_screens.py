@@ -63,11 +63,11 @@ SENTENCES = {
     "pdb": Sentence(
         "Limits hold all three: SALES and TEST in I/O, HR in CPU; reports of SALES queue at theirs, and one waits.",
         (
-            *("REPORTING (SALES): 23 queued", "in SALES if it is to do more"),
+            *("REPORTING (SALES): 23 queued", "in SALES if it needs more I/O"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
         ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS"),
-        ("SALES: I/O held back", "TEST: I/O held back"),
+        ("SALES: I/O throttled", "TEST: I/O throttled"),
     ),
     "queueing": Sentence(
         "A statement wants 36 servers or more of a target of 24: it may start once nothing else runs, no promise.",
@@ -115,7 +115,7 @@ SENTENCES = {
             *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
             *("14 wait for the session pool", "give BATCH and CAPPED a share"),
         ),
-        ("on a level that is not used up",),
+        ("on a level that has CPU left",),
         ("in the plan",),
     ),
 }

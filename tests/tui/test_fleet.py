@@ -174,7 +174,7 @@ async def test_keys_poll_help_and_quit() -> None:
         assert "Help: Fleet" in page
         assert "The help is open" in await acting.press("s")
         text = acting.app.frame.page.text
-        for word in ("STOPPED", "PARALLEL_SERVERS_TARGET", "order of trouble", "Enter"):
+        for word in ("STOPPED", "PARALLEL_SERVERS_TARGET", "sorted worst first", "Enter"):
             assert word in text
         assert "test-lost" in await acting.press("q")
         await acting.press("T", "t", "c")

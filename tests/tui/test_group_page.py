@@ -18,11 +18,11 @@ def told(row: object) -> str:
 def test_the_session_pool_is_told_with_who_waits_and_until_when() -> None:
     pool = ActiveSessionPool(4, 14, 575.0, 600)
     row = group("BATCH", pool=pool, active_sessions=4)
-    assert "session pool 4 of 4 allowed work; waiting: 14, the first for 9:35, timeout 10:00" in told(row)
+    assert "session pool 4 of 4 allowed active; waiting: 14, the first for 9:35, timeout 10:00" in told(row)
     free = row._replace(pool=pool._replace(queued=0, longest=None))
-    assert "session pool 4 of 4 allowed work\n" in told(free)
+    assert "session pool 4 of 4 allowed active\n" in told(free)
     endless = row._replace(pool=pool._replace(timeout=None, longest=None, allowed=None))
-    assert "session pool 4 work, how many may is not known; waiting: 14, without a timeout" in told(endless)
+    assert "session pool 4 active, the limit is not known; waiting: 14, without a timeout" in told(endless)
     assert "session pool" not in told(group("BATCH"))
 
 

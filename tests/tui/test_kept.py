@@ -87,7 +87,7 @@ async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "no JSON"), ("{", "no JSON"), ("[" * 50_000, "no JSON"), ("[]", "no object"),
+        ("", "not JSON"), ("{", "not JSON"), ("[" * 50_000, "not JSON"), ("[]", "no object"),
         ('{"refresh": true}', "refresh"),
         ('{"refresh": 1e999}', "refresh"), ('{"refresh": -1}', "refresh"), ('{"theme": 3}', "theme"),
         ('{"sorts": {"cpu\\u001b[2J": ["group", true]}}', "sorts"), ('{"fleet_refresh": "x"}', "fleet_refresh"),
@@ -111,10 +111,10 @@ def test_a_link_a_pipe_and_what_somebody_else_linked_are_not_read(state: Path, t
     assert "it is a link" in kept_view.load()[1]
     path.unlink()
     os.mkfifo(path)
-    assert "it is no file" in kept_view.load()[1]
+    assert "it is not a file" in kept_view.load()[1]
     path.unlink()
     path.hardlink_to(tmp_path / "aim")
-    assert "it has another name" in kept_view.load()[1]
+    assert "it has a second hard link" in kept_view.load()[1]
 
 
 @acted

@@ -165,7 +165,7 @@ async def test_a_server_that_is_stopped() -> None:
         assert await outage.seconds(8) == [*["● LIVE"] * 4, *(f"◌ LATE 0:0{n}" for n in (5, 6, 7, 8))]
         top = outage.acting.screen.splitlines()
         assert "age 0:08" in top[0]
-        assert "◌ No answer for 0:08: what is shown is that old" in top[1]
+        assert "◌ No answer for 0:08: the data shown is that old" in top[1]
         outage.acting.app.post_message(Lost("no answer within 3 s", 1.0))
         await outage.acting.settle()
         assert outage.state == "✕ LOST 0:00, retry in 1s"
@@ -213,7 +213,7 @@ async def test_one_view_hangs_and_holds_nothing_else_up() -> None:
         assert states[-1] == "◌ LATE 1:00 1 view"
         screen = outage.acting.screen.splitlines()
         assert "age ≤4s" in screen[0]
-        assert "GV$SESSION: no answer within 3 s; what is shown of it is" in " ".join(screen[1].split())
+        assert "GV$SESSION: no answer within 3 s; its data on show is" in " ".join(screen[1].split())
         assert " old" in title(outage)
         assert title(outage).split()[1] == sessions, "what is known is shown"
         assert len(outage.database.unheard) <= 6, "it is asked the more rarely, the longer it is silent"

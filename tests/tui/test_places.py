@@ -84,7 +84,7 @@ async def test_identical_queued_statements_are_one_row() -> None:
         await acting.keys("a")
         assert acting.app.gateway.ask.call_args.args[1].sql_id == "7k36sd695fszu", "on the page about a statement, too"
         acting.app.gateway = None
-        assert "Acting needs --allow-actions" in await acting.press("a")
+        assert "Actions need --allow-actions" in await acting.press("a")
         await acting.keys("escape")
         screen = await acting.press("escape", "u")
         assert " Queued  10  …" in screen or " Queued  10\n" in screen
@@ -148,7 +148,7 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
     assert told == "not listed: 3 idle sessions, which this poll did not read"
     about, told = look(Place("SALES", con_id=3), None)
     assert "2 sessions listed, 2 active" in about
-    assert told.startswith("not listed: idle sessions, which are read once a minute")
+    assert told.startswith("not listed: idle sessions, read once a minute")
     event = listed[0].event
     assert "listed, " in look(Place(event, event=event))[0]
     assert look(Place("SALES", con_id=3), 0)[1] == ""

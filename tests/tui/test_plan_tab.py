@@ -112,11 +112,11 @@ def test_the_io_tab_says_whose_figures_it_shows() -> None:
 async def test_io_limits_of_containers_are_judged_in_words() -> None:
     async with playing("pdb", (200, 50)) as acting:
         screen = await acting.press("3")
-        assert "▲ TEST I/O: Does 80 of 80 IOPS (MAX_IOPS): MAX_IOPS holds it there, each I/O for " in screen
+        assert "▲ TEST I/O: Uses 80 of 80 IOPS (MAX_IOPS): MAX_IOPS throttled it, each I/O by " in screen
         assert "of 200 MB/s (MAX_MBPS)" in screen
         screen = await acting.press("8")
         assert "▲ TEST I/O: " in screen
-        for words in ("80/-", "-/200", "held ms", "SGA/PGA", "PX", "throt %"):
+        for words in ("80/-", "-/200", "held ms", "SGA/PGA", "PX", "throttled %"):
             assert words in screen, words
 
 
@@ -125,7 +125,7 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
     async with playing("throttled", (200, 50), release=Release(23)) as acting:
         screen = await acting.press("2")
         (line,) = [line for line in screen.splitlines() if "entitled" in line and "yields/s" in line]
-        heads = "use CPU waiting state entitled limit use % throt % full % active wait now yields/s reqs/s held/s"
+        heads = "use CPU waiting state entitled limit use % throttled % full % active wait now yields/s reqs/s held/s"
         assert f"{heads} min" in " ".join(line.split()), "with names and verdicts that are not cut"
         await acting.resize(220, 50)
         assert f"{heads} min of all use %" in " ".join(acting.screen.split())
@@ -135,7 +135,7 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
 async def test_the_cpu_tab_tells_verdicts_in_words_and_the_sessions_tab_who_is_held() -> None:
     async with playing("throttled") as acting:
         screen = await acting.press("2")
-        assert "The plan is kept, but it leaves some groups nothing." in screen
+        assert "The plan is met, but it gives some groups nothing." in screen
         assert "BATCH: Wants" in screen
         assert "held/s" in screen
         screen = await acting.press("5")

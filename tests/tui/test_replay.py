@@ -77,7 +77,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
             await acting.keys("end")
             await until(at(120))
             await acting.keys("n")
-            assert "Nothing else happened" in "".join(str(each.message) for each in app._notifications)
+            assert "No event after this" in "".join(str(each.message) for each in app._notifications)
             for words, second, told in (("1h ago", 5, "this is the first"), ("2030-01-01", 120, "this is the last")):
                 await acting.keys("J")
                 await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
@@ -275,13 +275,13 @@ async def test_while_the_hour_before_is_read_nothing_is_said_of_it(tmp_path: Pat
             acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
             await waited(acting, lambda: app.monitor.reading is not None)
             screen = await acting.press("4")
-            assert "reading the hour before" in screen.splitlines()[-2]
-            assert "Not known yet: the hour before is being read." in screen
+            assert "reading the last hour" in screen.splitlines()[-2]
+            assert "Not known yet: the last hour is being read." in screen
             app.post_message(Recalled(None))
             await acting.settle()
             screen = await acting.press("1", "4")
             assert "event 0 of " in screen.splitlines()[-2]
-            assert "No downgrade was seen since presman began to watch." in screen
+            assert "No downgrade was seen since presman was started." in screen
 
 
 @acted
@@ -327,7 +327,7 @@ def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
         for at, mark in ((tape.first, 0), (tape.last, -1)):
             top, _ = scrub_lines(strip, (tape.first, tape.last), tape.events(), at, 80)
             text = "".join(run[0] for run in top)
-            bar = text[6 : 6 + 80 - 6 - len(f" {at:%m-%d %H:%M} – {at:%m-%d %H:%M} ") - 1]
+            bar = text[10 : 10 + 80 - 10 - len(f" {at:%m-%d %H:%M} – {at:%m-%d %H:%M} ") - 1]
             assert bar[mark] == "┃"
 
 

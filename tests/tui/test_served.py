@@ -43,8 +43,8 @@ async def test_nobody_acts_records_or_goes_elsewhere_from_a_browser(tmp_path: Pa
     async with served(busy()) as acting:
         acting.app.targets = ("prod", "test")
         assert acting.app.gateway is None
-        assert "Nothing can be acted on from a browser." in await acting.press("a")
-        assert "A recording would be written where presman runs." in await acting.press("R")
+        assert "Actions are not possible from a browser." in await acting.press("a")
+        assert "A recording would be written on the host where presman runs." in await acting.press("R")
         offered = {command.title for command in acting.app.get_system_commands(acting.app.screen)}
         assert not [title for title in offered if title.startswith(("act", "record", "databases", "forget"))]
         text = await acting.press("question_mark")

@@ -73,7 +73,7 @@ async def test_with_a_command_from_late_data_its_age_is_told() -> None:
         acting.clock.now += 12.0
         for keys in (("C",), ("4", "c", "1")):
             await acting.keys(*keys)
-            assert "The data it comes from is 0:12 old" in told(acting)
+            assert "Its data is 0:12 old" in told(acting)
             assert acting.app.clipboard == KILL
 
 

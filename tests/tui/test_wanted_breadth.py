@@ -53,7 +53,7 @@ async def test_the_tab_says_what_it_does_not_list() -> None:
         reading = analyse(None, play.poll())
         await acting.show(reading)
         screen = await acting.press("5")
-        told = "idle sessions, which are read once a minute and while this tab is open"
+        told = "idle sessions, read once a minute and while this tab is open"
         assert f"not listed: {reading.unlisted} {told}" in screen
         await acting.show(replace(reading, unlisted=None, number=reading.number + 1))
         assert f"not listed: {told}" in acting.screen

@@ -38,7 +38,7 @@ def _count(function: Callable[..., Any]) -> int:
 
 
 def _let_be(compositor: Compositor, *_: Any, **__: Any) -> None:
-    """Stand in for painting what has changed: there is no terminal, and `Stage.screen` draws all of it."""
+    """Stand in for painting what has changed: there is not a terminal, and `Stage.screen` draws all of it."""
     compositor._dirty_regions.clear()
 
 

@@ -67,14 +67,14 @@ def _refusals(row: RunningStatement | QueuedStatement | SessionReading) -> Itera
     """Yield the tests that a session fails: then no command ends it, or none is needed."""
     running = row if isinstance(row, RunningStatement) else None
     if running is not None and not running.seen:
-        yield "V$SESSION has no row of its coordinator, so nobody knows who that is"
+        yield "V$SESSION has no row for its coordinator, so its user is not known"
     kind = None if isinstance(row, QueuedStatement) else row.kind
     if kind is not None and kind.is_background:
         yield _background(kind)
     if row.status == KILLED:
-        yield "it is marked as killed already and is being cleaned up"
+        yield "it is already marked for kill and is being cleaned up"
     if running is not None and not running.certain:
-        yield "it may be a monitor's GV$ query, no view tells"
+        yield "it may be a monitor's GV$ query; no view shows which"
     if running is not None and running.idle is not None and ends_in(running) is not None:
         yield f"Oracle ends it {in_about(running.oracle_ends_in)} ({running.ended_by})"
 
@@ -82,8 +82,8 @@ def _refusals(row: RunningStatement | QueuedStatement | SessionReading) -> Itera
 def _background(kind: SessionKind) -> str:
     """Return what is to be said of a background process that holds servers."""
     if kind.name == "SMON":
-        return "SMON rolls back a transaction; it ends by itself"
-    return f"{kind.name} is a background process, which no command ends"
+        return "SMON is rolling back a transaction; that ends by itself"
+    return f"{kind.name} is a background process, and no command ends it"
 
 
 def objection(statement: RunningStatement) -> str:
@@ -100,7 +100,7 @@ def _objections(each: RunningStatement) -> Iterator[str]:
     if each.kind is not None:
         yield f"it is {each.kind.name}: {each.kind.loss} if it is ended"
     if each.queued:
-        yield "its session waits in the queue itself, with another statement"
+        yield "its session is also queued, with another statement"
     if (left := ends_in(each)) is not None:
         yield f"it should end by itself {in_about(left)}"
     if each.idle is None:

@@ -195,8 +195,8 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     name, whose, cause = _name(found.head), _whose(found.head), found.head.cause
     step, text, short = Step.WAIT, "", ""
     if cause is Cause.UNEXPLAINED:
-        step, short = Step.LOOK, f"look what else limits {name}"
-        text = f"look what else limits {whose}: the servers it wants are free, and it is still queued"
+        step, short = Step.LOOK, f"check what else limits {name}"
+        text = f"check what else limits {whose}: the servers it wants are free, yet it is still queued"
     elif cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
         text, short = f"wait: {whose} {found.head.sentence}", f"wait: {name}'s head is {cause.value}"
     elif found.unknown:
@@ -207,12 +207,14 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     elif found.refused is not None:
         text = short = f"wait: {refused_holder(found.refused)}"
     elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
-        text = f"{late.who} should have ended by now and goes on, so when {whose} starts is not known: wait, or decide "
-        text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now and goes on"
+        text = (
+            f"{late.who} should have ended by now but still runs, so when {whose} starts is not known: wait, or decide "
+        )
+        text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now but still runs"
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
     else:
-        text = f"nobody is idle who could let {whose} start: wait, or decide whose work to end"
+        text = f"no idle session holds servers that {whose} could use: wait, or decide whose work to end"
         short = f"wait, or decide whose work to end for {name}"
     return ToDo(step, text, short, "parallel", subject=name)
 
@@ -236,7 +238,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     """Return that one waits, though the end of idle holders would let the head start, and why."""
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
-    why = candidate.objection or f"{listed(found.in_vain)} may be served first and wait on for more than that"
+    why = candidate.objection or f"{listed(found.in_vain)} may be served first and want more than that"
     short = f"wait: {keeps}, idle {each.idle_time}"
     if why == pause(each) and not found.in_vain:  # time is all that speaks against it
         offer = f"from {duration(LONG_IDLE)} on"
@@ -284,7 +286,7 @@ def _blocked(_alert: Alert, reading: Reading) -> ToDo | None:
 def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
     names = [row.title for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
     listed = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    text = f"give {listed} a share on a level that is not used up, or set another plan: this one leaves them nothing"
+    text = f"give {listed} a share on a level that has CPU left, or set another plan: this one leaves them nothing"
     return ToDo(Step.CHANGE, text, f"give {listed} a share in the plan", "plan", subject=alert.subject)
 
 
@@ -295,8 +297,8 @@ def _starved(alert: Alert, reading: Reading) -> ToDo | None:
         return None
     short = number(max(0.0, min(row.wanted, row.entitled) - row.used))
     where = f" on instance {row.inst_id}" if row.inst_id else ""
-    text = f"look who has the CPUs: {row.title} gets {short} less than the plan gives it{where}"
-    return ToDo(Step.LOOK, text, f"look who has {row.title}'s CPUs", "cpu", subject=row.title)
+    text = f"check who uses the CPUs: {row.title} gets {short} less than the plan gives it{where}"
+    return ToDo(Step.LOOK, text, f"check who uses {row.title}'s CPUs", "cpu", subject=row.title)
 
 
 def _pool(alert: Alert, reading: Reading) -> ToDo | None:
@@ -307,7 +309,7 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     left = "" if pool.timeout is None or pool.longest is None else duration(max(0.0, pool.timeout - pool.longest))
     until = f", the first fails in {left}" if left else ""
     waits = f"{pool.queued} wait{until}"
-    text = f"look at the sessions that work in {row.title}, or let more work (ACTIVE_SESS_POOL_P1): {waits}"
+    text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
 
@@ -323,7 +325,7 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
-    text = "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): all CPUs are used and none does"
+    text = "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): no plan divides the CPUs, and all are in use"
     return ToDo(Step.CHANGE, text, "set a plan that divides CPU", "plan", subject=alert.subject)
 
 
@@ -341,10 +343,10 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
     if not queued[most.con_id] and any(head.is_critical for head in reading.heads):
         return None  # it is not what the queue that hurts waits for
-    raised = f"raise {most.nearest or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it is to do more"
+    raised = f"raise {most.nearest or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
     many = queued[most.con_id]
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
-    text = f"{raised}: the limit holds its I/O back{waits}"
+    text = f"{raised}: the limit throttles it now{waits}"
     return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)
 
 
@@ -363,7 +365,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
         commands = ending(most, reading).commands[:1]
         text = f"end {who}: it keeps {held} and none is free{_lasting_cure(reading)}"
         return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects)
-    text = f"nothing yet: nobody waits for the {held} that {most.who} keeps idle; its user can close the cursor"
+    text = f"nothing yet: {most.who} is idle with {held}, but nobody waits for them; its user can close the cursor"
     return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {most.who}'s {held}", "parallel")
 
 

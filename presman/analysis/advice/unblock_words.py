@@ -13,11 +13,11 @@ from presman.base.formats import counted, in_about
 def nobody_named(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
-        return "it is too large for its limit: nobody's end is known to help; a lower DOP or another group does"
+        return "it is too large for its limit: ending others is not known to help; a lower DOP or another group does"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
-        return "how many servers it is short of is not known, so nobody is named"
+        return "how many servers it lacks is not known, so no session is named"
     return "it waits for its turn in the queue, not for servers"
 
 
@@ -36,28 +36,31 @@ def sentence(found: Unblock, doubtful: int) -> str:
 def queues_behind_itself(own: RunningStatement) -> str:
     """Say that the session that is queued holds servers itself: its end would end the statement that waits, too."""
     held = counted(own.servers, "server")
-    cure = "close that, or raise the limit"
-    return f"{own.who} is queued behind itself: it keeps {held} by a cursor that is still open ({cure})"
+    cure = "close it, or raise the limit"
+    return f"{own.who} is queued behind itself: its open cursor keeps {held} ({cure})"
 
 
 def _blocked_first(blocked: Sequence[RunningStatement]) -> str:
     """Say whom to look at before anybody is ended."""
     most = max(blocked, key=lambda each: each.servers)
     held = counted(sum(each.servers for each in blocked), "server")
-    return f"look at {most.blocker} first: {held} are held by who waits for {'it' if len(blocked) == 1 else 'others'}"
+    return (
+        f"look at {most.blocker} first: {held} are held by "
+        f"{'a session that waits for it' if len(blocked) == 1 else 'sessions that wait for others'}"
+    )
 
 
 def _what_helps(found: Unblock, doubtful: int) -> str:
     """Say whose ends free enough."""
     if not found.candidates:
         if doubtful:
-            return f"{_statements(doubtful)} may be monitors' GV$ queries and are not named; no other could be of use"
+            return f"{_statements(doubtful)} may be monitors' GV$ queries and are not named; no other would help"
         return "no running statement holds servers that it could use"
     if not found.needed:
         refused = [each for each in found.candidates if each.refused and each.ends_in is None]
         if len(refused) == len(found.candidates):
             return "; ".join(dict.fromkeys(refused_holder(each) for each in refused))
-        return "not even all of these together are known to free enough"
+        return "all of these together are not known to free enough"
     return _chosen(found, found.candidates[: found.needed])
 
 
@@ -86,9 +89,9 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     if len(to_end) == 1:
         kind = "idle holder" if to_end[0].statement.idle is not None else "statement"
         held = counted(to_end[0].statement.servers, "server")
-        return f"{after}the end of one {kind} frees the {held} {lets}{same}"
+        return f"{after}ending one {kind} frees the {held} {lets}{same}"
     freed = sum(each.statement.servers for each in to_end)
-    together = f"the end of {_statements(len(to_end))} together"
+    together = f"ending {_statements(len(to_end))} together"
     return f"{after}{together} frees the {counted(freed, 'server')} {lets}{same}"
 
 

@@ -80,7 +80,7 @@ def _servers_used(reading: Reading, setting: AlertSetting) -> Asked:
     if not pool.maximum:
         return Asked(unknown=f"{setting.key}: PARALLEL_MAX_SERVERS is not known")
     if pool.in_use is None:
-        return Asked(unknown=f"{setting.key}: no view tells how many servers are in use")
+        return Asked(unknown=f"{setting.key}: no view shows how many servers are in use")
     amount = 100 * pool.in_use / pool.maximum
     return Asked((_alert(setting, "", f"{pool.in_use} of {pool.maximum} parallel servers in use", amount),))
 

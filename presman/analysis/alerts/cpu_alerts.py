@@ -78,7 +78,7 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
         if each.cpu_managed == "ON" or used is None or not each.num_cpus or used < FULL * each.num_cpus:
             continue
         short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan divides them"
-        text = f"CPU: {short}: who asks for more gets more"
+        text = f"CPU: {short}: whoever asks for more gets more"
         found.append(Alert("warn", "▲", text, short, "cpu_without_plan", _subject(each, reading)))
     return found
 

@@ -43,8 +43,8 @@ def _pool(group: GroupReading) -> Alert:
     verb = "waits" if pool.queued == 1 else "wait"
     short = f"{group.title}: {pool.queued} {verb} for the session pool{wait}"
     allowed = "" if pool.allowed is None else f" of {pool.allowed} allowed"
-    work = "" if group.active_sessions is None else f"; {group.active_sessions}{allowed} work (ACTIVE_SESS_POOL_P1)"
-    end = "they wait without end" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
+    work = "" if group.active_sessions is None else f"; {group.active_sessions}{allowed} active (ACTIVE_SESS_POOL_P1)"
+    end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
     end = end if pool.timeout_known else "the timeout is not known"
     near = pool.near_timeout
     glyph = "✕" if near else "▲"
@@ -60,7 +60,7 @@ def io_limits(reading: Reading) -> list[Alert]:
         if each.verdict is IoVerdict.THROTTLED:
             where = f" on instance {each.inst_id}" if several else ""
             held = f"{each.io_throttle_ms or 0.0:.1f} ms each"
-            short = f"{each.name}{where}: I/O held back {held} by {each.nearest or 'its limit'}"
+            short = f"{each.name}{where}: I/O throttled {held} by {each.nearest or 'its limit'}"
             text = f"{each.name}{where} I/O: {each.sentence}".removesuffix(".")
             subject = f"{each.name} on {each.inst_id}" if several else each.name
             found.append(Alert("warn", "▲", text, short, "io_limit", subject))
@@ -75,6 +75,6 @@ def plan_switched(reading: Reading) -> list[Alert]:
         return []
     plan, before = found.plan or "no plan", found.before or "no plan"
     short = f"plan switched {duration(ago)} ago: {plan} after {before}"
-    by = f"by the window {found.window}" if found.window else "by whom no view tells"
+    by = f"by the window {found.window}" if found.window else "no view shows by whom"
     return [Alert("note", "┆", f"Plan switched {duration(ago)} ago, at {clock(found.at)}: {plan} after {before}, {by}",
                   short, "plan_switched", plan)]  # fmt: skip

@@ -32,8 +32,8 @@ class AlertRule(NamedTuple):
 
 
 _RULES = (
-    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first "
-              "can never start, or all of a queue have waited for an hour together",
+    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first can never start, or "
+        "the waits of a queue add up to an hour",
               "group", "s", "seconds that the first of the queue has waited"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
               "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group"),
@@ -45,31 +45,31 @@ _RULES = (
               "group", "%", "percent of its CPU demand that waits"),
     AlertRule("session_pool", "warning", "sessions wait for the active session pool; critical 5:00 before its timeout",
               "group", "s", "seconds that the first has waited"),
-    AlertRule("quiesced", "critical", "the database is being quiesced, or is: only SYS and SYSTEM get in"),
+    AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in"),
     AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them", "instance"),
-    AlertRule("host_shared", "warning", "a full host works for others, too", "instance"),
-    AlertRule("io_limit", "warning", "MAX_IOPS or MAX_MBPS holds a container's I/O back", "container"),
+    AlertRule("host_shared", "warning", "the host is full, and others use part of it", "instance"),
+    AlertRule("io_limit", "warning", "MAX_IOPS or MAX_MBPS throttles a container's I/O", "container"),
     AlertRule("servers_at_maximum", "warning", "PARALLEL_MAX_SERVERS are all in use", "instance"),
     AlertRule("idle_holder", "warning", "an idle session keeps parallel servers",
               "", "s", "seconds that the longest has been idle"),
-    AlertRule("blocked_holder", "warning", "who holds parallel servers waits for another session",
-              "", "", "servers held so"),
+    AlertRule("blocked_holder", "warning", "a session that holds parallel servers waits for another one",
+              "", "", "servers held by such sessions"),
     AlertRule("downgraded", "warning", "statements run with fewer servers than they asked for",
-              "", "", "such statements"),
+              "", "", "statements downgraded"),
     AlertRule("downgrades", "warning", "operations began with fewer servers than they asked for, or none (V$SYSSTAT)",
               "", "", "operations downgraded per minute"),
     AlertRule("plan_switched", "note", "the plan changed less than 10:00 ago", "plan"),
     AlertRule("no_plan", "warning", "no resource plan is in force", "", asked=True),
     AlertRule("queue_length", "warning", "many parallel statements are queued",
               "group", "", "statements queued", asked=True),
-    AlertRule("throttled", "warning", "a group is held off CPU, whatever its due",
+    AlertRule("throttled", "warning", "a group waits for CPU, whatever its due",
               "group", "%", "percent of its CPU demand that waits", asked=True),
     AlertRule("servers_used", "warning", "most parallel servers are in use",
               "", "%", "percent of PARALLEL_MAX_SERVERS in use", asked=True),
     AlertRule("latency", "warning", "waits of an event take long (by its histogram's buckets)",
-              "event", "s", "seconds, 99 of 100 waits took less (percentile=99)", asked=True),
+              "event", "s", "seconds that 99 of 100 waits stay below (percentile=99)", asked=True),
     AlertRule("own_cost", "warning", "presman's own poll takes long", "", "s", "seconds a poll took", asked=True),
-    AlertRule("not_known", "unknown", "what presman could not see; severity=off lets `check` say OK all the same"),
+    AlertRule("not_known", "unknown", "what presman could not see; severity=off lets `check` say OK anyway"),
 )  # fmt: skip
 
 RULE_BOOK: Mapping[str, AlertRule] = MappingProxyType({rule.key: rule for rule in _RULES})

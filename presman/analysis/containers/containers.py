@@ -38,9 +38,9 @@ class PdbReading(Struct, frozen=True):
 
     CPUs as in a group's reading. `shares` are those of the CDB plan, `share` the guaranteed minimum as a fraction,
     `servers_limit` its parallel servers. `io` is per second since the last poll; `io_throttle_ms` the milliseconds each
-    I/O was held back on average in the last closed minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
+    I/O was held back on average in the last full minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
     and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
-    last closed minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
+    last full minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
     its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
     and may use (`limit_used`, `limit_allowed`), "" where none do. `usage` are its counters as they stand, None before
     12.2. `doubt` is why its CPU is judged by no rule.
@@ -175,7 +175,7 @@ def _hidden(facts: Facts, inst_id: int) -> str:
     if facts.plans.server_wide(inst_id):
         return entitlement.SERVER_WIDE
     if facts.plans.inside is not None:
-        return "what other containers want is not seen from inside one"
+        return "what other containers want cannot be seen from inside one"
     return "" if facts.division.cdb_directives(inst_id) else "the CDB plan cannot be read"
 
 

@@ -44,7 +44,7 @@ def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int 
 
 
 def verdict(row: Limited) -> IoVerdict:
-    """Return what the limits do: throttled is what was held back in the last closed minute; rates are those of now."""
+    """Return what the limits do: throttled is what was held back in the last full minute; rates are those of now."""
     if row.iops_limit is None and row.mb_limit is None:
         return IoVerdict.FREE
     if (row.io_throttle_ms or 0.0) >= FELT:
@@ -68,17 +68,17 @@ def explain(row: Limited) -> str:
         limits.append(f"{_rate(None if row.io is None else row.io.mb)} of {row.mb_limit} MB/s (MAX_MBPS)")
     if not limits:
         return ""
-    return f"Does {' and '.join(limits)}: {_consequence(row)}."
+    return f"Uses {' and '.join(limits)}: {_consequence(row)}."
 
 
 def _consequence(row: Limited) -> str:
     held, nearest = row.io_throttle_ms, reached(row)
     if held is not None and held >= FELT:
-        by = f"{nearest} holds it there" if nearest else "a limit held it"
-        return f"{by}, each I/O for {held:.1f} ms on average in the last closed minute"
+        by = f"{nearest} throttled it" if nearest else "a limit throttled it"
+        return f"{by}, each I/O by {held:.1f} ms on average in the last full minute"
     if held is None:
         return f"{nearest} is nearly reached" if nearest else "below its limits"
-    return f"{nearest} is nearly reached, but no I/O was held back" if nearest else "no I/O was held back"
+    return f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
 
 
 def reached(row: Limited) -> str:

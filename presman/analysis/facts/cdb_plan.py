@@ -72,7 +72,7 @@ def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotme
         shares = row.shares if row else None
         weight = shares or 1 if weighed_by == SHARES else least_cpus(plans, inst_id, con_id, cpus)
         found[con_id] = Allotment(shares, least, name, servers, float(weight), weighed_by)
-    if not any(each.weight for each in found.values()):  # no view tells how many CPUs there are: as many for each
+    if not any(each.weight for each in found.values()):  # no view shows how many CPUs there are: as many for each
         found = {con_id: each._replace(weight=1.0) for con_id, each in found.items()}
     return found
 

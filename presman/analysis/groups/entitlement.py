@@ -34,7 +34,7 @@ SPARE = 0.25
 NOT_EXHAUSTED = 0.5
 """Percent of a minute: CPU_EXHAUSTED below this is told as 0."""
 
-SERVER_WIDE = "CPU is handed out over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)"
+SERVER_WIDE = "CPU is divided over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)"
 """Why nobody's due is known where it is not the CPUs of one instance that are shared."""
 
 _WORST_FIRST = (
@@ -69,7 +69,7 @@ class Load(NamedTuple):
 
     `lasting` is the part of its active sessions that were there at both ends of the interval. Who came in the middle
     of it wanted nothing before, which a mean over the interval does not show. `exhausted` is CPU_EXHAUSTED, percent of
-    the last closed minute, None where it is not known.
+    the last full minute, None where it is not known.
     """
 
     used: float

@@ -82,14 +82,14 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
         return _why_not_judged(group)
     wanted = group.used + group.waiting
     if group.verdict is Verdict.IDLE and group.guaranteed is None:
-        why = group.hidden or "no view tells how many CPUs there are"
+        why = group.hidden or "no view shows how many CPUs there are"
         return f"Wants no CPU now; {why}, so what it is guaranteed is not known."
     if group.verdict is Verdict.IDLE:
         return f"Wants no CPU now; guaranteed {group.guaranteed:.1f} of {group.capacity:.0f} when all are busy."
     if group.verdict is Verdict.NOT_MANAGED:
         return (
-            f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; Resource Manager does not manage CPU now, so no plan "
-            "decides who gets it and no wait of its own is counted."
+            f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; Resource Manager does not manage CPU now: no plan "
+            "divides it, and waits for CPU are not counted."
         )
     got = f"Wants {wanted:.1f}, gets {group.used:.1f} of {group.capacity:.0f} CPUs"
     if group.execution_waiters and group.waiting < QUIET:
@@ -99,10 +99,10 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
 def _why_not_judged(group: Judged) -> str:
     if group.used is not None and group.waiting is None:
-        return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; what it waits for CPU is not told."
+        return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; how long it waits for CPU is not known."
     if group.doubt:
         return f"Not judged: {group.doubt}."
-    return "No delta yet: rates need two polls of the same instance start and the same plan window."
+    return "No rates yet: they need two polls with no restart and no plan change between them."
 
 
 def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - one per verdict
@@ -114,34 +114,34 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             return "; ".join(part for part in (_capped(group), host, minute) if part)
         case Verdict.STARVED:
             due = min(wanted, group.entitled or 0.0)
-            return f"{_due(group)}, {max(0.0, due - used):.1f} less than its due: the plan is not kept"
+            return f"{_due(group)}, gets {max(0.0, due - used):.1f} less than its due: the plan is not met"
         case Verdict.SHORT:
             short = _short(group, used, min(wanted, group.entitled or 0.0))
             return "; ".join(part for part in (short, minute) if part)
         case Verdict.HOST:
             full = host or "the host is full"
             seen = f"the groups here used {group.all_used or 0.0:.1f} of {group.capacity:.0f} CPUs, and {full}"
-            return f"{_due(group)}; {seen}: others on the host have what it lacks"
+            return f"{_due(group)}; {seen}: others on the host use what it lacks"
         case Verdict.NOT_EXHAUSTED:
             return "; ".join(part for part in (_due(group), _unused(group), host, minute) if part)
         case Verdict.ZERO_SHARE:
-            return f"{_due(group)}, and nothing while the levels above take all: its sessions can hang"
+            return f"{_due(group)}, and to nothing while the levels above use all CPU: its sessions can hang"
         case Verdict.CONTENDED:
             return "; ".join(part for part in (_due(group), _left(group, host_busy), minute) if part)
         case Verdict.CAGED:
             tail = f", while {host}" if host else ", while the host has CPUs to spare"
-            return f"{_due(group)}; {_left(group, host_busy)}; the cage (CPU_COUNT) is full{tail}"
+            return f"{_due(group)}; {_left(group, host_busy)}; all of CPU_COUNT is in use{tail}"
         case Verdict.THROTTLED:
             return f"{group.hidden or 'a plan above it cannot be read'}, so what it is entitled to is not known"
         case _:
-            return "next to nothing waits"
+            return "it hardly waits for CPU"
 
 
 def _minute(group: Judged) -> str:
     """Return what CPU_EXHAUSTED says: a limit holds a group whether CPUs are exhausted or not, contention does not."""
     if group.cpu_exhausted is None:
         return ""
-    return f"CPUs were exhausted {group.cpu_exhausted:.0f} % of the last closed minute"
+    return f"CPUs were exhausted {group.cpu_exhausted:.0f} % of the last full minute"
 
 
 def _due(group: Judged) -> str:
@@ -152,15 +152,15 @@ def _short(group: Judged, used: float, due: float) -> str:
     """Return how much less than its due a group gets, where that is little or where not all CPUs were used."""
     missing = max(0.0, due - used)
     if lacks_little(used, due):
-        return f"{_due(group)}, a little less than its due ({missing:.1f} CPUs): the plan is nearly kept"
+        return f"{_due(group)}, gets a little less than its due ({missing:.1f} CPUs): the plan is nearly met"
     free = _free(group)
-    tail = f", while no group used {free:.1f} CPUs" if free else ""
-    return f"{_due(group)}, {missing:.1f} less than its due{tail}"
+    tail = f", while the groups left {free:.1f} CPUs unused" if free else ""
+    return f"{_due(group)}, gets {missing:.1f} less than its due{tail}"
 
 
 def _unused(group: Judged) -> str:
     """Return that nobody here has what a group lacks."""
-    return f"no group used {free:.1f} CPUs, so no other has what it lacks" if (free := _free(group)) else ""
+    return f"the groups left {free:.1f} CPUs unused, so no other has what it lacks" if (free := _free(group)) else ""
 
 
 def _free(group: Judged) -> float:
@@ -172,12 +172,16 @@ def _free(group: Judged) -> float:
 def _left(group: Judged, host_busy: float | None) -> str:
     """Return how what it is due comes about, and who has the rest."""
     more = (group.entitled or 0.0) - (group.guaranteed or 0.0)
-    found = [f"{more:.1f} of it is what others leave"] if more >= 0.05 else []
+    found = [f"{more:.1f} of it is left over by others"] if more >= 0.05 else []
     free = _free(group)
     if free and host_busy is not None and host_busy >= FULL:
-        return ", ".join([*found, f"no group used {free:.1f} CPUs, but the host is {100 * host_busy:.0f} % busy"])
+        return ", ".join(
+            [*found, f"the groups left {free:.1f} CPUs unused, but the host is {100 * host_busy:.0f} % busy"]
+        )
     if free:  # a mean over the interval: nothing tells when in it they were taken
-        return ", ".join([*found, f"{free:.1f} CPUs were free on average, so all were taken for a part of it at most"])
+        return ", ".join(
+            [*found, f"{free:.1f} CPUs were free on average, so all were in use for part of the time at most"]
+        )
     alone = group.all_used is not None and group.all_used - (group.used or 0.0) < QUIET
     here = " in this container" if group.inside else ""
     return ", ".join([*found, f"nobody else{here} uses CPU" if alone else f"others{here} use the rest"])
@@ -186,15 +190,15 @@ def _left(group: Judged, host_busy: float | None) -> str:
 def _capped(group: Judged) -> str:
     if group.limited_by and group.limit_used is not None and group.limit_allowed is not None:
         far = f"{group.limit_used:.1f} of {group.limit_allowed:.1f} CPUs"
-        return f"{group.limited_by} is at its limit, {far}, whatever CPU is free"
+        return f"{group.limited_by} is at its limit, {far}, even if CPU is free"
     if group.limit is None:
-        return "the limit of its subplan or container is reached, whatever CPU is free"
+        return "the limit of its subplan or container is reached, even if CPU is free"
     percent = 100 * group.limit / group.capacity if group.capacity else 0.0
     if (group.used or 0.0) >= _AT_LIMIT * group.limit:
-        return f"its limit of {group.limit:.1f} CPUs ({percent:.0f} %) holds it there, whatever CPU is free"
+        return f"its limit of {group.limit:.1f} CPUs ({percent:.0f} %) caps it, even if CPU is free"
     if (group.used or 0.0) >= FULL * group.limit:
-        return f"near its limit of {group.limit:.1f} CPUs ({percent:.0f} %); whether that holds it is not known"
-    return f"a limit it shares with others (at most {group.limit:.1f} CPUs for it) is reached, whatever CPU is free"
+        return f"near its limit of {group.limit:.1f} CPUs ({percent:.0f} %); whether that throttles it is not known"
+    return f"a limit it shares with others (at most {group.limit:.1f} CPUs for it) is reached, even if CPU is free"
 
 
 class Conformance(Struct, frozen=True):
@@ -244,7 +248,7 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
     near = [row.title for row in rows if row.verdict is Verdict.SHORT]
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
     unjudged = tuple(row.title for row in rows if not row.is_judged)
-    but = f" Of {_listed(unjudged)} it is not known." if unjudged else ""
+    but = f" Not known for {_listed(unjudged)}." if unjudged else ""
     if doubt:
         kept = f"Not judged: {doubt}."
     elif missing <= 0 and (near or outside):
@@ -272,21 +276,21 @@ def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
     """Return who gets less than its due without being starved, of those of whom most is known."""
     who = " and ".join(near or outside)
     gets = f"{who} gets less than its due" if len(near or outside) == 1 else f"{who} get less than their due"
-    return f"The plan is nearly kept: {gets}." if near else f"{gets}, and no other group has what is lacking."
+    return f"The plan is nearly met: {gets}." if near else f"{gets}, and no other group has what is missing."
 
 
 def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str, but: str) -> str:
     if instance.cpu_managed == "OFF":
-        return "Resource Manager does not manage CPU: no plan decides who gets it, and nobody is held off it."
+        return "Resource Manager does not manage CPU: no plan divides it, and nobody is throttled."
     if score is None:
         return ""
     if missing <= 0 and shareless:
-        return f"The plan is kept, but it leaves some groups nothing.{but}"
+        return f"The plan is met, but it gives some groups nothing.{but}"
     if missing <= 0 and but:
-        return f"As far as is known, the plan is kept: the other groups that want CPU get their due.{but}"
+        return f"As far as known, the plan is met: the other groups that want CPU get their due.{but}"
     if missing <= 0:
-        return "The plan is kept: every group that wants CPU gets its due."
-    return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due.{but}"
+        return "The plan is met: every group that wants CPU gets its due."
+    return f"The plan is met to {score:.0f} %: groups get {missing:.1f} CPUs less than their due.{but}"
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -299,7 +303,7 @@ def _listed(names: tuple[str, ...]) -> str:
 def _shareless(groups: Iterable[GroupReading]) -> str:
     """Name the groups whose due may be nothing, lest a plan that is kept be taken for one that is good."""
     names = " and ".join(row.title for row in groups if row.verdict is Verdict.ZERO_SHARE)
-    return f" Only what the levels above leave is due to {names}." if names else ""
+    return f" {names} can get only what the levels above leave." if names else ""
 
 
 def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[GroupReading]) -> str:
@@ -313,10 +317,10 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
         facts += f", host{host} {100 * busy:.0f} % busy"
     if used >= FULL * instance.num_cpus:
         caged = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
-        why = "the cage is full, the host has spare CPU" if caged and (busy or 0) < FULL else "all CPUs are in use"
+        why = "CPU_COUNT is used up, the host has spare CPU" if caged and (busy or 0) < FULL else "all CPUs are in use"
         return f"{facts}: {why}."
     if {row.verdict for row in groups} & _WAITING == {Verdict.CAPPED}:
-        return f"{facts}: who waits is held by a limit, not by lack of CPU."
+        return f"{facts}: groups wait because of a limit, not for lack of CPU."
     if busy is not None and busy >= FULL:
         return f"{facts}: others on the host use the rest."
     return f"{facts}."

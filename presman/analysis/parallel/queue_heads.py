@@ -37,7 +37,7 @@ SAME_WAIT = 1.0
 """Seconds by which two waits must differ to tell who came first: sessions are not all read at one instant."""
 
 _ELSEWHERE = (
-    "the servers counted do not explain why it waits; a limit that presman cannot see here may (of its container, of a "
+    "the server counts do not explain why it waits; a limit that presman cannot see here may (of its container, of a "
     "service, of another instance)"
 )
 
@@ -154,7 +154,7 @@ def _same(equals: int) -> str:
     if not equals:
         return ""
     have = "others have" if equals > 1 else "other has"
-    return f"{equals} {have} waited the same, so which is first is not known"
+    return f"{equals} {have} waited as long, so which is first is not known"
 
 
 def _situation(
@@ -208,7 +208,11 @@ def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tu
     """
     system, tightest = situation.system, situation.tightest
     if wants is None or wants.source is WantsSource.MEAN:
-        mean = f" (its group's queue wanted {counted(wants.low, 'server')} each in the last minute)" if wants else ""
+        mean = (
+            f" (those queued in its group wanted {counted(wants.low, 'server')} each in the last minute)"
+            if wants
+            else ""
+        )
         return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(situation)])
     never = _never(wants, situation)
     if never:
@@ -256,7 +260,7 @@ def _fitting(start: str, situation: QueueState) -> tuple[Cause, int | None, str]
     if situation.ahead:
         return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_others(situation)} ahead of it"
     if situation.passed_over:
-        return Cause.UNEXPLAINED, None, f"{start}, and so it was before: {_ELSEWHERE}"
+        return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {_ELSEWHERE}"
     if situation.containers:
         last = f", then the plan between it and {', '.join(situation.rivals)}" if situation.rivals else ""
         others = ", ".join(situation.containers)
@@ -266,7 +270,7 @@ def _fitting(start: str, situation: QueueState) -> tuple[Cause, int | None, str]
     if situation.unknown_container:
         where = f"how many {situation.unknown_container} may have is not known"
         return Cause.NOT_CHOSEN, None, f"{start}; {where}, so whether it starts is not known either"
-    return Cause.NOT_CHOSEN, 0, f"{start}; it should start at the next look"
+    return Cause.NOT_CHOSEN, 0, f"{start}; it should start by the next poll"
 
 
 def _others(situation: QueueState) -> str:

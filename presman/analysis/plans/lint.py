@@ -61,8 +61,8 @@ def idle_holders_stay(reading: Reading) -> Iterable[Finding]:
     held = sum(each.servers for each in reading.running if each.idle is not None)
     if held and reading.header.idle_blocker_minutes == 0:
         text = (
-            f"Idle sessions keep {held} parallel servers now. MAX_IDLE_BLOCKER_TIME is 0: with a number of minutes "
-            "Oracle itself ends such sessions, but for those of SYS, while parallel statements are queued."
+            f"Idle sessions keep {held} parallel servers now. MAX_IDLE_BLOCKER_TIME is 0: set to a number of minutes, "
+            "Oracle ends such sessions, except those of SYS, while parallel statements are queued."
         )
         plan = reading.header.plan
         yield Finding("idle-holders-stay", Severity.NOTE, plan, "", text, _IDLE)

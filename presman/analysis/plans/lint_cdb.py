@@ -163,7 +163,7 @@ def default_directive(case: CdbCase) -> Found:
         if case.weighed_by != SHARES:
             what = f"no SHARES and no limit are set, so {case.weighed_by} decides"
         limit = f", at most {row.utilization_limit} % of CPU" if row and percent_fraction(row.utilization_limit) else ""
-        text = f"No directive names {', '.join(named)}: the default directive rules there ({what}{limit})."
+        text = f"No directive names {', '.join(named)}: the default directive applies there ({what}{limit})."
         yield case.finding("cdb-default-directive", Severity.NOTE, named[0], text, _GUIDE)
 
 
@@ -171,7 +171,7 @@ def nobody_there(case: CdbCase) -> Found:
     """A directive for a container that is open on no instance divides nothing."""
     gone = sorted(name for name in case.rows if name and name not in case.open_somewhere and name not in _OWN)
     if gone:
-        text = f"Directives name {', '.join(gone)}, not open here: their shares count for nothing while that is so."
+        text = f"Directives name {', '.join(gone)}, not open here: their shares have no effect until they are open."
         yield case.finding("cdb-nobody-there", Severity.NOTE, gone[0], text, _DIRECTIVES)
 
 
@@ -198,7 +198,7 @@ def container_without_plan(case: CdbCase) -> Found:
     """Without a plan of its own all sessions of a container share alike."""
     bare = [name for name, plan in case.plans.items() if not plan]
     if bare and len(bare) < len(case.plans):
-        text = f"{', '.join(bare)} runs no plan of its own: all sessions there share alike what the CDB plan gives it."
+        text = f"{', '.join(bare)} runs no plan of its own: all its sessions share equally what the CDB plan gives it."
         yield case.finding("cdb-container-without-plan", Severity.NOTE, bare[0], text, _GUIDE)
 
 

@@ -35,7 +35,9 @@ Rule = Callable[[Case], Iterable[Finding]]
 def no_other_groups(case: Case) -> Found:
     """A top plan must say what everybody else gets."""
     if case.top and OTHER_GROUPS not in case.tree_groups and case.rows:
-        text = "The plan has no directive for OTHER_GROUPS: sessions of groups it does not name have no rule at all."
+        text = (
+            "The plan has no directive for OTHER_GROUPS: sessions of groups it does not name have no directive at all."
+        )
         yield case.finding("no-other-groups", Severity.ERROR, OTHER_GROUPS, text, _GUIDE)
 
 
@@ -123,8 +125,8 @@ def swapping_windows(own: Sequence[PlanPeriod]) -> str:
         return ""
     told = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
     return (
-        f"Scheduler windows change the plan ({told}): at night or on weekends other rules hold. Set the plan with "
-        "FORCE: to keep it, or take the plan out of the windows."
+        f"Scheduler windows change the plan ({told}): at night or on weekends other directives apply. Set the plan "
+        "with FORCE: to keep it, or take the plan out of the windows."
     )
 
 
@@ -157,7 +159,7 @@ def overfull_level(case: Case) -> Found:
     for level, column in enumerate(_LEVEL_COLUMNS, start=1):
         total = sum(getattr(row, column) for row in case.rows)
         if total > 100 and not case.by_weight:
-            text = f"Level {level} hands out {total} %; presman scales it down to 100."
+            text = f"Level {level} allocates {total} %; presman scales it down to 100."
             yield case.finding("overfull-level", Severity.ERROR, "", text, _DIRECTIVES)
 
 
@@ -166,7 +168,7 @@ def percent_or_shares(case: Case) -> Found:
     if case.doubt:
         taken = "shares" if case.by_weight else "percent"
         text = (
-            f"Percent or shares? Of {case.plan} {case.doubt}. They are taken for {taken}; MGMT_MTH of CREATE_PLAN "
+            f"Percent or shares? For {case.plan}, {case.doubt}. presman reads them as {taken}; MGMT_MTH of CREATE_PLAN "
             "says which is meant (EMPHASIS or RATIO)."
         )
         yield case.finding("percent-or-shares", Severity.WARNING, "", text, _METHODS)
@@ -176,7 +178,7 @@ def unallocated(case: Case) -> Found:
     """What no level hands out is nobody's by right."""
     if case.top and case.divides and not case.doubt and case.shares.unallocated >= TINY:
         text = (
-            f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to whoever wants it, in "
+            f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to the groups that want it, in "
             "proportion. Add it to a group, or put OTHER_GROUPS with 100 % at the last level."
         )
         yield case.finding("unallocated", Severity.NOTE, "", text, _DIRECTIVES)
@@ -248,8 +250,9 @@ def queue_never_used(case: Case) -> Found:
     for name, row in case.directives.items():
         if row.parallel_server_limit is not None or row.parallel_queue_timeout is not None:
             text = (
-                f"{name} has rules of the parallel queue, but PARALLEL_DEGREE_POLICY is {case.degree_policy} and no "
-                "group has PARALLEL_STMT_CRITICAL = QUEUE: statements queue only where a session or hint asks for it."
+                f"{name} has directives for the parallel queue, but PARALLEL_DEGREE_POLICY is {case.degree_policy} "
+                "and no group has PARALLEL_STMT_CRITICAL = QUEUE: statements queue only where a session or hint asks "
+                "for it."
             )
             yield case.finding("queue-never-used", Severity.NOTE, name, text, _QUEUE)
             return

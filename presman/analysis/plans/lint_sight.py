@@ -34,7 +34,7 @@ class LintSight(NamedTuple):
     def clear(self) -> str:
         """The sentence for no finding."""
         if self.blind:
-            return f"Nothing can be said of {', '.join(self.unjudged) or 'the plans'}: {_why(self.lacking)}."
+            return f"Nothing is known of {', '.join(self.unjudged) or 'the plans'}: {_why(self.lacking)}."
         if not self.judged:
             return f"No plan is in force (by {self.views[0]}): there is nothing to judge."
         return f"No finding in {', '.join(self.judged)} (by {', '.join(self.views)}).{self.limits}"

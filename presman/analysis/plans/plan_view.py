@@ -365,8 +365,8 @@ def _set_by(facts: Facts, windows: tuple[PlanPeriod, ...]) -> str:
     # From inside a pluggable database only its own windows are seen.
     now = min((each for each in windows if each.until is None), key=lambda each: max(each.con_id, ROOT), default=None)
     if now is None:
-        return "V$RSRC_PLAN_HISTORY does not tell when it was activated"
-    since = f"{now.since.astimezone():%Y-%m-%d %H:%M:%S}" if now.since else "an unknown instant"
+        return "V$RSRC_PLAN_HISTORY does not show when it was activated"
+    since = f"{now.since.astimezone():%Y-%m-%d %H:%M:%S}" if now.since else "an unknown time"
     by = f"the scheduler window {now.window or '(not named)'}" if now.by_scheduler else "a user or parameter"
     forced = facts.system.parameters.get((now.inst_id, "resource_manager_plan"), "").upper().startswith("FORCE:")
     barred = forced or not now.switches_allowed

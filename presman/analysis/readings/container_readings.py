@@ -22,7 +22,7 @@ class LimitedContainer(NamedTuple):
     """The I/O of one container on one instance that has MAX_IOPS or MAX_MBPS, which hold on each instance.
 
     `io` is per second since the last poll, `io_throttle_ms` the milliseconds that each I/O was held back on average in
-    the last closed minute (V$RSRCPDBMETRIC, None before 18), `verdict` what the limits do. `nearest` is the limit that
+    the last full minute (V$RSRCPDBMETRIC, None before 18), `verdict` what the limits do. `nearest` is the limit that
     is used up most, "" if none nearly is; `sentence` says it with its figures.
     """
 

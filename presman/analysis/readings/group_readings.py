@@ -172,7 +172,7 @@ class GroupReading(NamedTuple):
     what all groups want; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
-    groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last closed minute in
+    groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last full minute in
     which the CPUs were exhausted (the most of any instance), None before 23. `pool` is its active session pool, None
     without one. `container` is the pluggable database's
     name, "" outside of one. `limited_by` is whose limit holds the group where it is not its own, with the CPUs used

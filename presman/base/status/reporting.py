@@ -92,7 +92,7 @@ class _Reporter:
 
 def _complain(error: OSError, tell: Tell) -> None:
     where = error.filename or "its file"
-    text = f"presman status will not know of this: {where}: {error.strerror or error}"
+    text = f"presman status cannot show this run: {where}: {error.strerror or error}"
     tell(LogEvent("no_status", text, "warning"))
 
 

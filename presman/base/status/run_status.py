@@ -130,9 +130,9 @@ def _state(
 ) -> tuple[RunState, str]:
     silent = _silent(found.status, now)
     if not found.alive:
-        return RunState.DIED, f"it was killed, or the machine went down; its last word was {spelled(silent)} ago"
+        return RunState.DIED, f"it was killed, or the machine went down; its last report was {spelled(silent)} ago"
     if silent > SILENCE:
-        return RunState.HANGS, f"its process is there and has said nothing for {silent:.0f} s"
+        return RunState.HANGS, f"its process exists but has not reported for {silent:.0f} s"
     if database.output_trouble:
         return RunState.NOT_WRITTEN, database.output_trouble
     if database.trouble:

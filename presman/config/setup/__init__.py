@@ -1,1 +1,1 @@
-"""Before the first look: grants, doctor, the script for sites that let no tool in, where a password comes from."""
+"""Before the first look: grants, doctor, the script for sites that allow no tools, where a password comes from."""

@@ -125,7 +125,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         "gv-server-names",
         "Servers of GV$ queries are named PZnn, and those with IS_GV = TRUE are just these. 11.2 has no IS_GV: "
-        "there the name alone tells monitors from statements.",
+        "there only the name distinguishes monitors from statements.",
         "IS_GV (first figure) and the name (second) say the same of every server, and none is named PPnn",
         "SELECT server_name AS name, CASE WHEN is_gv = 'TRUE' THEN 1 ELSE 0 END AS value,"
         " CASE WHEN server_name LIKE 'PZ%' THEN 1 ELSE 0 END AS against FROM gv$px_process"
@@ -172,8 +172,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     ),
     Assumption(
         "servers-of-one-set",
-        "Whether a statement with one set of servers is admitted with its DOP or with twice that is not known: presman "
-        "tells a range.",
+        "Whether a statement with one set of servers is admitted with its DOP or with twice that is not known: "
+        "presman shows a range.",
         "while plain parallel scans run: PQ_SERVERS (first) against DOP (second)",
         "SELECT DISTINCT state AS name, pq_servers AS value, dop AS against FROM gv$rsrc_session_info"
         " WHERE pq_servers > 0",
@@ -203,7 +203,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     ),
     Assumption(
         "cpu-exhausted-percent",
-        "CPU_EXHAUSTED is there from some update of 23ai on; a database without it is not told to be in trouble.",
+        "CPU_EXHAUSTED is there from some update of 23ai on; presman reports no problem where it is missing.",
         "every value is between 0 and 100",
         "SELECT consumer_group_name AS name, cpu_exhausted AS value, NULL AS against FROM gv$rsrcmgrmetric",
         between(0, 100),
@@ -276,8 +276,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     ),
     Assumption(
         "unallocated-cpu",
-        "CPU that no level of a plan hands out goes to whoever wants it, in proportion to what he is given.",
-        "under load, AVG_RUNNING_SESSIONS (first) of the groups of a plan that hands out less than 100 %; the second "
+        "CPU that no level of a plan allocates goes to the groups that want it, in proportion to what they are given.",
+        "under load, AVG_RUNNING_SESSIONS (first) of the groups of a plan that allocates less than 100 %; the second "
         "figure is AVG_WAITING_SESSIONS",
         "SELECT consumer_group_name AS name, avg_running_sessions AS value, avg_waiting_sessions AS against "
         "FROM gv$rsrcmgrmetric",
@@ -362,7 +362,7 @@ def check(target: Target, *, scope: Scope = Scope.CLUSTER) -> Iterator[str]:
     try:
         release = source.open()
         source.advance()
-        yield f"{source.name}: what presman takes as so, and what is seen of it now. Only SELECTs are sent."
+        yield f"{source.name}: what presman assumes, and what this database shows of it. Only SELECTs are sent."
         for each in ASSUMPTIONS:
             yield from ("", f"{each.key}: {each.taken}")
             yield f"  confirmed if: {each.confirmed}"
@@ -388,7 +388,7 @@ def unseen(section: Section) -> str:
         return f"not known: {section.problem}"
     if section.absent & {"name", "value"}:
         return "not known: the view, or a column of it, is not there"
-    return "" if section.rows else "not seen: nothing of the kind is there now"
+    return "" if section.rows else "not seen: there is no such row now"
 
 
 def in_markdown() -> str:

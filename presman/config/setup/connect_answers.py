@@ -99,11 +99,11 @@ def with_address(answers: Answers, text: str, known: Mapping[str, str]) -> Answe
     if text.startswith("(") and not credentials.endswith(")"):
         credentials, at, dsn = "", "", text
     if "/" in credentials:
-        raise ValueError("type no password here, it would be seen; it is asked for below")
+        raise ValueError("do not type a password here, it would be visible; presman asks for it below")
     if not dsn:
         raise ValueError("no address: host, host:port/service, or an alias")
     if not writable(dsn) or (re.search(r"\s", dsn) and not dsn.startswith("(")):
-        raise ValueError("an address has no blanks")
+        raise ValueError("an address has no spaces")
     found = next((alias for alias in known if alias.lower() == dsn.lower()), dsn)
     return replace(answers, dsn=found, user=credentials if at and credentials else answers.user)
 

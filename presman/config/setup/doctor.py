@@ -118,7 +118,7 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
         yield _line("instances", f"{len(instances)} ({cluster}): {names}")
     for row in instances:
         if row.active_state in {"QUIESCING", "QUIESCED"}:
-            who = f"{row.instance_name} is {row.active_state}: nobody but SYS and SYSTEM gets in"
+            who = f"{row.instance_name} is {row.active_state}: only SYS and SYSTEM get in"
             yield _line("quiesced", f"{who} until ALTER SYSTEM UNQUIESCE")
     if Pdb in found and found[Pdb].rows:
         yield _line("pdbs", ", ".join(open_modes(found[Pdb].rows)))
@@ -208,7 +208,7 @@ def _advice(cures: Mapping[str, None], untold: Mapping[str, None], told: int) ->
         yield f"Nothing is missing: {counted(told, 'query was', 'queries were')} answered in full."
         return
     if untold:
-        yield f"Nothing is known of what these tell: {', '.join(untold)}."
+        yield f"These could not be read: {', '.join(untold)}."
     if not cures:
         return
     yield "What would help:"

@@ -20,7 +20,7 @@ SYS_GROUP = "SYS_GROUP"
 
 CURE = (
     "put presman's user into a group that comes before the others (DBMS_RESOURCE_MANAGER.SET_CONSUMER_GROUP_MAPPING), "
-    "so that it sees what goes on when it matters"
+    "so that it can poll when the database is busiest"
 )
 
 
@@ -65,9 +65,9 @@ def _hazards(group: str, plan: RsrcPlan, found: Mapping[type[Any], Section]) -> 
     if row.active_sess_pool_p1 is not None:
         yield f"its group may have {counted(row.active_sess_pool_p1, 'active session')} at once: it may be queued"
     if row.switch_group:
-        yield f"what runs for long is switched: {row.switch_group}"
+        yield f"long calls are switched: {row.switch_group}"
     if row.max_idle_time is not None:
-        yield f"sessions that idle for {row.max_idle_time} s are ended: poll more often than that"
+        yield f"sessions idle for {row.max_idle_time} s are ended: poll more often than that"
 
 
 def _in_force(plan: str, directives: Iterable[PlanDirective]) -> dict[str, PlanDirective]:

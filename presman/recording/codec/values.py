@@ -22,5 +22,5 @@ def microseconds(at: datetime) -> int:
 def instant(microseconds: int) -> datetime:
     """Return the instant in UTC. Raises DamagedError for one that no calendar has."""
     if not _EARLIEST <= microseconds <= _LATEST:
-        raise DamagedError("an instant that no calendar has")
+        raise DamagedError("a time that does not exist")
     return EPOCH + timedelta(microseconds=microseconds)

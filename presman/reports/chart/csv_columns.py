@@ -78,10 +78,10 @@ def _measure(header: Sequence[str]) -> str:
             if least | {own} <= set(header) <= set(known) and set(header) & set(numbers):
                 return name
     begin = one_line(clean(",".join(header[:3])), 40)
-    raise HeaderError(f"no export of presman: it begins with {begin!r}" if begin else "no export of presman")
+    raise HeaderError(f"not an export of presman: it begins with {begin!r}" if begin else "not an export of presman")
 
 
 def _check(wanted: Sequence[str], known: Sequence[str]) -> None:
     for name in wanted:
         if name not in known:
-            raise HeaderError(f"no column {name!r} to draw, {did_you_mean(name, [clean(each) for each in known])}")
+            raise HeaderError(f"no column {name!r} to chart, {did_you_mean(name, [clean(each) for each in known])}")

@@ -62,10 +62,10 @@ def _read(rows: FileRows, wanted: Sequence[str]) -> FileSeries:
             continue
         _take(rows, plan, row, found, joined)
     torn = torn or rows.cut
-    notes = [f"{torn}: left out, it is the last and cut short"] if torn is not None else []
+    notes = [f"{torn}: left out, the last line is cut short"] if torn is not None else []
     panels = [panel for panel in _panels(plan, found) if any(panel.series.values())]
     if not panels:
-        raise ChartError(f"{rows.name} has no value to draw in {', '.join(map(clean, plan.values.values()))}")
+        raise ChartError(f"{rows.name} has no values to chart in {', '.join(map(clean, plan.values.values()))}")
     if plan.measure:
         notes += [f"{rows.name} has no value in {clean(name)}" for name, own in found.items() if not own]
     return FileSeries(plan.measure, tuple(panels), tuple(notes))
@@ -110,7 +110,7 @@ def _take(
         except ValueError:
             value = float("nan")
         if not abs(value) < _LARGEST or "_" in text:
-            raise rows.error(f"{one_line(clean(text), 40)!r} is no number, under {clean(name)}")
+            raise rows.error(f"{one_line(clean(text), 40)!r} is not a number, under {clean(name)}")
         points = found.setdefault(name, {}).setdefault(subject, {})
         points[at] = joined(points[at], value) if at in points else value
 
@@ -121,7 +121,7 @@ def _instant(rows: FileRows, text: str) -> float:
     except (ValueError, OverflowError):
         found = -1.0
     if not 0 <= found < _LATEST:
-        raise rows.error(f"{one_line(clean(text), 40)!r} is no time")
+        raise rows.error(f"{one_line(clean(text), 40)!r} is not a time")
     return found
 
 

@@ -53,7 +53,9 @@ def opened(path: Path) -> Iterator[FileRows]:
         begin = file.peek(len(_SQLITE))[: len(_SQLITE)]
         if begin == _SQLITE:
             name = clean(str(path))
-            raise ChartError(f"{name} is a recording: presman export {name} -o FILE.csv writes what can be drawn")
+            raise ChartError(
+                f"{name} is a recording: presman export {name} -o FILE.csv writes a file that can be charted"
+            )
         if begin[:4] == _PARQUET:
             yield _ParquetRows(path, file)
             return
@@ -93,7 +95,7 @@ class _JsonRows(FileRows):
             self.number += 1
             found = _object(line)
             if found is None:
-                said = self.error("it is no JSON object")
+                said = self.error("it is not a JSON object")
                 if line.endswith("\n"):
                     raise said
                 self.cut = said
@@ -102,7 +104,7 @@ class _JsonRows(FileRows):
                 names = list(found)
                 yield names
             if list(found) != names:
-                raise self.error("it has other names than the first line")
+                raise self.error("its names differ from the first line")
             yield [_text(each) for each in found.values()]
 
 

@@ -35,7 +35,7 @@ def compare_page(found: ComparedWindows, made: datetime) -> str:
             section(f"{name[0].upper()}{name[1:]}", _table(list(own)))
             for name, own in groupby(lines, key=lambda line: line.section)
         ),
-        section("What this rests on", element("p", f"{found.method[0].upper()}{found.method[1:]}.")),
+        section("What this is based on", element("p", f"{found.method[0].upper()}{found.method[1:]}.")),
     )
 
 
@@ -68,7 +68,7 @@ def _differences(found: ComparedWindows, lines: Sequence[Line]) -> Markup:
 
 def _plan(found: ComparedWindows) -> Markup:
     if not found.plan:
-        text = "The plans at the ends of the windows say the same, as far as they were seen."
+        text = "The plans at the ends of the windows are the same, as far as they were seen."
         return section("Plan at the end", element("p", text))
     rows = ((each.subject or "database", each.figure, said(each.first), said(each.second)) for each in found.plan)
     return section("Plan at the end", word_table(("", "Figure", "A", "B"), rows))
@@ -85,7 +85,7 @@ def _latency(found: ComparedWindows) -> Markup:
         element("figure", element("figcaption", element("strong", each.event), legend), latency_chart(each))
         for each in found.histograms
     ]
-    note = "Percent of the waits in each bucket, on a logarithmic scale: the events whose waits took most time."
+    note = "Percent of the waits in each bucket, on a logarithmic scale: the events with the most wait time."
     return section("How long waits took", *charts, note=note)
 
 

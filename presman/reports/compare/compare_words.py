@@ -23,10 +23,10 @@ def summary(lines: Sequence[Line]) -> str:
     """Return how many figures differ by more than noise."""
     more = [line for line in lines if line.difference is Judgement.MORE]
     untold = sum(line.difference is Judgement.UNTOLD for line in lines)
-    rest = f"; {untold} have too few polls or statements to tell" if untold else ""
+    rest = f"; {untold} have too few polls or statements to compare" if untold else ""
     if not more:
         judged = any(line.difference is not Judgement.UNTOLD for line in lines)
-        return ("No figure differs by more than noise" if judged else "Nothing can be told") + rest + "."
+        return ("No figure differs by more than noise" if judged else "Nothing can be compared") + rest + "."
     return f"{len(more)} of {counted(len(lines), 'figure')} differ by more than noise, marked *{rest}."
 
 

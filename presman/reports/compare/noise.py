@@ -30,9 +30,9 @@ _CLOSE = 1e-9
 """Differences that are one but for rounding, relative to the figures."""
 
 METHOD = (
-    "more than noise: each window is cut into blocks longer than its polls stay alike, and fewer than 1 in 100 ways to "
-    "deal the blocks of both to two windows differ as much (permutation test, fixed seed); fewer than "
-    f"{LEAST_BLOCKS} such blocks in a window are too few to tell"
+    "more than noise: each window is cut into blocks long enough to be independent, and fewer than 1 in 100 ways to "
+    "share the blocks between two windows differ as much (permutation test, fixed seed); fewer than "
+    f"{LEAST_BLOCKS} such blocks in a window are too few to compare"
 )
 
 
@@ -42,7 +42,7 @@ class Judgement(Enum):
     MORE = "more than noise"
     NOISE = "within noise"
     SAME = "the same"
-    UNTOLD = "too few to tell"
+    UNTOLD = "too few to compare"
     ONE_SIDED = "in one window only"
 
 

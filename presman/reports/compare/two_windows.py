@@ -52,7 +52,7 @@ def compare(first: WindowPlace, second: WindowPlace) -> ComparedWindows:
 def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, WindowFigures]:
     tape = recording.tape(asked.database)
     if tape.first is None or tape.last is None:
-        raise WindowError(f"{recording.name} holds no poll")
+        raise WindowError(f"{recording.name} has no polls")
     twice: list[str] = []
     try:
         bounds = span_of(asked.start, asked.end, tape.first, tape.last, tell=twice.append)
@@ -64,7 +64,7 @@ def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, Win
         if tape.places(start, end):
             raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
         whole = spelled_span(tape.first, tape.last)
-        raise WindowError(f"{recording.name} holds no poll {spelled_span(*bounds)}: it is {whole}")
+        raise WindowError(f"{recording.name} has no polls {spelled_span(*bounds)}: it is {whole}")
     figures = window_figures(tape, start, end, marks)
     plan = _plan(tape, start, end)
     notes = [*twice, *_gaps(marks, start, end), *_events(tape, start, end), *recording.told(tape)]
@@ -95,9 +95,9 @@ def _gaps(marks: Sequence[PollMark], start: datetime, end: datetime) -> list[str
     if long:
         notes.append(f"{counted(len(long), 'gap')} without polls, {spelled(sum(long))} in all")
     if (marks[0].at - start).total_seconds() > _GAP * usual:
-        notes.append(f"no polls before {_clock(marks[0].at)}, though it was to begin at {_clock(start)}")
+        notes.append(f"no polls before {_clock(marks[0].at)}, though it should begin at {_clock(start)}")
     if (end - marks[-1].at).total_seconds() > _GAP * usual:
-        notes.append(f"no polls after {_clock(marks[-1].at)}, though it was to end at {_clock(end)}")
+        notes.append(f"no polls after {_clock(marks[-1].at)}, though it should end at {_clock(end)}")
     return notes
 
 
@@ -114,7 +114,7 @@ def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Jud
     if same and one.first <= other.last and other.first <= one.last:
         both = min(one.last, other.last) - max(one.first, other.first)
         if both > timedelta(0):
-            notes.append(f"the windows overlap by {spelled(both.total_seconds())}, and are alike as far as they do")
+            notes.append(f"the windows overlap by {spelled(both.total_seconds())}, so that part is the same in both")
     if one.database != other.database:
         notes.append(f"two databases: {one.database} and {other.database}")
     judged = sum(each in {Judgement.MORE, Judgement.NOISE} for each in differences)

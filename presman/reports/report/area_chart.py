@@ -51,7 +51,7 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
     """Return a chart with its title and legend; a line where there is nothing to draw."""
     if not chart.top:
         known = any(_total(each) is not None for each in chart.columns)
-        nothing = "none." if known else "not known in this stretch of time."
+        nothing = "none." if known else "not known in this period."
         return element("p", element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
     legend = [
         element("span", element("b", "■", class_=chart.styles[place]), f" {name}")

@@ -15,7 +15,7 @@ PLACES = 300
 _LINE, _TOP = 18.0, 4.0
 _BAD = frozenset({"downgrade", "timeout", "connection lost", "alert began", "alert worse"})
 _SHORT = {
-    **{"connection lost": "lost", "verdict changed": "verdict", "plan changed": "plan"},
+    **{"connection lost": "lost", "verdict changed": "state", "plan changed": "plan"},
     **{"directive changed": "directive", "parameter changed": "parameter", "instance changed": "instance"},
 }
 

@@ -121,7 +121,7 @@ def gather(recording: Recording, tape: Tape, places: range, at: datetime | None 
 
 
 def _looks(tape: Tape, places: range, at: datetime | None) -> tuple[Look, ...]:
-    """Return the polls that are read again: the asked one, the worst ones, others at equal distances."""
+    """Return the polls that are read again: the asked one, the worst ones, others at even intervals."""
     start, end = tape.at(places[0]), tape.at(places[-1])
     wanted: dict[int, str] = {}
     if at is not None:

@@ -51,15 +51,15 @@ _SHOWN: tuple[tuple[str, str, Table[Any]], ...] = (
     ("parallel", "Parallel statements running, with their DOP", RUNNING),
     ("parallel", "Consumer groups and parallel servers", PARALLEL_GROUPS),
     ("plan", "Resource plan", PLAN),
-    ("plan", "What is doubtful about it", FINDINGS),
+    ("plan", "Findings about the plan", FINDINGS),
 )
 _SUM_HEADS = (
     "SQL_ID", "User", "Group", "Executions", "Servers, most", "Server minutes", "Ran", "Queued",
     "Longest in queue",
 )  # fmt: skip
 _OF_SUMS = (
-    "Times and server minutes are of this stretch of time; the longest in queue is told from when it came, though that "
-    "was before. What changed its group is an execution in each of them."
+    "Times and server minutes are within this period; the longest time in the queue counts from arrival, even if that "
+    "was earlier. A statement that changed its group counts as one execution in each."
 )
 _TOP = 20
 _GRAVE = frozenset(
@@ -76,15 +76,15 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
         for each in seen_alerts(incident.looks)[:_TOP]
     ]  # fmt: skip
     table = (
-        word_table(("What was wrong", "As said at", "In polls read again", "First seen", "Last seen"), rows)
+        word_table(("What was wrong", "Text from", "In polls checked", "First seen", "Last seen"), rows)
         if rows
-        else element("p", "Nothing was found to be wrong in the polls that were read again.", class_="none")
+        else element("p", "Nothing was wrong in the polls that were checked.", class_="none")
     )
-    worst = [f"that with {each.why}" for each in incident.looks if each.why and each.why != "asked for"]
-    which = " and ".join([*worst, "others at equal distances"])
+    worst = [f"the one with {each.why}" for each in incident.looks if each.why and each.why != "asked for"]
+    which = " and ".join([*worst, "others at even intervals"])
     note = (
-        f"For this table {len(incident.looks)} of {counted(incident.polls, 'poll')} were read again: {which}. "
-        "What was wrong only between them is not in it. The charts rest on all polls."
+        f"This table is from {len(incident.looks)} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
+        "wrong only between them. The charts use all polls."
     )
     told = [element("p", each, class_="story") for each in story(incident)]
     return section("What happened", *told, table, element("p", note, class_="note"))
@@ -93,12 +93,12 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
 def events(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the events as marks over time, and those that weigh most as a list."""
     if not incident.marks:
-        return section("Events", element("p", "No event was recorded in this stretch of time.", class_="none"))
+        return section("Events", element("p", "No event was recorded in this period.", class_="none"))
     grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
     listed = _listed(grave, axis, incident.colours) if grave else Markup()
     body = element("figure", event_chart(incident.marks, axis))
     return section(
-        "Events", body, listed, note=_noted("Marks that are close together are one.", "Hover for what happened.")
+        "Events", body, listed, note=_noted("Events close together share a mark.", "Hover for what happened.")
     )
 
 
@@ -108,7 +108,7 @@ def all_events(incident: Incident, axis: TimeAxis) -> Markup:
     if not incident.events:
         return Markup()
     left = "" if len(incident.events) == total else (
-        f"{len(incident.events)} of {total:,} are listed: where there are many, not the comings and goings of queues, "
+        f"{len(incident.events)} of {total:,} are listed: where there are many, events of queues are left out, "
         f"and the first {EVENTS} at most."
     )  # fmt: skip
     return section("List of events", _listed(incident.events, axis, incident.colours), note=left)
@@ -123,15 +123,15 @@ def over_time(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the charts."""
     cpus = next((each.reading.header.num_cpus for each in incident.looks if each.reading.header.num_cpus), None)
     charts = (
-        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, cpus, "CPUs to be divided"),
+        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, cpus, "CPUs managed"),
         _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
         _chart(incident, "Parallel servers", "servers", lambda each: each.servers, None, "target"),
         _chart(incident, "Statements in the parallel queue", "statements", lambda each: each.queued,
                None, "most in a poll"),
         _chart(incident, "I/O", "MB/s", lambda each: each.io),
     )  # fmt: skip
-    each = "each poll" if incident.width == 1 else f"the mean of up to {count(incident.width)} polls a step"
-    told = f"Areas one on the other, {each}. Rates are those since the poll before; grey: no polls."
+    each = "each poll" if incident.width == 1 else f"each step is the mean of up to {count(incident.width)} polls"
+    told = f"Stacked areas, {each}. Rates are since the last poll; grey: no polls."
     note = _noted(told, "Hover for figures.")
     return section("Over time", *(area_chart(chart, axis) for chart in charts), note=note)
 
@@ -197,7 +197,7 @@ def statements(incident: Incident, axis: TimeAxis) -> Markup:
     total = sum(each.statements for each in incident.sums)
     note = f"{counted(total, 'execution')} seen"
     if total > len(incident.lives):
-        note += f"; drawn are the {len(incident.lives)} that wanted or held most servers x time"
+        note += f"; the chart shows the {len(incident.lives)} with most servers x time"
     colours = incident.colours
     rows = [
         (each.sql_id or "-", each.user, group_name(each.group, colours), count(each.executions), count(each.servers),
@@ -220,8 +220,8 @@ def latency(incident: Incident, axis: TimeAxis) -> Markup:
         for event, columns in incident.heat
     ]
     note = (
-        "Waits by how long they took: the darker, the more, on a logarithmic scale. Shown are the events whose waits "
-        "took most time, by the bounds of their buckets."
+        "Waits by how long they took: the darker, the more waits, on a logarithmic scale. Shown are the events with "
+        "the most wait time, by the bounds of their buckets."
     )
     return section("Latency", *maps, note=note)
 
@@ -230,7 +230,7 @@ def moment(incident: Incident) -> Markup:
     """Return what the screens of presman show of one poll."""
     look = incident.moment
     if look is None:
-        return section("One moment", element("p", "No poll of it can be read again.", class_="none"))
+        return section("One moment", element("p", "None of its polls can be read.", class_="none"))
     at = Moment(look.reading, Choices(plain=True), look.alerts, find=lambda: (look.previous, look.snapshot))
     reading = look.reading
     words = [each.sentence for each in conformance(reading) if each.sentence]
@@ -243,7 +243,7 @@ def moment(incident: Incident) -> Markup:
             parts.append(element("p", _plan(at), class_="note"))
         parts.append(_rows(part, at, incident.colours))
     why = f": {look.why}" if look.why else ""
-    since = "" if reading.interval is None else f" Rates are of the {spelled(reading.interval)} before."
+    since = "" if reading.interval is None else f" Rates are over the last {spelled(reading.interval)}."
     return section(f"At {clock(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
 
 
@@ -260,8 +260,8 @@ def _rows(part: Rows, at: Moment, colours: GroupColours) -> Markup:
 
 def rests_on(incident: Incident) -> Markup:
     """Return what is not known, and how the page was made."""
-    lines = unknown(incident) or ["No gap, no damaged poll; every view that was asked told something."]
-    return section("What this rests on", element("ul", *(element("li", each) for each in lines)))
+    lines = unknown(incident) or ["No gap, no damaged poll; every view that was read had an answer."]
+    return section("What this is based on", element("ul", *(element("li", each) for each in lines)))
 
 
 def meanings() -> Markup:
@@ -281,7 +281,7 @@ def meanings() -> Markup:
 def heading(incident: Incident, made: datetime) -> Markup:
     """Return the head of the page: what, when, in which zone, out of which recording, by which presman."""
     zones = sorted({each.astimezone().strftime("UTC%z") for each in (incident.start, incident.end)})
-    zone = " and, after the clock was changed, ".join(f"{each[:6]}:{each[6:]}" for each in zones)
+    zone = " and, after the clock change, ".join(f"{each[:6]}:{each[6:]}" for each in zones)
     look = incident.looks[-1].reading.header if incident.looks else None
     release = f", Oracle {look.version}" if look is not None and look.version else ""
     name = look.database if look is not None and look.database else incident.target

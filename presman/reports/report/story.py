@@ -16,8 +16,8 @@ from presman.tabs.plan_name import plan_name
 
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
            "directive changed": "changes of directives", "parameter changed": "changes of parameters",
-           "instance changed": "changes of instances", "verdict changed": "changes of verdict",
-           "alert began": "alerts began", "alert worse": "alerts grew worse", "alert ended": "alerts ended",
+           "instance changed": "changes of instances", "verdict changed": "changes of state",
+           "alert began": "alerts began", "alert worse": "alerts got worse", "alert ended": "alerts ended",
            "connection lost": "losses of the connection"}  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def _frame(incident: Incident) -> list[str]:
     plans = list(dict.fromkeys(plan_name(each.reading) for each in looks))
     if looks:
         cpus = number(looks[-1].reading.header.num_cpus or None, 0)
-        found.append(f"Resource plan: {', then '.join(plans)}; {cpus} CPUs to be divided.")
+        found.append(f"Resource plan: {', then '.join(plans)}; {cpus} CPUs managed.")
     return found
 
 
@@ -78,7 +78,7 @@ def _queue(incident: Incident) -> list[str]:
     if queued:
         worst = next((each for each in incident.looks if each.why == "the longest queue"), None)
         when = f", at {clock(worst.at)}" if worst is not None else ""
-        among = f" (somebody waited in {count(busy)} of {counted(incident.polls, 'poll')})"
+        among = f" (in {count(busy)} of {counted(incident.polls, 'poll')} a statement waited)"
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
     else:
         found.append("No parallel statement was seen waiting in the queue." + _unseen(incident))
@@ -97,7 +97,7 @@ def _queue(incident: Incident) -> list[str]:
 def _unseen(incident: Incident) -> str:
     lacking = sorted({basis.lacking for look in incident.looks for basis in look.reading.basis
                       if basis.what == "queue" and basis.lacking})  # fmt: skip
-    return f" It is not known whether one did: {'; '.join(lacking)}." if lacking else ""
+    return f" Whether one did is not known: {'; '.join(lacking)}." if lacking else ""
 
 
 def _cpu(incident: Incident) -> list[str]:
@@ -106,13 +106,13 @@ def _cpu(incident: Incident) -> list[str]:
         return ["CPU used by the groups is not known: no poll has rates."]
     used = sum((each.used or 0.0) * each.known for each in incident.bins) / known
     waited = sum((each.waited or 0.0) * each.known for each in incident.bins) / known
-    share = f"; {100 * waited / (used + waited):.0f} % of what they wanted had to wait" if waited else ""
+    share = f"; {100 * waited / (used + waited):.0f} % of their demand had to wait" if waited else ""
     by_group: dict[str, float] = defaultdict(float)
     weights = {each.key: each.known for each in incident.bins}
     for each in incident.groups:
         by_group[each.group] += (each.waiting or 0.0) * weights[each.key] / known
     worst = max(by_group, key=lambda name: by_group[name], default="")
-    most = f", most of it {worst} ({number(by_group[worst])} CPUs)" if worst and by_group[worst] >= 0.05 else ""
+    most = f", most of it for {worst} ({number(by_group[worst])} CPUs)" if worst and by_group[worst] >= 0.05 else ""
     return [f"The groups used {number(used)} CPUs on average{share}{most}."]
 
 
@@ -125,16 +125,16 @@ def _events(incident: Incident) -> list[str]:
 def _moment(incident: Incident) -> list[str]:
     look = incident.moment
     if look is None:
-        return ["No poll of it can be read again: what was wrong is not known beyond the figures."]
+        return ["None of its polls can be read: only the figures are known, not the alerts."]
     bad = [each for each in look.alerts if each.state in {"bad", "warn"}]
     why = f" ({look.why})" if look.why else ""
     if not bad:
-        return [f"At {clock(look.at)}{why} nothing was found to be wrong{_blindly(look)}."]
+        return [f"At {clock(look.at)}{why} nothing was wrong{_blindly(look)}."]
     found = [f"At {clock(look.at)}{why}: {'; '.join(each.text.rstrip('.') for each in bad[:3])}."]
     if len(bad) > 3:
-        found.append(f"{counted(len(bad) - 3, 'more alert')} of then in the table below.")
+        found.append(f"{counted(len(bad) - 3, 'more alert')} of that moment in the table below.")
     if look.to_do is not None:
-        found.append(f"presman would have said then: DO {look.to_do.text}.")
+        found.append(f"At that moment presman said: DO {look.to_do.text}.")
     return found
 
 
@@ -149,14 +149,14 @@ def unknown(incident: Incident) -> list[str]:
     if incident.gaps:
         seconds = sum((each.end - each.start).total_seconds() for each in incident.gaps)
         many = counted(len(incident.gaps), "gap")
-        found.append(f"{many} without polls, {spelled(seconds)} together; of then nothing is known:")
+        found.append(f"{many} without polls, {spelled(seconds)} in all; nothing is known of that time:")
         found += [f"no poll {between(each.start, each.end)}" for each in incident.gaps[:20]]
         if len(incident.gaps) > 20:
             found.append(f"and {counted(len(incident.gaps) - 20, 'gap')} more")
     if incident.step > 1:
-        found.append(f"Of so long a stretch, consumer groups and latency are of 32 polls in every {32 * incident.step}")
+        found.append(f"For a period this long, consumer groups and latency use 32 polls in every {32 * incident.step}")
     if incident.polls > CHECKED:
-        found.append(f"Of so many polls only the {len(incident.looks)} that were read again were checked for damage")
+        found.append(f"With so many polls, only the {len(incident.looks)} read for the table were checked for damage")
     if damaged := incident.damaged:
         many = counted(sum(each.polls for each in damaged), "poll")
         blocks = f" in {len(damaged)} blocks" if len(damaged) > 1 else ""
@@ -171,6 +171,6 @@ def unknown(incident: Incident) -> list[str]:
         for why in told:
             views[why].append(look)
     found += [
-        f"{why} (in {len(own)} of {count(len(incident.looks))} polls read again)" for why, own in sorted(views.items())
+        f"{why} (in {len(own)} of {count(len(incident.looks))} polls checked)" for why, own in sorted(views.items())
     ]
     return found

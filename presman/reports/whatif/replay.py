@@ -31,15 +31,15 @@ from presman.sources.simulator.scheduler import (
 )
 
 ASSUMPTIONS = (
-    "statements come when they came, whatever happens to those before them",
-    "each wants the servers it had, in all; its run time does not depend on what runs beside it",
-    "those that never started in the observation are taken to run for the mean of their group",
-    "those that ran when the observation began, or that started past a limit, are not queued",
-    "who was queued before the observation began, or still is at its end, has waited so long at least: that wait, "
-    "observed and replayed, is cut there, so many of them make medians look alike",
-    "which group of a level comes next is random, weighted by guaranteed shares; all are on one level but where "
-    "--level says otherwise",
-    "a statement that timed out or was cancelled in the queue leaves after its group's timeout only",
+    "statements arrive when they arrived, whatever happens to those before them",
+    "each wants the servers it had, all of them; its run time does not depend on what else runs",
+    "those that never started are assumed to run for the mean time of their group",
+    "those that already ran at the start, or that started past a limit, are not queued",
+    "statements queued before the start or still queued at the end waited at least that long: both waits, observed "
+    "and replayed, are cut there, so many such statements make medians look alike",
+    "which group of a level comes next is random, weighted by guaranteed shares; all are on one level unless --level "
+    "says otherwise",
+    "a statement that timed out or was cancelled in the queue leaves at its group's timeout",
 )
 
 COURSES = 9

@@ -48,7 +48,7 @@ def report(observed: Sequence[ReplayedStatement], same: Replayed, other: Replaye
     missed, mean = error(observed, same.statements), fmean([each.waited for each in observed]) if observed else 0.0
     lines = [
         f"{len(observed)} parallel statements in {duration(seconds)}; mean wait {mean:.1f} s",
-        f"replayed under what held then, a wait is missed by {missed:.1f} s on average"
+        f"replayed under the settings of that time, a wait is off by {missed:.1f} s on average"
         + (f" ({100 * missed / mean:.0f} % of the mean wait)" if mean > 1 else ""),
         *([_drawn(same.spread)] if same.spread > 1 else []),
         "",

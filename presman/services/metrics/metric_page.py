@@ -37,14 +37,14 @@ TARGET: Subject[DatabaseState] = Subject(
     "A database as presman watches it", {}, lambda state: (state,),
     of_figures("", (
         State("up", "up", FLAG,
-              "Whether the database can be reached and has answered of late. While it is 0 there are no figures of it.",
+              "Whether the database can be reached and has answered recently. While it is 0 it has no figures.",
               "is_up"),
         State("last_poll_timestamp_s", "last poll", _EPOCH,
               "When a poll last ended, since 1970, by the clock of presman's machine.", "last_poll"),
         State("next_try_timestamp_s", "next try", _EPOCH,
               "When a database that cannot be reached is tried next, since 1970, by presman's machine's clock. Absent "
               "while the database is up, and where it is not tried again before a restart.", "next_try"),
-        State("poll_interval_s", "interval", SECONDS, "Time from one poll to the next, as it should be.", "interval"),
+        State("poll_interval_s", "interval", SECONDS, "The configured time between polls.", "interval"),
         State("polls_total", "polls*", COUNT, "Polls since presman was started.", "polls"),
         State("poll_s_total", "poll time*", SECONDS, "Seconds that these polls took.", "poll_seconds"),
         State("round_trips_total", "round trips*", TOTAL, "Round trips to the database of these polls.", "round_trips"),

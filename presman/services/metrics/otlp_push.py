@@ -52,7 +52,7 @@ def endpoint_of(url: str) -> str:
     if not usable:
         raise EndpointError("--otlp: not a URL such as http://collector:4318")
     if parts.username or parts.password:
-        raise EndpointError("--otlp: who pushes is said by OTEL_EXPORTER_OTLP_HEADERS, not in the URL")
+        raise EndpointError("--otlp: put credentials into OTEL_EXPORTER_OTLP_HEADERS, not into the URL")
     path = parts.path.rstrip("/")
     return parts._replace(path=path if path.endswith(PATH) else path + PATH).geturl()
 
@@ -123,7 +123,7 @@ class OtlpPush:
         return (
             ""
             if done is MetricExportResult.SUCCESS
-            else self._words.line.rstrip(".") or "the collector did not take it"
+            else self._words.line.rstrip(".") or "the collector did not accept it"
         )
 
 

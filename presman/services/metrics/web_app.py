@@ -46,7 +46,7 @@ class Response(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-NOT_FOUND = Response("404 Not Found", f"{PAGE} has the metrics, {HEALTH} tells whether presman works\n".encode())
+NOT_FOUND = Response("404 Not Found", f"{PAGE} has the metrics, {HEALTH} says whether presman works\n".encode())
 NOT_ALLOWED = Response("405 Method Not Allowed", b"GET is all there is\n", headers=(("Allow", "GET, HEAD"),))
 DENIED = Response("401 Unauthorized", b"who are you?\n", headers=(("WWW-Authenticate", CHALLENGE),))
 

@@ -131,7 +131,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
             super().process_request(request, client_address)
         except RuntimeError:  # no thread could be had
             self._end(request)
-            self._refused.say("web server: a connection is not answered: no more threads can be had")
+            self._refused.say("web server: a connection is not answered: no more threads are available")
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:

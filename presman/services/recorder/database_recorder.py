@@ -210,7 +210,7 @@ class DatabaseRecorder:
         return self._stopping or not isinstance(error, StoreLostError)
 
     def _next(self) -> tuple[Snapshot | None, Snapshot] | str | None:
-        """Return the poll to be written next, or why there is none, once there is either; None if no more will come."""
+        """Return the poll to be written next, or why there is none, once there is either; None if at its end."""
         with self._changed:
             while not self._waiting:
                 if self._mark:
@@ -245,7 +245,7 @@ class DatabaseRecorder:
         store = self._shelf.store(at)
         if self._writer is None or store is not self._store:
             if self._store is not None and self._store.was_removed():
-                gone = f"{self._store.name} was removed, and what was written to it: a new one is begun"
+                gone = f"{self._store.name} was removed with all that was written to it: a new one is started"
                 self._tell("file_removed", gone, "error")
             before = self._writer
             self._close()

@@ -82,12 +82,12 @@ class Recorder:
             own = [each.target.name for each in self.databases]
             removed = trim(self.shelf, self._limits, datetime.now(UTC), own)
         except RecordingError as error:
-            self._tell(LogEvent("not_trimmed", f"what is too old could not be removed: {error}", "warning"))
+            self._tell(LogEvent("not_trimmed", f"old polls could not be removed: {error}", "warning"))
             return
         if removed:
             what = counted(removed, "file" if self.shelf.is_daily else "poll")
             self._tell(
-                LogEvent("trimmed", f"removed as too old or too much: {what}", "debug", "", {"removed": removed})
+                LogEvent("trimmed", f"removed by --retain or --max-size: {what}", "debug", "", {"removed": removed})
             )
 
     def _finish(self) -> None:

@@ -98,7 +98,7 @@ class Connections:
             has_place, gone = self._places.take(protocol, address[0], loop.time())
             if gone is not None:
                 self._there[gone].cut()
-                self._full.say("web server: all connections are taken: those that asked for nothing longest are closed")
+                self._full.say("web server: all connections are in use: the longest idle ones are closed")
             if not has_place:
                 line.close()
                 continue

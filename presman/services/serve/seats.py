@@ -99,7 +99,7 @@ class Seats:
         finally:
             for old in keys:
                 self.downloads.pop(old, None)
-            self._serving.say(f"{who} has gone" + (f"; the monitor {wrong}" if wrong else ""))
+            self._serving.say(f"{who} has left" + (f"; the monitor {wrong}" if wrong else ""))
 
     async def close(self) -> None:
         """Have everybody go, and nobody come."""

@@ -56,7 +56,7 @@ class ViewerSite:
         """Let in who calls presman by its name, and has the token."""
         door = self._serving.door
         if not (door.knows(request.host) and "Host" in request.headers):
-            text = "presman is not called so: --public says by which name it may be.\n"
+            text = "presman does not answer to this host name: --public sets the one it does.\n"
             raise web.HTTPMisdirectedRequest(text=text)
         if self._is_admitted(request):
             self._lines.note(request, Standing.SAFE if door.token else Standing.ASKED)

@@ -29,7 +29,7 @@ class Explanation(NamedTuple):
 
 
 _SERVICE = Explanation(
-    "A listener answers there, but it knows no service of this name at the moment.",
+    "A listener answers there, but it does not know this service now.",
     (
         "`lsnrctl services` on the database's host lists the names it knows, with domain (prod.example.com).",
         "A database that has just been started registers within a minute; ALTER SYSTEM REGISTER does it at once.",
@@ -38,7 +38,7 @@ _SERVICE = Explanation(
     ADDRESS,
 )
 _SID = Explanation(
-    "A listener answers there, but it knows no instance with this SID.",
+    "A listener answers there, but it does not know this SID.",
     ("Use a service name: host:port/service. In tnsnames.ora: SERVICE_NAME in place of SID.",),
     ADDRESS,
 )
@@ -56,22 +56,22 @@ _NO_NAME = Explanation(
     ADDRESS,
 )
 _SILENCE = Explanation(
-    "Nothing came back: a firewall drops what is sent there, or the host is down, or it is another network's.",
+    "No answer: a firewall drops the packets, the host is down, or it is in another network.",
     (
         "Ask whether this machine may reach that port; an Autonomous Database has an access control list.",
-        "A port with TLS answers to tcps://host:port/service alone, one without it says nothing to that.",
+        "A port with TLS answers only to tcps://host:port/service; a port without TLS does not answer that.",
         "If other clients hang, too: is the database quiesced? SYS may look: SELECT active_state FROM v$instance.",
     ),
     ADDRESS,
 )
 _HELD = Explanation(
-    "A quiesced database lets nobody in but SYS and SYSTEM, and a full session pool of the account's group holds a "
-    "login, too.",
+    "A listener answered and the login began, but the database did not complete it in time.",
     (
-        "SYS sees that it is quiesced: SELECT active_state FROM v$instance. Others hang until ALTER SYSTEM UNQUIESCE.",
-        "A login waits for a place in a full active session pool of the account's consumer group: "
-        "V$SESSION.EVENT is `resmgr:become active`. A monitor's user is better off in a group without a pool.",
-        "Else the host may be too busy for another process: try again.",
+        "A database that is quiesced or being quiesced (ALTER SYSTEM QUIESCE RESTRICTED) lets in only SYS and SYSTEM; "
+        "all others hang until ALTER SYSTEM UNQUIESCE. SYS sees it: SELECT active_state FROM v$instance.",
+        "Where the account's consumer group has a full active session pool, a login waits to become active: "
+        "V$SESSION.EVENT is `resmgr:become active`. Put a monitor's user into a group without a pool.",
+        "Or the host is too busy for another process: try again.",
     ),
 )
 _ALIAS = Explanation(
@@ -80,7 +80,7 @@ _ALIAS = Explanation(
     ADDRESS,
 )
 _WRONG = Explanation(
-    "The database is reached, but user and password do not fit.",
+    "The database answers, but user or password is wrong.",
     (
         "Passwords have upper and lower case. A few more failures may lock the account (FAILED_LOGIN_ATTEMPTS).",
         "A user of a pluggable database exists behind that database's service only; a common user begins with C##.",
@@ -92,16 +92,16 @@ _NO_PASSWORD = Explanation(
 )
 _VERIFIER = Explanation(
     "The password is stored in a form too old for the driver.",
-    ("Have the password set once more (ALTER USER ... IDENTIFIED BY ...), or use --thick.",),
+    ("Set the password again (ALTER USER ... IDENTIFIED BY ...), or use --thick.",),
     PASSWORD,
 )
 _NOT_OPEN = Explanation(
-    "The instance is not open for logins: it starts, stops, or is only mounted.",
-    ("V$INSTANCE.STATUS says which. A standby that is mounted takes SYSDBA alone.",),
+    "The instance is not open for logins: it is starting, stopping, or only mounted.",
+    ("V$INSTANCE.STATUS says which. A mounted standby accepts only SYSDBA.",),
 )
 _FULL = Explanation(
-    "The instance has no room for another session or process just now.",
-    ("PROCESSES and SESSIONS are the limits; V$RESOURCE_LIMIT shows how near they are. Try again.",),
+    "The instance has no free session or process now.",
+    ("PROCESSES and SESSIONS are the limits; V$RESOURCE_LIMIT shows how close they are. Try again.",),
 )
 
 BY_CODE: dict[str, Explanation] = {
@@ -113,8 +113,8 @@ BY_CODE: dict[str, Explanation] = {
     "ORA-12545": _NO_NAME,
     "ORA-12170": _SILENCE,
     "ORA-12506": Explanation(
-        "The listener lets this machine not in: an access control list stands before the service.",
-        ("Have this machine's address put on it (Autonomous Database: Network, Access Control List).",),
+        "The listener rejects this machine: the service has an access control list.",
+        ("Add this machine's address to it (Autonomous Database: Network, Access Control List).",),
     ),
     "ORA-12154": _ALIAS,
     "DPY-4000": _ALIAS,
@@ -124,8 +124,8 @@ BY_CODE: dict[str, Explanation] = {
     "ORA-01005": _NO_PASSWORD,
     "DPY-4001": _NO_PASSWORD,
     "ORA-28000": Explanation(
-        "The account is locked, often by somebody who goes on trying an old password.",
-        ("ALTER USER ... ACCOUNT UNLOCK unlocks it; DBA_USERS.LOCK_DATE says since when it is.",),
+        "The account is locked, often because somebody keeps trying an old password.",
+        ("ALTER USER ... ACCOUNT UNLOCK unlocks it; DBA_USERS.LOCK_DATE shows since when.",),
         USER,
     ),
     "ORA-28001": Explanation(
@@ -134,23 +134,23 @@ BY_CODE: dict[str, Explanation] = {
         PASSWORD,
     ),
     "ORA-28040": Explanation(
-        "Driver and database have no way of checking a password in common.",
+        "Driver and database have no password verifier in common.",
         (
-            "An old password: have it set once more. SQLNET.ALLOWED_LOGON_VERSION_SERVER says what the database takes.",
+            "An old password: set it again. SQLNET.ALLOWED_LOGON_VERSION_SERVER says what the database accepts.",
             "11.2 and older need Oracle Client libraries: presman connect --thick.",
         ),
         PASSWORD,
     ),
     "DPY-3010": Explanation(
-        "This release is too old for the driver as it comes.",
+        "This release is too old for the thin driver.",
         ("11.2 needs Oracle Client libraries: presman connect --thick, or --thick=LIBDIR.",),
     ),
     "DPY-3015": _VERIFIER,
     "DPY-3016": Explanation(
-        "The driver lacks the Python package cryptography.", ("Install presman anew, or: pip install cryptography.",)
+        "The driver lacks the Python package cryptography.", ("Install presman again, or: pip install cryptography.",)
     ),
     "DPY-3001": Explanation(
-        "The database asks for something that takes Oracle Client libraries, such as native network encryption.",
+        "The database requires something that needs Oracle Client libraries, such as native network encryption.",
         ("presman connect --thick, or an address with TLS (tcps://).",),
     ),
     "DPI-1047": Explanation(
@@ -158,12 +158,12 @@ BY_CODE: dict[str, Explanation] = {
         ("Install Instant Client; --thick=LIBDIR says where it is.",),
     ),
     "DPY-2029": Explanation(
-        "A proxy is used for TLS alone.", ("Write the address as tcps://host:port/service.",), ADDRESS
+        "A proxy is used for TLS only.", ("Write the address as tcps://host:port/service.",), ADDRESS
     ),
-    "ORA-28009": Explanation("SYS can log in as SYSDBA alone.", ("Better a user made by `presman grants`.",), USER),
+    "ORA-28009": Explanation("SYS can log in only as SYSDBA.", ("Better use one made by `presman grants`.",), USER),
     "ORA-01031": Explanation("This user may not log in with that privilege.", (), USER),
     "ORA-01045": Explanation(
-        "User and password are right, but the user may not log in.",
+        "User and password are right, but the user lacks CREATE SESSION.",
         ("GRANT CREATE SESSION TO ...; `presman grants` prints all that presman's user needs.",),
         USER,
     ),
@@ -191,7 +191,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
     (
         ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed"),
         Explanation(
-            "TLS works, but nothing here vouches for the server's certificate.",
+            "TLS works, but no certificate here has signed the server's.",
             ("wallet_location names the folder with the ewallet.pem that has the certificate of who signed it.",),
             ADDRESS,
         ),
@@ -199,7 +199,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
     (
         ("WRONG_VERSION_NUMBER",),
         Explanation(
-            "Nobody speaks TLS there.",
+            "That port does not speak TLS.",
             ("Write the address without tcps://, or the port that has TLS.",),
             ADDRESS,
         ),
@@ -207,7 +207,9 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
     (
         ("on the server certificate does not match", "ostname mismatch", "is not valid for"),
         Explanation(
-            "The server's certificate is another host's.", ("Use the host's name as the certificate has it.",), ADDRESS
+            "The server's certificate is for another host.",
+            ("Use the host's name as the certificate has it.",),
+            ADDRESS,
         ),
     ),
     (
@@ -224,7 +226,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
     (
         ("not an Oracle listener",),
         Explanation(
-            "Another program has that port.",
+            "Something other than Oracle listens on that port.",
             ("`lsnrctl status` on the database's host names the listener's.",),
             ADDRESS,
         ),

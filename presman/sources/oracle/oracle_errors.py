@@ -73,7 +73,7 @@ NOBODY = frozenset({"ORA-01017", "DPY-4001", "ORA-01005", "DPY-3001"})
 """What a login without a user ends in where nothing else says who it is."""
 
 NOBODY_NAMED = (
-    "no user was named: that takes a wallet with a certificate that stands for one, over tcps://"
+    "no user was named: that needs a wallet with a certificate for a user, over tcps://"
     " (python-oracledb 26 or later), or --thick"
 )
 

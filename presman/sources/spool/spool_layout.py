@@ -155,7 +155,7 @@ def cut(layout: Layout, line: str) -> list[str] | None:
 
 def misplaced(path: Path, number: int) -> SourceError:
     """Return the error for a line that :func:`cut` cannot cut."""
-    return SourceError(f"{path}, line {number}: fields do not stand below their heads: {_CURE}", retry=False)
+    return SourceError(f"{path}, line {number}: fields are not below their heads: {_CURE}", retry=False)
 
 
 def other_columns(path: Path, number: int) -> SourceError:

@@ -227,7 +227,7 @@ def _notes(file: SpoolFile) -> Iterator[str]:
     if inexact := rounded(file):
         yield f"{file.path.name}: rounded, so that no rate is made of them: {', '.join(inexact)} (SET NUMWIDTH 38)"
     if file.failure and file.columns:
-        yield f"{file.path.name}: an error stands between its rows: {file.failure}"
+        yield f"{file.path.name}: there is an error between its rows: {file.failure}"
 
 
 def _problem(file: SpoolFile) -> Problem:

@@ -13,15 +13,15 @@ from presman.tui.widgets.grid import Grid
 STATES = (
     ("● LIVE", "good", "at most two intervals old"),
     ("◌ LATE", "warn", "older: the database does not answer, or its recorder does not write"),
-    ("✕ LOST", "bad", "no connection, tried again after 1 to 60 seconds; of a store: its recorder is gone or lost it"),
-    ("✕ REFUSED", "warn", "not tried again by itself, as a wrong password locks accounts: Enter, then F5 tries"),
+    ("✕ LOST", "bad", "no connection, tried again after 1 to 60 seconds; in a store: its recorder is gone or lost it"),
+    ("✕ REFUSED", "warn", "not tried again by itself, because a wrong password locks accounts: Enter, then F5 tries"),
     ("… STARTING", "note", "nothing was read yet"),
-    ("■ STOPPED", "note", "its recorder was ended, or the data is at its end"),
+    ("■ STOPPED", "note", "its recorder was stopped, or the data is at its end"),
 )
 
 NOTES = (
-    "Databases stand in order of trouble: lost, with an alert that hurts (✕), refused, with a warning (▲) or late, "
-    "then the others by name. The cursor stays on the worst until it is moved, then on its database.",
+    "Databases are sorted worst first: lost, with a critical alert (✕), refused, with a warning (▲) or late, then the "
+    "others by name. The cursor stays on the worst until you move it, then on its database.",
 )
 
 

@@ -76,7 +76,7 @@ def refresh(app: FleetFrame, direction: int) -> None:
 def poll_now(app: FleetFrame) -> None:
     """Poll all at once."""
     app.fleet.poll_now()
-    app.tell("Polling all; those that are lost are tried again.", seconds=2)
+    app.tell("Polling all; lost databases are tried again.", seconds=2)
 
 
 def choose_columns(app: FleetFrame) -> None:
@@ -152,8 +152,7 @@ HELP = AppKey(
 )
 OPEN = AppKey(
     Key("open", "enter", "Enter", "open", "Open the monitor on the database under the cursor; Esc or q come back to "
-        "this row. It goes on with the connection that there is. From a central store: its recording, at the end, as "
-        "it grows."),
+        "this row. It uses the same connection. From a central store: its recording, at the end, as it grows."),
     lambda app: app.grid.action_open(), is_list, _PAGE,
 )  # fmt: skip
 ESCAPE = AppKey(
@@ -170,18 +169,17 @@ PAUSE = AppKey(
 )  # fmt: skip
 FILTER = AppKey(
     Key("filter", "slash", "/", "filter", "Show only databases whose row contains a text: a name, lost, a plan; with "
-        "! before it, those that do not; of the help, lines. Enter keeps it, an empty one shows all."),
+        "! before it, those without it; of the help, lines. Enter keeps it, an empty text shows all."),
     ask_filter,
 )  # fmt: skip
 SORT = AppKey(
-    Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); at first they stand in order of "
-        "trouble."),
+    Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); at first the worst come first."),
     sort, is_list, _PAGE,
 )  # fmt: skip
 REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, is_list, _PAGE)
 COLUMNS = AppKey(
-    Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones are kept "
-        "where there is no room for all."),
+    Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones stay where "
+        "there is no room for all."),
     choose_columns, is_list, _PAGE,
 )  # fmt: skip
 SLOWER = AppKey(Key("slower", "plus,equals_sign", "+", "slower", "Poll less often."), lambda app: refresh(app, 1))
@@ -192,15 +190,15 @@ POLL_NOW = AppKey(
         "f5",
         "F5",
         "poll now",
-        "Poll all now, and try those again that are lost. One that "
-        "refused us is tried by F5 in its own monitor (Enter): each try counts, and a wrong password locks accounts.",
+        "Poll all now, and try lost databases again. Try a refused one with F5 in its own monitor (Enter): each try "
+        "counts, and a wrong password locks accounts.",
     ),
     poll_now,
 )
 COPY = AppKey(Key("copy", "c", "c", "copy", "Copy the row: to the clipboard (OSC 52) and to a file."), copy)
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
 SIGNS = AppKey(
-    Key("signs", "T", "T", "signs", "Paint ASCII only, for terminals that show other signs badly, or all signs."),
+    Key("signs", "T", "T", "signs", "Show ASCII only, for terminals that show other signs badly, or all signs."),
     change_signs,
 )  # fmt: skip
 PALETTE = AppKey(

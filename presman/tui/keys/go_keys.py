@@ -111,7 +111,7 @@ def has_targets(app: FrameApp) -> bool:
 
 GO = AppKey(
     Key("go", "colon", ":", "go to", "Go to a tab, group, instance, session (its SID or 1:SID), SQL_ID or target of "
-        "config.ini by name, its beginning is enough; or to a time: :19:08, :-15m."),
+        "config.ini by name, the first letters are enough; or to a time: :19:08, :-15m."),
     ask_where,
 )  # fmt: skip
 TARGETS = AppKey(
@@ -120,11 +120,11 @@ TARGETS = AppKey(
     lambda app: "Only this target is served." if app.is_served else "config.ini names no other target.",
 )  # fmt: skip
 COLUMNS = AppKey(
-    Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones are kept "
-        "where there is no room for all."),
+    Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones stay where "
+        "there is no room for all."),
     choose_columns, has_tables, "A page is open: q goes back to the tables.",
 )  # fmt: skip
 SIGNS = AppKey(
-    Key("signs", "T", "T", "signs", "Paint ASCII only, for terminals that show other signs badly, or all signs."),
+    Key("signs", "T", "T", "signs", "Show ASCII only, for terminals that show other signs badly, or all signs."),
     change_signs,
 )  # fmt: skip

@@ -44,7 +44,7 @@ HOME_KEYS: tuple[AppKey, ...] = (
     replace(
         ESCAPE,
         key=ESCAPE.key._replace(
-            help="Back to where one came from, to the same row; clears a filter; then to the fleet."
+            help="Back to where you came from, on the same row; clears a filter; then to the fleet."
         ),
         run=escape_home,
         when=always,
@@ -52,7 +52,7 @@ HOME_KEYS: tuple[AppKey, ...] = (
     replace(
         LEAVE,
         key=LEAVE.key._replace(
-            label="back", help="Back to where one came from, to the same row; at the top, to the fleet."
+            label="back", help="Back to where you came from, on the same row; at the top, to the fleet."
         ),
         run=leave_home,
         relabel=lambda app: "fleet" if is_at_top(app) else "back",

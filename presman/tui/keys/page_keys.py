@@ -79,13 +79,13 @@ def leave_label(app: FrameApp) -> str:
 
 
 ESCAPE = AppKey(
-    Key("escape", "escape", "Esc", "back", "Back to where one came from, to the same row; clears a filter."),
+    Key("escape", "escape", "Esc", "back", "Back to where you came from, on the same row; clears a filter."),
     escape,
     can_go_back,
     "No page is open and nothing is filtered; q quits.",
 )
 LEAVE = AppKey(
-    Key("leave", "q", "q", "back / quit", "Back to where one came from, to the same row; at the top, quit."),
+    Key("leave", "q", "q", "back / quit", "Back to where you came from, on the same row; at the top, quit."),
     leave, relabel=leave_label,
 )  # fmt: skip
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
@@ -103,7 +103,7 @@ QUIT = AppKey(Key("quit", "", "^Q", "quit", "Quit."), lambda app: app.action_qui
 def _tab_key(name: TabName) -> AppKey:
     text = f"Show the tab {name.title}."
     key = Key(f"tab_{name.name}", name.key, name.key, name.title, text)
-    why_not = "This is no container database: there are no PDBs to show."
+    why_not = "This is not a container database: there are no PDBs to show."
 
     def has_it(app: FrameApp) -> bool:
         return app.monitor.reading is None or name.name not in app.panels.hidden()

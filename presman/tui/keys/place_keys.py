@@ -135,12 +135,12 @@ def unfold_label(app: FrameApp) -> str:
 
 
 DESCRIBE = AppKey(
-    Key("describe", "d", "d", "about", "All about the row under the cursor, on one page; a group or an event, too."),
+    Key("describe", "d", "d", "about", "All about the row under the cursor, on one page; groups and events too."),
     describe, has_tables, "A page is open: q goes back to the tables.",
 )  # fmt: skip
 UNFOLD = AppKey(
-    Key("unfold", "u", "u", "unfold", "Give parallel servers and identical queued statements rows of their own, or "
-        "fold them: servers into the row of their coordinator, statements into that of the first."),
-    unfold, folds, "Nothing is folded here: that is so on Parallel, Sessions and in lists of them.",
+    Key("unfold", "u", "u", "unfold", "Show each parallel server and each identical queued statement on its own row, "
+        "or fold them: servers into their coordinator's row, statements into the row of the first."),
+    unfold, folds, "Nothing is folded here: only Parallel, Sessions and their lists fold rows.",
     relabel=unfold_label,
 )  # fmt: skip

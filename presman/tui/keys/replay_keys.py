@@ -66,11 +66,11 @@ def _label(app: FrameApp) -> str:
 
 
 REPLAY_KEYS = (
-    AppKey(Key("pause", "space", "Space", "play", "Play on, or stop here."), toggle, has_data, NO_DATA, _label),
+    AppKey(Key("pause", "space", "Space", "play", "Play, or stop here."), toggle, has_data, NO_DATA, _label),
     AppKey(Key("back", "left", "←", "poll back", "One poll back."), lambda app: step(app, -1), has_data, NO_DATA),
-    AppKey(Key("forward", "right", "→", "poll on", "One poll on."), lambda app: step(app, 1), has_data, NO_DATA),
+    AppKey(Key("forward", "right", "→", "poll on", "One poll forward."), lambda app: step(app, 1), has_data, NO_DATA),
     AppKey(Key("far_back", "shift+left", "⇧←", "15 back", "15 polls back."), lambda app: step(app, -15), has_data),
-    AppKey(Key("far_forward", "shift+right", "⇧→", "15 on", "15 polls on."), lambda app: step(app, 15), has_data),
+    AppKey(Key("far_forward", "shift+right", "⇧→", "15 on", "15 polls forward."), lambda app: step(app, 15), has_data),
     AppKey(Key("live", "end", "End", "last", "The last poll."), to_end, has_data, NO_DATA),
     AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
     AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),

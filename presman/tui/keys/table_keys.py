@@ -115,7 +115,7 @@ DETAILS = AppKey(
 )  # fmt: skip
 FILTER = AppKey(
     Key("filter", "slash", "/", "filter", "Show only rows, or lines of a page, that contain a text; with ! before it, "
-        "those that do not. Enter keeps it, an empty one shows all."),
+        "those without it. Enter keeps it, an empty text shows all."),
     ask_filter, lambda app: has_data(app) or app.reader.is_open, NO_DATA,
     relabel=lambda app: "search" if app.reader.is_open else "filter",
 )  # fmt: skip
@@ -128,7 +128,7 @@ SORT = AppKey(
 REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, _PAGE)
 INSTANCES = AppKey(
     Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),
-    instances, has_instances, "There is one instance only.",
+    instances, has_instances, "There is only one instance.",
 )  # fmt: skip
 WINDOW = AppKey(
     Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes. 60 is what "

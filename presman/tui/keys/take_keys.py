@@ -90,7 +90,7 @@ def _as_old(app: FrameApp) -> str:
     monitor = app.monitor
     age = monitor.clock() - monitor.link.fresh
     late = monitor.link.state is not LinkState.REPLAY and age > 2 * monitor.choices.refresh
-    return f"\nThe data it comes from is {duration(age)} old: look again before you run it." if late else ""
+    return f"\nIts data is {duration(age)} old: check again before you run it." if late else ""
 
 
 def has_to_do(app: FrameApp) -> bool:
@@ -131,9 +131,9 @@ def act(app: FrameApp) -> None:
         app.tell(f"{counted(row.count, 'statement')} in one row: u unfolds them, then choose one.", seconds=8)
         return
     if gateway is None or reading is None or not gateway.offers(row, reading):
-        what = "what this page is about" if app.reader.is_open else "this row"
+        what = "what this page shows" if app.reader.is_open else "this row"
         why = gateway.refusal(row, reading) if gateway is not None and reading is not None else ""
-        app.tell(f"Nothing can be done with {what}: {why or 'acting is on a session or a statement'}.")
+        app.tell(f"No action on {what}: {why or 'actions are on a session or a statement'}.")
         return
 
     def send(command: Command) -> None:
@@ -220,7 +220,11 @@ def may_record(app: FrameApp) -> bool:
 
 def why_not_record(app: FrameApp) -> str:
     """Return why nothing is recorded."""
-    return "A recording would be written where presman runs." if app.is_served else "There is nothing to record here."
+    return (
+        "A recording would be written on the host where presman runs."
+        if app.is_served
+        else "There is nothing to record here."
+    )
 
 
 def may_act(app: FrameApp) -> bool:
@@ -231,13 +235,13 @@ def may_act(app: FrameApp) -> bool:
 def why_not_act(app: FrameApp) -> str:
     """Return what is missing for acting, "" if nothing is."""
     if app.is_served:
-        return "Nothing can be acted on from a browser."
+        return "Actions are not possible from a browser."
     if app.gateway is None:
-        return "Acting needs --allow-actions: presman was started without it."
+        return "Actions need --allow-actions: presman was started without it."
     if not has_data(app):
         return NO_DATA
     if app.monitor.choices.behind:
-        return "Acting needs the newest poll: End goes there."
+        return "Actions need the newest poll: press End."
     if app.reader.is_open and app.reader.row is None:
         return "This page is about no session or statement: q goes back to the tables."
     return ""
@@ -254,18 +258,18 @@ COPY_TO_DO = AppKey(
     "The line DO has no command now.",
 )  # fmt: skip
 ACT = AppKey(
-    Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill what the row is about, after a "
-        "question."),
+    Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill the row's statement or session, "
+        "after a question."),
     act, may_act, why_not_act,
 )  # fmt: skip
 EXPORT = AppKey(
-    Key("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end. In a browser "
-        "the file is downloaded then."),
+    Key("export", "e", "e", "CSV", "Append this tab's measure to a CSV file at each poll; again to end. A browser "
+        "then downloads the file."),
     export, has_data, NO_DATA,
 )  # fmt: skip
 TAPE = AppKey(
-    Key("tape", "R", "R", "record", "Write every poll to a recording, with those of the minutes that charts show (w); "
-        "again to end. `presman replay` plays it."),
+    Key("tape", "R", "R", "record", "Write every poll to a recording, starting with the polls of the charts' window "
+        "(w); again to end. `presman replay` plays it."),
     tape, may_record, why_not_record,
     relabel=lambda app: "end recording" if app.tape.is_on else "record",
 )  # fmt: skip

@@ -67,7 +67,7 @@ def pause_label(app: FrameApp) -> str:
 _FIRST, _NEWEST = "There is no poll before this one.", "This is the newest poll."
 
 PAUSE = AppKey(
-    Key("pause", "space", "Space", "pause", "Freeze the view; polling and history go on."),
+    Key("pause", "space", "Space", "pause", "Freeze the view; polling and history continue."),
     pause, has_data, NO_DATA, relabel=pause_label,
 )  # fmt: skip
 BACK = AppKey(

@@ -42,7 +42,7 @@ def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
     lines += _groups(row, reading)
     detail = reading.detail
     if detail is None or (detail.sid, detail.inst_id) != (row.sid, row.inst_id):
-        about = "Plan, servers and statistics are read while this page is open; they were not at this moment."
+        about = "Plan, servers and statistics are read only while this page is open; at this moment it was not."
         return [*lines, BLANK, _sentence(about, "dim")]
     lines += [BLANK, _title("Progress"), *_progress(detail)]
     if detail.cost is not None:
@@ -107,7 +107,7 @@ def _groups(row: Row, reading: Reading) -> list[Line]:
 
 def _progress(detail: Detail) -> Iterable[Line]:
     if not detail.operations:
-        yield _sentence("V$SESSION_LONGOPS lists no operation of it that is not done.", "dim")
+        yield _sentence("V$SESSION_LONGOPS lists no unfinished operation of it.", "dim")
     for each in detail.operations:
         left = f", {duration(each.remaining)} left" if each.remaining is not None else ""
         name = f"{each.name} {each.target}".strip()
@@ -163,7 +163,7 @@ def usual_lines(found: Comparison) -> list[Line]:
         ("queued on average", [number(each.mean_queue) if each else ABSENT for each in stretches]),
         ("% that had to queue", [percent(each.percent_queued) if each else ABSENT for each in stretches]),
         ("mean wait", [duration(each.mean_wait) if each else ABSENT for each in stretches]),
-        ("% of life queued", [_life(each) for each in stretches]),
+        ("% of time queued", [_life(each) for each in stretches]),
         ("servers each", [number(each.mean_servers) if each else ABSENT for each in stretches]),
         ("timeouts", [count(each.timeouts) if each else ABSENT for each in stretches]),
     )

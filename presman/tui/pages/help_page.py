@@ -11,14 +11,14 @@ from presman.tabs.parts import Key
 
 _STATES = (
     ("● LIVE", "good", "the data is at most two refresh intervals old"),
-    ("◌ LATE 0:07", "warn", "the data is older, so old; of single views where their number stands there"),
-    ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history go on"),
+    ("◌ LATE 0:07", "warn", "the data is older, by the age shown; or some views are late, by the number shown"),
+    ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history continue"),
     ("◀ 03:12:40", "warn", "scrolled back to that time"),
-    ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, its age counts"),
+    ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, with its age"),
     (
         "✕ REFUSED 0:12",
         "bad",
-        "no connection, and not tried again by itself: a wrong password locks accounts; F5 tries",
+        "no connection, not tried again by itself: a wrong password locks accounts; F5 tries",
     ),
 )
 

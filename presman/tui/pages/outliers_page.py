@@ -1,4 +1,4 @@
-"""The page of I/O outliers, asked on request only."""
+"""The page of I/O outliers, read on request only."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from presman.analysis.readings.wait_readings import OutlierReading
 
 CAUTION = (
-    "On some platforms the latency column of these views is no latency (its values only grow). presman compares the "
-    "rows with each other and with the histogram of the waits, and prints no latency that cannot be one."
+    "On some platforms the latency column of these views is not a latency (its values only grow). presman compares "
+    "the rows with each other and with the histogram of the waits, and shows no latency that is impossible."
 )
 
 
@@ -30,7 +30,7 @@ def outliers_page(width: int) -> Content:
         for trouble in troubles:
             lines += [((f" {trouble.view}: {trouble.text} {trouble.cure}", "warn"),), ()]
         if not reading.outliers and not troubles:
-            lines.append(((" asked; the answer comes with the next poll (the views are there from 12.1 on)", "dim"),))
+            lines.append(((" asked; the answer comes with the next poll (the views exist from 12.1 on)", "dim"),))
         for each in reading.outliers:
             lines += _view(each, width)
         return lines
@@ -42,7 +42,7 @@ def _view(found: OutlierReading, width: int) -> list[Line]:
     from presman.output.text_table import table
 
     head: Line = ((f" {found.view}", "title"), (f"  rows: {len(found.rows)}, asked at {clock(found.at)}", "dim"))
-    lines: list[Line] = [head, *(((f" ▲ not believed: {why}", "warn"),) for why in found.doubts)]
+    lines: list[Line] = [head, *(((f" ▲ not plausible: {why}", "warn"),) for why in found.doubts)]
     if not found.rows:
         return [*lines, ((f" {OUTLIERS.empty}", "dim"),), ()]
     columns = [column for column in OUTLIERS.columns if column.key != "view"]

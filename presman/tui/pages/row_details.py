@@ -96,10 +96,10 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
         about = "It" if row.position == 1 else f"The head of its queue, {head.statement.sql_id},"
         lines.append(sentence(f"{about} {head.sentence}.", "warn"))
     if row.timeout_left is None:
-        lines.append(sentence("Its group has no queue timeout: it waits as long as it takes."))
+        lines.append(sentence("Its group has no queue timeout: it waits until it starts."))
     else:
         left = duration(row.timeout_left)
-        lines.append(sentence(f"Its queue timeout comes in {left}: then {at_timeout(row)}.", "warn"))
+        lines.append(sentence(f"Its queue timeout is in {left}: then {at_timeout(row)}.", "warn"))
     lines += unblocking(row, reading)
     lines += [BLANK, title("What it wants")]
     lines.append(fact("servers", _wants(row.wants)))
@@ -113,7 +113,7 @@ def _wants(wants: Servers | None) -> str:
     if wants is None:
         return "not known: its plan could not be read"
     if wants.source is WantsSource.MEAN:
-        return f"not known; those queued in its group wanted {wants.low} each, on average, in the last minute"
+        return f"not known; those queued in its group wanted {wants.low} each on average in the last minute"
     if wants.low == wants.high or wants.source is WantsSource.DEGREE:
         return f"{wants} parallel servers, by {wants.source.value}"
     told = f"{wants} parallel servers: one set by {wants.source.value}"
@@ -206,13 +206,13 @@ def dop_story(dop: DopStory, requested: int | None) -> list[str]:
     if dop.operation_reason:
         told.append(f"Reason of the operation: {dop.operation_reason}.")
     if dop.queuing_reason:
-        told.append(f"Queuing, says the plan: {dop.queuing_reason}.")
+        told.append(f"Queuing reason in the plan: {dop.queuing_reason}.")
     if requested is not None:
         told.append(f"The execution asked for DOP {requested}.")
     told += [f"{words} {dop.facts[name]}." for name, words in _IN_MEMORY.items() if dop.facts.get(name)]
     if dop.unread:
         told.append(f"V$SQL_PLAN.OTHER_XML is {dop.unread}.")
-    return told or ["V$SQL_PLAN.OTHER_XML says nothing of it, or could not be read."]
+    return told or ["V$SQL_PLAN.OTHER_XML does not say, or could not be read."]
 
 
 def _same_group(name: str, reading: Reading) -> list[Line]:
@@ -231,7 +231,7 @@ def _same_group(name: str, reading: Reading) -> list[Line]:
 
 def sql_lines(text: str, no_text: str = "") -> list[Line]:
     """Return the SQL text as a section of its own; `no_text` is why there is none."""
-    body = text.split("\n") if text else [no_text or "not known: V$SQL was not read for it, or has forgotten it"]
+    body = text.split("\n") if text else [no_text or "not known: V$SQL was not read for it, or no longer has it"]
     return [BLANK, title("SQL text"), *(sentence(line) for line in body)]
 
 
@@ -295,7 +295,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
             "CPU", f"{row.verdict.value}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"
         ),
         sentence(in_words(reading, row)),
-        fact("entitled now", f"{number(row.entitled)} CPUs of what all groups want"),
+        fact("entitled now", f"{number(row.entitled)} CPUs, given what all groups want"),
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand waits"),
@@ -326,9 +326,9 @@ def _session_pool(row: GroupReading) -> list[Line]:
     if row.pool is None:
         return []
     pool = row.pool
-    told = f"{count(row.active_sessions)} work, how many may is not known"
+    told = f"{count(row.active_sessions)} active, the limit is not known"
     if pool.allowed is not None:
-        told = f"{count(row.active_sessions)} of {pool.allowed} allowed work"
+        told = f"{count(row.active_sessions)} of {pool.allowed} allowed active"
     if pool.queued:
         longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"

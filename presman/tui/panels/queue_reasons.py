@@ -44,7 +44,7 @@ def story(
     ordered = sorted(heads, key=lambda each: (each.head.con_id, each.head.group) != group)
     nothing: Line = ()
     if not ordered and reading.queue:
-        nothing = ((" WHY  ", "title"), ("Statements are queued; what holds their head is not known.", "warn"))
+        nothing = ((" WHY  ", "title"), ("Statements are queued; why the first one waits is not known.", "warn"))
     elif not ordered:
         nothing = no_queue(reading)
     return Story(top, ordered, nothing, _worse(compared))

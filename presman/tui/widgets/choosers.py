@@ -34,7 +34,7 @@ COLUMNS: Table[_Column] = Table(
     "Columns",
     (
         _Offered("place", "#", NUMBER, "Its place.", "place", width=3, sortable=False),
-        _Offered("column", "Column", NAME, "What stands above it.", "head", width=18, sortable=False),
+        _Offered("column", "Column", NAME, "The head of the column.", "head", width=18, sortable=False),
         _Offered("help", "What it is", NAME, "What it is.", "help", width=20, flexible=True, sortable=False),
     ),
     lambda row: row.key,
@@ -123,7 +123,7 @@ class ColumnChooser(ModalScreen["tuple[str, ...] | None"]):
 
     def on_mount(self) -> None:
         """Show what there is to choose."""
-        words = " Space shows or hides   < > moves   r the table's own   Enter done   Esc leaves all as it was"
+        words = " Space shows or hides < > moves r the table's own Enter done Esc changes nothing"
         self.query_one(LineView).show_lines([((words, "dim"),)])
         self._fill()
         self._grid.focus()
@@ -140,7 +140,7 @@ class ColumnChooser(ModalScreen["tuple[str, ...] | None"]):
                     known[key].help)
             for key in order
         ]  # fmt: skip
-        self._grid.show_rows(rows, note=f"of {self._table.title}: numbered ones are shown, the first before the others")
+        self._grid.show_rows(rows, note=f"of {self._table.title}: numbered ones are shown, in this order")
 
     def action_switch(self) -> None:
         """Show or hide the column under the cursor; one stays."""

@@ -13,7 +13,7 @@ from presman.figures.drawing.lines import Line, Run, merge
 from presman.recording.tape_values import Stretch
 from presman.tui.widgets.line_view import LineView
 
-_HEADS = ("queue ", "throt ")
+_HEADS = ("queue     ", "throttled ")
 
 
 class ScrubBar(LineView):
@@ -49,7 +49,7 @@ def scrub_lines(
     first, last = span
     bounds = f" {first.astimezone():%m-%d %H:%M} – {last.astimezone():%m-%d %H:%M} "
     happened = bisect_right(events, at, key=lambda each: each.at)
-    counts = (" reading the hour before" if reads_past else f" event {happened} of {len(events)}").ljust(len(bounds))
+    counts = (" reading the last hour" if reads_past else f" event {happened} of {len(events)}").ljust(len(bounds))
     room = max(10, width - len(_HEADS[0]) - len(bounds) - 1)
     whole = max(1.0, (last - first).total_seconds())
     place = min(room - 1, max(0, int((at - first).total_seconds() / whole * room)))

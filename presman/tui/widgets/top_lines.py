@@ -249,7 +249,7 @@ def silence(top: TopLine) -> tuple[Alert, ...]:
         return ()
     from presman.analysis.readings.alert import Alert
 
-    text = f"No answer for {duration(top.now - top.link.fresh)}: what is shown is that old"
+    text = f"No answer for {duration(top.now - top.link.fresh)}: the data shown is that old"
     return (Alert("warn", "◌", text, text),)
 
 

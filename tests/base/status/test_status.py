@@ -70,7 +70,7 @@ def test_how_each_database_is() -> None:
     assert state(replace(WELL, trouble="x", output_trouble="disk full")) == (RunState.NOT_WRITTEN, "disk full")
     assert state(WELL, silent=31)[0] is RunState.HANGS
     assert state(WELL, alive=False, silent=130) == (
-        RunState.DIED, "it was killed, or the machine went down; its last word was 2 min 10 s ago"
+        RunState.DIED, "it was killed, or the machine went down; its last report was 2 min 10 s ago"
     )  # fmt: skip
     assert state(replace(WELL, last_poll=None))[0] is RunState.LATE
     young = replace(RUN, since=NOW, databases=(replace(WELL, last_poll=None),))

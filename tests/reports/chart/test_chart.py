@@ -102,11 +102,11 @@ def test_damaged_json_lines_and_parquet_are_told(kinds: dict[str, Path], tmp_pat
     lines = kinds["jsonl"].read_text(encoding="utf-8").splitlines(keepends=True)
     cut = read_series(written(tmp_path, "".join(lines)[:-30]))
     assert cut.notes == (
-        f"{tmp_path / 'a.csv'}, line {len(lines)}: it is no JSON object: left out, it is the last and cut short",
+        f"{tmp_path / 'a.csv'}, line {len(lines)}: it is not a JSON object: left out, the last line is cut short",
     )
-    for text, words in ((lines[0] + "[1]\n" + lines[1], "line 2: it is no JSON object"),
-                        (lines[0] + '{"time":1}\n', "line 2: it has other names than the first line"),
-                        ('{"a":1}\n', "no export of presman")):  # fmt: skip
+    for text, words in ((lines[0] + "[1]\n" + lines[1], "line 2: it is not a JSON object"),
+                        (lines[0] + '{"time":1}\n', "line 2: its names differ from the first line"),
+                        ('{"a":1}\n', "not an export of presman")):  # fmt: skip
         with pytest.raises(ChartError, match=words):
             read_series(written(tmp_path, text))
     path = tmp_path / "a.parquet"
@@ -157,16 +157,16 @@ TIDY = "time,database,interval_s,inst_id,con_id,consumer_group,used_cpus,throttl
     ("text", "words"),
     [
         ("", "is empty"),
-        ("a,b\n1,2\n", "line 1: no export of presman: it begins with 'a,b'"),
+        ("a,b\n1,2\n", "line 1: not an export of presman: it begins with 'a,b'"),
         ("DATETIME,A,A\n", "line 1: a column is named twice"),
-        (WIDE + "yesterday,1,2\n", "line 4: 'yesterday' is no time"),
-        (WIDE + "0001-01-01T00:00:00+00:00,1,2\n", "line 4: '0001-01-01T00:00:00+00:00' is no time"),
-        (WIDE + "2026-11-22T12:00:04+00:00,1e400,2\n", "line 4: '1e400' is no number, under BATCH"),
-        (WIDE + "2026-11-22T12:00:04+00:00,nan,2\n", "line 4: 'nan' is no number"),
-        (WIDE + "2026-11-22T12:00:04+00:00,\x1b[31mred,2\n", "line 4: '␛[31mred' is no number"),
+        (WIDE + "yesterday,1,2\n", "line 4: 'yesterday' is not a time"),
+        (WIDE + "0001-01-01T00:00:00+00:00,1,2\n", "line 4: '0001-01-01T00:00:00+00:00' is not a time"),
+        (WIDE + "2026-11-22T12:00:04+00:00,1e400,2\n", "line 4: '1e400' is not a number, under BATCH"),
+        (WIDE + "2026-11-22T12:00:04+00:00,nan,2\n", "line 4: 'nan' is not a number"),
+        (WIDE + "2026-11-22T12:00:04+00:00,\x1b[31mred,2\n", "line 4: '␛[31mred' is not a number"),
         (WIDE + TIDY + "2026-11-22T12:00:04+00:00,D,5,1,0,ETL,1,2\n", "line 4: it has 8 cells, the header 3"),
         (TIDY + TIDY.replace("used_cpus", "entitled_cpus"), "line 2: another header"),
-        (TIDY + "2026-11-22T12:00:04+00:00,D,5,1,0,ETL,,\n", "no value to draw in used_cpus"),
+        (TIDY + "2026-11-22T12:00:04+00:00,D,5,1,0,ETL,,\n", "no values to chart in used_cpus"),
         (WIDE + '2026-11-22T12:00:04+00:00,"1,2\n', "line 4: unexpected end of data"),
     ],
 )  # fmt: skip

@@ -47,5 +47,5 @@ def test_published_runs_side_by_side_as_a_page() -> None:
 def test_a_page_of_nothing_is_a_page() -> None:
     window = ComparedWindow("a.presman", "x", START, START, 1, None, ())
     page = compare_page(ComparedWindows(window, window, (), (), (), (), METHOD), START)
-    assert "Nothing can be told" in page
+    assert "Nothing can be compared" in page
     fromstring(page.removeprefix("<!DOCTYPE html>\n"))

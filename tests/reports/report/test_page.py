@@ -129,7 +129,7 @@ def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Pat
         text = incident_page(found, START)
     assert sum(each.polls for each in found.damaged) == POLLS - 12
     assert "are damaged: their figures are here" in text
-    assert "No poll of it can be read again" in text
+    assert "None of its polls can be read" in text
 
 
 def test_of_a_long_stretch_some_spans_are_read_and_it_says_so(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_of_a_long_stretch_some_spans_are_read_and_it_says_so(whole: Path, monke
     with Recording(str(whole)) as recording:
         tape = recording.tape()
         text = incident_page(gather(recording, tape, tape.places()), START)
-    assert "are of 32 polls in every 64" in text
+    assert "use 32 polls in every 64" in text
 
 
 def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
@@ -152,8 +152,8 @@ def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("--from", "2027-01-01", "-o", "x.html"), 3, "holds no poll from"),
-        (("--from", "soon", "-o", "x.html"), 2, "is no time"),
+        (("--from", "2027-01-01", "-o", "x.html"), 3, "has no polls from"),
+        (("--from", "soon", "-o", "x.html"), 2, "is not a time"),
         (("-o", "none/x.html"), 4, "cannot write none/x.html: No such file or directory"),
         ((), 2, "-o"),
     ],

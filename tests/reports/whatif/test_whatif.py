@@ -151,7 +151,7 @@ def test_waits_by_hand() -> None:
 def test_the_report_says_the_error_and_the_assumptions() -> None:
     same = replay(THREE, observed_rules(THREE))
     text = report(observed(THREE), same, None, 1000.0)
-    assert "missed by 0.0 s" in text
+    assert "off by 0.0 s" in text
     assert "assumptions:" in text
     assert "what if" not in text
 

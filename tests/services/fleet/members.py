@@ -30,5 +30,5 @@ def every_state() -> list[Member]:
         Member("test-lost", Presence.LOST, age=42.0, since=31.0, reason="ORA-12541: no listener", retry_in=4.4),
         Member("test-wrong", Presence.REFUSED, since=60.0, reason="ORA-01017: invalid username/password"),
         Member("test-new", Presence.STARTING, since=1.0),
-        Member("test-over", Presence.STOPPED, age=7200.0, since=7190.0, reason="its recorder was ended"),
+        Member("test-over", Presence.STOPPED, age=7200.0, since=7190.0, reason="its recorder was stopped"),
     ]

@@ -391,7 +391,7 @@ async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
             await shown(line, '"focus"')
         assert [await reader.read() for reader, _ in crowd[:40]] == [b""] * 40, "the oldest have made room"
         told = [line for line in client.said if line.startswith("web server")]
-        assert told == ["web server: all connections are taken: those that asked for nothing longest are closed"]
+        assert told == ["web server: all connections are in use: the longest idle ones are closed"]
         for _, writer in crowd:
             writer.close()
 

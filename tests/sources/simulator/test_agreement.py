@@ -152,7 +152,7 @@ class Minute(NamedTuple):
 
 
 def test_metrics(played: Played) -> None:
-    """The last closed minute is what the group counters grew by, and its averages follow from its sums."""
+    """The last full minute is what the group counters grew by, and its averages follow from its sums."""
     simulation = played.source.simulation
     if simulation.scenario.alterations:
         pytest.skip("a plan is switched on the way: the groups' counters begin anew")

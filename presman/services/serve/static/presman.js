@@ -8,10 +8,10 @@ const Plain = window.WebSocket;
 
 const LOST = "The connection to presman was lost.";
 const ENDS = {
-  1001: "presman does not serve any more.",
-  1013: "As many look as may look at the same time. Try again when somebody has gone.",
+  1001: "presman serve has ended.",
+  1013: "All viewer places are taken. Try again when somebody has left.",
   4000: "You have quit.",
-  4001: "The monitor ended by itself. What was wrong is told where presman serve runs.",
+  4001: "The monitor ended by itself. The reason is in the output of presman serve.",
 };
 const RETURNS = 5; // how often the page comes back by itself without having lived for a while
 const A_WHILE = 30000;
