@@ -27,12 +27,12 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
@@ -50,36 +50,36 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --list||name the scenarios
---seed|@any|another course of events
+--seed|@any|another sequence of events
 --speed|@any|X simulated seconds per second
 --size|@any|a machine and a load F times as big
 --release|23.26 23 21 19 18 12.2 12.1 11.2|shape the views as release R has them (19, 12.1, ...)
 --polls|@any|without a terminal: readings to print
 --allow-actions||offer to start, switch, cancel or kill (key a), after a question
---tour||show around, or do not (default: until it was gone through once)
---no-tour||show around, or do not (default: until it was gone through once)
+--tour||show the tour, or not (default: until you have finished it once)
+--no-tour||show the tour, or not (default: until you have finished it once)
 --bell||ring the terminal’s bell when a new alert appears
-|@scenario holders locked locked_rac mixed noplan pdb queueing quiesce quiet rac storm tenants throttled|name or FILE.toml (default: mixed)'
+|@scenario changes holders locked locked_rac mixed noplan pdb queueing quiesce quiet rac storm tenants throttled|name or FILE.toml (default: mixed)'
         case connect
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 |@section|the section to write (default: asks)'
@@ -88,12 +88,12 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|print it once: text, json, csv
@@ -106,54 +106,54 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|text (default), json, csv
 --measure|cpu session_io parallel queue latency emphasis arrivals|what CSV is about: cpu, session_io, parallel, queue, latency, emphasis, arrivals
---interval|@any|between the polls (default 1); what it says of now is of this time: of a minute with 60
---timeout|@any|seconds it may take beside the interval (default 30); code 7 if not every view had answered by then
---outliers||ask for I/O outliers too (12.1 and later)
-|@target|what to read (default: the one of config.ini)'
+--interval|@any|between the polls (default 1); rates are over this time
+--timeout|@any|seconds allowed besides the interval (default 30); exit code 7 if a view has not answered by then
+--outliers||read I/O outliers too (12.1 and later)
+|@target|what to read (default: the one in config.ini)'
         case watch
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --plain||nothing but ASCII, and words for signs
---summary|@any|seconds after which all is summed up though nothing changed (default 5m)
+--summary|@any|time between summaries while nothing changes (default 5m)
 --polls|@any|stop after N readings
 --duration|@any|stop after S seconds (90, 15m, 2h)
-|@target|what to watch (default: the one of config.ini)'
+|@target|what to watch (default: the one in config.ini)'
         case export
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --measure|cpu session_io parallel queue latency emphasis arrivals|cpu, session_io, parallel, queue, latency, emphasis, arrivals (default cpu)
 --layout|tidy wide|tidy (default): a line per group; wide: a column per group
---column|used_cpus waited_cpus capacity_cpus limit_cpus guaranteed_cpus entitled_cpus used_percent throttled_percent verdict state active_sessions execution_waiters yields_per_s requests_per_s pool_queue_length session_pool_limit session_pool_longest_s session_pool_timeout_s io_mb_per_s io_requests_per_s small_read_mb_per_s small_write_mb_per_s large_read_mb_per_s large_write_mb_per_s small_read_requests_per_s small_write_requests_per_s large_read_requests_per_s large_write_requests_per_s service_ms px_servers_active px_statements_active px_statements_queued px_servers_limit px_servers_limit_percent head_waited_s statements_queued_total statements_completed_total servers_used_total active_ms_total queued_ms_total queue_timeouts_total mean_ms guaranteed_share in_plan|which figure a wide file holds
+--column|used_cpus waited_cpus capacity_cpus limit_cpus guaranteed_cpus entitled_cpus used_percent throttled_percent verdict state active_sessions execution_waiters yields_per_s requests_per_s pool_queue_length session_pool_limit session_pool_longest_s session_pool_timeout_s io_mb_per_s io_requests_per_s small_read_mb_per_s small_write_mb_per_s large_read_mb_per_s large_write_mb_per_s small_read_requests_per_s small_write_requests_per_s large_read_requests_per_s large_write_requests_per_s service_ms px_servers_active px_statements_active px_statements_queued px_servers_limit px_servers_limit_percent head_waited_s statements_queued_total statements_completed_total servers_used_total active_ms_total queued_ms_total queue_timeouts_total mean_ms guaranteed_share in_plan|which figure a wide file has
 --format|csv jsonl parquet|csv (default), jsonl: JSON lines, parquet (pip install ’presman[parquet]’)
 -o|@file|where to (default -: standard output)
 --output|@file|where to (default -: standard output)
@@ -162,19 +162,19 @@ function __presman_table
 --fsync||wait for the disk at each poll
 --log-format|text json|text (default), or json: one object a line
 --log-level|debug info warning error|debug (each poll), info (default), warning, error
---log-file|@file|append to FILE, begun anew when it is moved; errors also to standard error
-|@target|what to read (default: the one of config.ini)'
+--log-file|@file|append to FILE, reopened when it is moved; errors also to standard error
+|@target|what to read (default: the one in config.ini)'
         case record
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 -o|@any|FILE.presman, a FOLDER/ (one file a day) or a URL
@@ -182,49 +182,49 @@ function __presman_table
 --interval|@any|seconds between polls (default: --refresh)
 --polls|@any|stop after N polls of each
 --duration|@any|stop after S seconds (90, 15m, 2h)
---redact||without SQL texts, users, machines and programs; names become others
---retain|@any|remove what is older (12h, 14d)
---max-size|@any|remove the oldest beyond it (500M, 2G)
+--redact||without SQL texts, users, machines and programs; names are replaced
+--retain|@any|remove older polls (12h, 14d)
+--max-size|@any|remove the oldest polls above this size (500M, 2G)
 --log-format|text json|text (default), or json: one object a line
 --log-level|debug info warning error|debug (each poll), info (default), warning, error
---log-file|@file|append to FILE, begun anew when it is moved; errors also to standard error
-|@target|what to record (default: the one of config.ini)'
+--log-file|@file|append to FILE, reopened when it is moved; errors also to standard error
+|@target|what to record (default: the one in config.ini)'
         case metrics
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
---listen|@any|where to be scraped (default 127.0.0.1:9730); beyond this machine only with a certificate and a user
+--listen|@any|address to listen on (default 127.0.0.1:9730); for other machines only with a certificate and a user
 --interval|@any|seconds between polls (default: --refresh, or 5)
 --certificate|@file|TLS with this certificate and its chain (PEM)
 --key|@file|the certificate’s key (default: in the same file)
 --client-ca|@file|let in only clients with a certificate of these authorities
---insecure||listen beyond this machine without a user, or without a certificate
+--insecure||listen for other machines without a user, or without a certificate
 --otlp|@any|push to this collector, too (OTLP over HTTP)
 --push-interval|@any|seconds between pushes (default 60)
 --log-format|text json|text (default), or json: one object a line
 --log-level|debug info warning error|debug (each poll), info (default), warning, error
---log-file|@file|append to FILE, begun anew when it is moved; errors also to standard error
-|@target|what to watch (default: the one of config.ini)'
+--log-file|@file|append to FILE, reopened when it is moved; errors also to standard error
+|@target|what to watch (default: the one in config.ini)'
         case status
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|text (default), json, csv'
@@ -233,34 +233,34 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
---listen|@any|where browsers come to (default 127.0.0.1:8000: from this machine alone)
---token||ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this machine that asks who it is)
---no-token||ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this machine that asks who it is)
+--listen|@any|address for browsers (default 127.0.0.1:8000: this machine only)
+--token||ask for a token (default: unless only this machine can connect; --no-token is for a reverse proxy on this machine that authenticates)
+--no-token||ask for a token (default: unless only this machine can connect; --no-token is for a reverse proxy on this machine that authenticates)
 --token-file|@file|the token, on its first line (default: a random one)
 --certificate|@file|TLS with this certificate and its chain (PEM)
 --key|@file|the certificate’s key (default: in the same file)
 --public|@any|its URL for browsers, behind a reverse proxy or by another name
---viewers|@any|pages that may look at the same time (default 4)
-|@target|what to watch (default: the one of config.ini)'
+--viewers|@any|pages open at the same time (default 4)
+|@target|what to watch (default: the one in config.ini)'
         case replay
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
@@ -270,12 +270,12 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 -o|@file|where to (-: standard output); a file there is replaced
@@ -286,29 +286,29 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --minutes|@any|how long (default 10)
 -o|@file|where to (default presman-bundle-TIME.presman)
 --output|@file|where to (default presman-bundle-TIME.presman)
-|@target|what to read (default: the one of config.ini)'
+|@target|what to read (default: the one in config.ini)'
         case compare
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json html|text (default), json, html
@@ -318,12 +318,12 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 -o|@file|FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]
@@ -334,12 +334,12 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --warning|@any|amount from which an alert is warning; `presman alerts` lists the keys
@@ -348,86 +348,86 @@ function __presman_table
 --timeout|@any|UNKNOWN after so many seconds (default 30)
 -v||more lines: every alert, what to do, what was not seen
 --verbose||more lines: every alert, what to do, what was not seen
-|@target|what to check (default: the one of config.ini)'
+|@target|what to check (default: the one in config.ini)'
         case alerts
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --interval|@any|between the two polls (default 1)
---timeout|@any|seconds it may take beside that (default 30)
+--timeout|@any|seconds allowed besides that (default 30)
 |@target|what to read (default: none)'
         case whatif
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --live-minutes|@any|watch TARGET for N minutes first
 --target|@any|PARALLEL_SERVERS_TARGET of all instances
 --servers-target|@any|PARALLEL_SERVERS_TARGET of all instances
 --limit|@group|percent of the target a group may hold (PARALLEL_SERVER_LIMIT)
---level|@group|level (1 to 8) of a group in the plan; without it all are on one
+--level|@group|level (1 to 8) of a group in the plan; without it all are on one level
 --timeout|@group|seconds a group’s statements may queue (PARALLEL_QUEUE_TIMEOUT)
---seed|@any|another random order of the groups
+--seed|@any|seed of the random order of the groups
 |@csv|arrivals, a recording, a target to watch'
         case lint
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json|text (default), json
 --fail-on|error warning note never|end with code 5 if there is a finding this severe: error (default), warning, note, never
-|@target|what to read (default: the one of config.ini)'
+|@target|what to read (default: the one in config.ini)'
         case doctor
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
---assumptions||what presman takes as so and no document says in full, the SELECT that tells, and what it says there
-|@target|what to examine (default: the one of config.ini)'
+--assumptions||what presman assumes where no document says it in full, the SELECT that checks it, and its result here
+|@target|what to examine (default: the one in config.ini)'
         case grants
             set table '-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --account|local common pdb|local (default; a database without containers), common (the root of a CDB) or pdb
@@ -439,12 +439,12 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --sql||print the script (the only thing there is, so far)
@@ -465,12 +465,12 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --sample||print a commented config.ini to start from
@@ -480,12 +480,12 @@ function __presman_table
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
 --refresh|@any|seconds between polls (default 2, least 0.5)
---poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data
 --scope|cluster instance|cluster (GV$, default) or instance (V$)
---thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--thick|@attached|connect through Oracle Client libraries, found automatically or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --install||write it, and the manual page, into your home folder
@@ -526,7 +526,8 @@ function __presman_expand
                 return
             end
             __presman_sections $argv[4]
-            string replace '|' \t -- (string split \n -- 'demo:holders|Servers held by those who are not to be ended: SMON, RMAN, SYS, a killed, a sniped and a blocked session
+            string replace '|' \t -- (string split \n -- 'demo:changes|A change window: plan, target and a directive change, an instance restarts
+demo:holders|Servers held by those who are not to be ended: SMON, RMAN, SYS, a killed, a sniped and a blocked session
 demo:locked|A load waits for a lock with its servers in hand, and reports queue behind it
 demo:locked_rac|A cluster of two: a load on one instance waits for a lock of the other with its servers in hand
 demo:mixed|OLTP, reports, batch and ETL on 16 CPUs under a three-level plan
@@ -558,26 +559,26 @@ end
 function __presman
     set -l names (string split \n -- 'demo|the monitor on a simulated database
 connect|asks for a database, tries it, and writes it into config.ini
-fleet|many databases, one line each, those in trouble first
+fleet|many databases, one line each, the worst first
 once|one reading as text, JSON or CSV
-watch|what happens, in lines of words: for screen readers, pipes and logs
+watch|events as lines of text: for screen readers, pipes and logs
 export|readings as CSV, one poll after the other
-record|everything that is read, poll after poll, into a file to watch again and ask by SQL
+record|every poll into a file, to replay and to query by SQL
 metrics|figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector
-status|recorders and exporters that run, and how they are
-serve|the monitor in a browser, for those who may only look
+status|running recorders and exporters, and their state
+serve|the monitor in a browser, read-only
 replay|a recording on the screens of the monitor
-report|a stretch of a recording as one HTML page: what happened, charts, statements, plan
-bundle|a short recording that names nobody, to send to somebody
+report|a period of a recording as one HTML page: what happened, charts, statements, plan
+bundle|a short recording without names and texts, to send to others
 compare|two windows of recordings: what differs, by how much, and whether it is more than noise
 chart|a file that `presman export` wrote: in the terminal, as a picture, as a page
 check|one line and an exit code for Nagios, Icinga or cron
 alerts|the rules behind the alerts, their thresholds, and with a TARGET their state
-whatif|observed parallel statements once more, under other limits
+whatif|observed parallel statements replayed under other limits
 lint|what is doubtful about the plans in force, and why
 doctor|what presman can see in a database, and which grants are missing
 grants|grants.sql for a user who may read what presman reads, and no more
-collect|a script that spools what presman reads, for sites that let no tool in
+collect|a script that spools what presman reads, for sites that allow no tools
 trace|waits of 10046 trace files: counts, percentiles, charts, CSV
 config|where each setting comes from; --sample prints a config.ini
 completions|completions of bash, zsh and fish, and the manual page; --install puts them in place')
