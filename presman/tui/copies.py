@@ -1,4 +1,4 @@
-"""What can be copied of a statement: its SQL_ID, text, session, commands, and what is on show of it. Pure."""
+"""Copies: what can be taken of a statement, its SQL_ID, text, session, commands, and what is on show of it. Pure."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_names_and_globs(config: Path) -> None:
     assert chosen(["test-[de]*"], read) == ["test-dead", "test-empty"]
     assert chosen(["prod-*", "test-dead", "prod-erp"], read) == ["prod-erp", "prod-dwh", "test-dead"]
     assert chosen(["demo", "user@host/service?x"], read) == ["demo", "user@host/service?x"]
-    with pytest.raises(Failure, match=r"is like 'prd-\*'; there are: prod-erp, prod-dwh"):
+    with pytest.raises(Failure, match=r"matches 'prd-\*'; there are: prod-erp, prod-dwh"):
         chosen(["prd-*"], read)
 
 

@@ -91,7 +91,7 @@ def test_strangers_are_refused_beyond_this_machine() -> None:
     for host in ("0.0.0.0", "[::]", "192.0.2.1", "db.example.com", "[::ffff:192.0.2.1]"):
         with pytest.raises(Failure, match="anybody could read the figures"):
             refuse_strangers(options("--listen", f"{host}:1"), None)
-        with pytest.raises(Failure, match=r"the password would go to .* as it is"):
+        with pytest.raises(Failure, match=r"the password would go to .* unencrypted"):
             refuse_strangers(options("--listen", f"{host}:1"), known)  # type: ignore[arg-type]
         refuse_strangers(options("--listen", f"{host}:1", "--certificate", "x"), known)  # type: ignore[arg-type]
         refuse_strangers(options("--listen", f"{host}:1", "--certificate", "x", "--client-ca", "y"), None)

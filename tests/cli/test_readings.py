@@ -196,9 +196,9 @@ def test_export_of_the_past_says_where_the_history_begins(inside: Run) -> None:
         (("--from", "1h ago", "--polls", "2"), "without --polls, --duration and --fsync"),
         (("--from", "1h ago", "--format", "parquet", "-o", "x.parquet"), "goes with --format csv or jsonl"),
         (("--to", "2h ago"), "V$RSRCMGRMETRIC_HISTORY has no minute then: it is from "),
-        (("--from", "soon"), "'soon' is no time"),
+        (("--from", "soon"), "'soon' is not a time"),
         (("--from", ""), "--at, --from and --to want a time"),
-        (("--at", "1h ago"), "--at, --from and --to go with a recording, which demo:mixed is not"),
+        (("--at", "1h ago"), "--at, --from and --to go with a recording; demo:mixed is not one"),
     ],
 )
 def test_export_of_the_past_refuses_in_one_line_and_leaves_no_file(

@@ -67,7 +67,7 @@ def config(folder: Path, server: OracleServer, password: str) -> None:
 
 @pytest.mark.parametrize(
     ("code", "hint"),
-    [(1017, "the database is reached, but user and password do not fit"), (28001, "the password has expired")],
+    [(1017, "the database answers, but user or password is wrong"), (28001, "the password has expired")],
 )
 def test_a_recorder_that_is_refused_ends_with_the_reason(
     inside: Run, server: OracleServer, code: int, hint: str

@@ -77,7 +77,7 @@ def refused(dsn: str, connect_timeout: float = 15.0) -> str:
     return str(caught.value)
 
 
-ANOTHER = " - another program has that port. `lsnrctl status` on the database's host names the listener's."
+ANOTHER = " - something other than Oracle listens on that port. `lsnrctl status` on the database's host names the listener's."
 
 
 @pytest.mark.parametrize("speaks_first", [True, False])
@@ -100,7 +100,7 @@ def test_an_answer_that_comes_byte_by_byte() -> None:
 def test_silence_ends_with_the_connect_timeout() -> None:
     with port(lambda _client: None, speaks_first=False) as number:
         told = refused(f"127.0.0.1:{number}/x", 0.2)
-        assert told.startswith(f"127.0.0.1:{number}: no answer within 0.2 s - nothing came back: a firewall drops")
+        assert told.startswith(f"127.0.0.1:{number}: no answer within 0.2 s - a firewall drops the packets")
 
 
 def test_half_an_answer_is_told_when_the_time_is_up() -> None:

@@ -128,7 +128,7 @@ async def test_what_is_not_kept_is_told_and_a_mistake_too() -> None:
         last = (START + timedelta(seconds=192)).astimezone()
         assert told(acting) == f"No poll after {last:%Y-%m-%d %H:%M:%S}: this is the newest."
         await acting.keys("J", *"soon", "enter")
-        assert told(acting).startswith("'soon' is no time")
+        assert told(acting).startswith("'soon' is not a time")
         await acting.keys("colon", *typed("1:45"), "enter")
         assert "no time" not in told(acting), "1:45 is SID 45 of instance 1; 01:45 is a time"
 

@@ -77,7 +77,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
             await acting.keys("end")
             await until(at(120))
             await acting.keys("n")
-            assert "No event after this" in "".join(str(each.message) for each in app._notifications)
+            assert "Nothing else happened after this" in "".join(str(each.message) for each in app._notifications)
             for words, second, told in (("1h ago", 5, "this is the first"), ("2030-01-01", 120, "this is the last")):
                 await acting.keys("J")
                 await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")

@@ -44,7 +44,7 @@ async def test_nobody_acts_records_or_goes_elsewhere_from_a_browser(tmp_path: Pa
         acting.app.targets = ("prod", "test")
         assert acting.app.gateway is None
         assert "Actions are not possible from a browser." in await acting.press("a")
-        assert "A recording would be written on the host where presman runs." in await acting.press("R")
+        assert "A recording would be written where presman runs." in await acting.press("R")
         offered = {command.title for command in acting.app.get_system_commands(acting.app.screen)}
         assert not [title for title in offered if title.startswith(("act", "record", "databases", "forget"))]
         text = await acting.press("question_mark")
@@ -96,7 +96,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 @acted
 async def test_the_csv_file_is_sent_at_its_end(sent: list[tuple[str, str]], tmp_path: Path) -> None:
     async with served(busy()) as acting:
-        assert "Gathering cpu" in await acting.press("e")
+        assert "Recording cpu" in await acting.press("e")
         assert "▸ CSV cpu" in acting.screen
         await acting.show(busy(2))
         assert sent == []

@@ -56,7 +56,7 @@ _NO_NAME = Explanation(
     ADDRESS,
 )
 _SILENCE = Explanation(
-    "No answer: a firewall drops the packets, the host is down, or it is in another network.",
+    "A firewall drops the packets, the host is down, or it is in another network.",
     (
         "Ask whether this machine may reach that port; an Autonomous Database has an access control list.",
         "A port with TLS answers only to tcps://host:port/service; a port without TLS does not answer that.",
@@ -65,7 +65,7 @@ _SILENCE = Explanation(
     ADDRESS,
 )
 _HELD = Explanation(
-    "A listener answered and the login began, but the database did not complete it in time.",
+    "The listener answered, but the database did not complete the login in time.",
     (
         "A database that is quiesced or being quiesced (ALTER SYSTEM QUIESCE RESTRICTED) lets in only SYS and SYSTEM; "
         "all others hang until ALTER SYSTEM UNQUIESCE. SYS sees it: SELECT active_state FROM v$instance.",

@@ -35,6 +35,7 @@ async def go(app: FrameApp, text: str) -> None:
 
     if is_time(text):
         app.reader.close()
+        app.panels.focus_first()  # before the next key, which the hidden line would swallow
         app.moments.jump(text)
         return
     found = goal(text, app.monitor.reading, app.panels.hidden(), app.targets)

@@ -221,7 +221,7 @@ def may_record(app: FrameApp) -> bool:
 def why_not_record(app: FrameApp) -> str:
     """Return why nothing is recorded."""
     return (
-        "A recording would be written on the host where presman runs."
+        "A recording would be written where presman runs."
         if app.is_served
         else "There is nothing to record here."
     )

@@ -202,8 +202,8 @@ async def test_keys_go_in_and_the_screen_comes_out() -> None:
         assert (await line.receive_json()) == ["pong", "17"]
         await line.send_json(["stdin", "q"])
         assert await closing(line) == seats.HAS_QUIT
-        await client.says("viewer 1 has gone")
-        assert client.said == ["viewer 1 came from 127.0.0.1", "viewer 1 has gone"]
+        await client.says("viewer 1 has left")
+        assert client.said == ["viewer 1 came from 127.0.0.1", "viewer 1 has left"]
 
 
 @acted
@@ -228,7 +228,7 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
         await line.send_json(["stdin", "e"])
         _, key = await line.receive_json()
         await line.close()
-        await client.says("viewer 1 has gone")
+        await client.says("viewer 1 has left")
         async with client.get(f"/download/{key}") as answer:
             assert answer.status == 404, "it went with its viewer"
 
@@ -252,7 +252,7 @@ async def test_what_makes_no_sense_ends_the_line_and_the_monitor(message: str | 
         await shown(line, "monitor")
         await (line.send_bytes(message) if isinstance(message, bytes) else line.send_str(message))
         assert await closing(line) == code
-        await client.says("viewer 1 has gone")
+        await client.says("viewer 1 has left")
 
 
 @acted
@@ -262,11 +262,11 @@ async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
             await shown(line, "monitor")
             await line.send_json(["stdin", "k"])
             assert await closing(line) == seats.DIED
-        await client.says("viewer 1 has gone; the monitor was killed by SIGABRT")
+        await client.says("viewer 1 has left; the monitor was killed by SIGABRT")
     async with site(told='{"fails": 1}') as client:
         async with await client.look("width=x&height=y") as line:
             assert await closing(line) == seats.DIED
-        await client.says("viewer 1 has gone; the monitor ended with code 2: presman: no target of that name")
+        await client.says("viewer 1 has left; the monitor ended with code 2: presman: no target of that name")
 
 
 @acted
@@ -276,7 +276,7 @@ async def test_a_monitor_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyP
         line = await client.look()
         await shown(line, "deaf")
         await line.close()
-        await client.says("viewer 1 has gone; the monitor did not end when asked to, and was killed")
+        await client.says("viewer 1 has left; the monitor did not end when asked to, and was killed")
         async with await client.look() as line:
             await shown(line, "deaf")
 
@@ -292,7 +292,7 @@ async def test_there_are_so_many_seats_and_who_waits_gets_one(monkeypatch: pytes
             monkeypatch.setattr(seats, "SEAT_IN", 0.05)
             async with await client.look() as third:
                 assert await closing(third) == seats.FULL
-        await client.says("viewer 2 has gone")
+        await client.says("viewer 2 has left")
         assert len(client.said) == 4
 
 
@@ -305,7 +305,7 @@ async def test_a_server_that_ends_sends_everybody_away() -> None:
         codes = asyncio.gather(*map(closing, lines))
         await client.runner.cleanup()
         assert await codes == [seats.GOING_AWAY] * 2
-        assert sorted(client.said)[1::2] == ["viewer 1 has gone", "viewer 2 has gone"]
+        assert sorted(client.said)[1::2] == ["viewer 1 has left", "viewer 2 has left"]
 
 
 @acted
