@@ -77,7 +77,9 @@ def refused(dsn: str, connect_timeout: float = 15.0) -> str:
     return str(caught.value)
 
 
-ANOTHER = " - something other than Oracle listens on that port. `lsnrctl status` on the database's host names the listener's."
+ANOTHER = (
+    " - something other than Oracle listens on that port. `lsnrctl status` on the database's host names the listener's."
+)
 
 
 @pytest.mark.parametrize("speaks_first", [True, False])

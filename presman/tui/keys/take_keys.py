@@ -220,11 +220,7 @@ def may_record(app: FrameApp) -> bool:
 
 def why_not_record(app: FrameApp) -> str:
     """Return why nothing is recorded."""
-    return (
-        "A recording would be written where presman runs."
-        if app.is_served
-        else "There is nothing to record here."
-    )
+    return "A recording would be written where presman runs." if app.is_served else "There is nothing to record here."
 
 
 def may_act(app: FrameApp) -> bool:
