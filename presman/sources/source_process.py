@@ -1,6 +1,6 @@
-"""A source in its own process, looked at there once it is open, before whoever started the process asks anything.
+"""The process that a source lives in: it makes the source, answers what it is asked, and ends with who started it.
 
-The process that a source lives in: it makes the source, answers what it is asked, and ends with who started it.
+Once the source is open a first look is made of it, before whoever started the process asks anything.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Arguments of the driver's connect, made of what the user said.
-
-A line to the database: one connection that runs statements, each bounded in time.
+"""A connection to the database that runs statements, each bounded in time.
 
 Two kinds: the thin driver through asyncio, which pipelines on 23ai and whose waits can all be ended, and the thick
-driver, which is synchronous (oracle_thick.py). Both are used from one thread; only `cancel` is called from others.
+driver, which is synchronous (thick_connection.py). Both are used from one thread; only `cancel` is called from others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Active plans: the tree and queue rules that they make, and the windows in which they ran.
+"""Cluster: a clock with its calendar, the instances, the plans in force, the counters of the groups.
 
-Cluster: a clock with its calendar, the instances, the plans in force, the counters of the groups.
-
-Time is seconds, 0 the moment presman opens; before it runs the warm-up.
+Time is seconds, 0 the moment presman opens; before it runs the warm-up. Active plans are the tree and queue rules that
+they make, and the windows in which they ran.
 """
 
 from __future__ import annotations

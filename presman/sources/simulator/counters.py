@@ -1,6 +1,6 @@
-"""Counters: what each consumer group has used on each instance, and the one-minute metrics made of them.
+"""Counters: what each consumer group has used on each instance, and how long waits take.
 
-Wait events: how long waits take, counted in histograms whose sums are the event totals.
+The one-minute metrics are made of the first; the second are counted in histograms whose sums are the event totals.
 """
 
 from __future__ import annotations

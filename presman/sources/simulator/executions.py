@@ -1,6 +1,6 @@
-"""Streams of work: pools of sessions with short calls, streams of statements.
+"""Executions of statements, and the streams they come from: pools of sessions with short calls, streams of statements.
 
-Execution of a statement: where it stands, what it holds, how fast it goes.
+An execution knows where it stands, what it holds, how fast it goes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Holds a container's I/O to its MAX_IOPS and MAX_MBPS: demand and limits in, a pace out. Pure arithmetic.
+"""Instance: its SIDs, parallel servers, wait events, statistics, counters, pools of sessions, and its I/O limits.
 
-Instance: its SIDs, parallel servers, wait events, statistics, counters and pools of sessions.
+`pace` holds a container's I/O to its MAX_IOPS and MAX_MBPS: demand and limits in, a pace out. Pure arithmetic.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The active plans as one tree: CDB plan over PDBs over plans over subplans over consumer groups.
+"""The active plans as one tree, and how CPU is shared by it. Pure arithmetic.
 
-Sharing of CPU: demand per consumer group, a plan and a capacity in; CPUs per group out. Pure arithmetic.
+The tree: CDB plan over PDBs over plans over subplans over consumer groups. Demand per consumer group, a plan and a
+capacity give the CPUs of each group.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The layout of a spooled file: where its header is, and how a line is cut into fields.
+"""Spooled file as SQL*Plus and SQLcl write it: finds the header, drops the chatter, cuts lines, names bad ones.
 
 SQL*Plus has two forms: columns with a delimiter between them, and (before 12.2, or without `SET MARKUP CSV ON`) columns
 of fixed width with dashes below their heads, which say where each one stands. Heads longer than their column are cut.
-
-Spooled file as SQL*Plus and SQLcl write it: finds the header, drops the chatter, names bad lines.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Numbers and dates as Oracle's tools print them in any of the usual NLS settings.
+"""Spooled tables: typed, each with its rows by instant.
 
-Spooled tables: typed, each with its rows by instant.
+Numbers and dates are read as Oracle's tools print them in any of the usual NLS settings.
 """
 
 from __future__ import annotations

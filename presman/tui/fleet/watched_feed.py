@@ -8,7 +8,7 @@ from presman.tui.feed import Post, SamplerFeed, message_of
 
 if TYPE_CHECKING:
     from presman.records.queries import Breadth
-    from presman.services.fleet.watched_database import WatchedDatabase
+    from presman.services.fleet.live_fleet import WatchedDatabase
     from presman.services.live import Heard
 
 

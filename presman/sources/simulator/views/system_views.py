@@ -1,6 +1,6 @@
-"""Views of the instance as a whole: identity, parameters, statistics, waits, parallel servers.
+"""Views of the instance as a whole: identity, parameters, statistics, waits, parallel servers, I/O outliers.
 
-Views of I/O outliers: V$IO_OUTLIER with believable latencies, V$LGWRIO_OUTLIER as broken platforms show it.
+V$IO_OUTLIER has believable latencies, V$LGWRIO_OUTLIER what broken platforms show.
 """
 
 from __future__ import annotations
