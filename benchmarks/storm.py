@@ -72,7 +72,7 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
     """Measure a refresh of the Parallel tab on a terminal of that size."""
     from presman.tui.app import MonitorApp
     from presman.tui.feed import Arrived
-    from presman.tui.garbage import settle
+    from presman.tui.textual_internals import settle_garbage
 
     moments = polls()
     taken: list[tuple[float, float, float]] = []
@@ -93,7 +93,7 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
         idle = 0.0
         for number, (before, after) in enumerate(moments):
             if number == WARM:
-                settle()
+                settle_garbage()
                 idle = await _idle(pilot)
             gc.collect()
             begun = time.process_time()
