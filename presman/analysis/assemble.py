@@ -29,13 +29,11 @@ from presman.analysis.usage_totals import instance_totals
 from presman.base.formats import counted, duration
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import GroupMetricHistory
-from presman.rows.parallel_rows import PxSession
+from presman.rows.instance_rows import EventHistogram
 from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
-from presman.rows.queries import Scope
-from presman.rows.rows import OF_AN_UPDATE
-from presman.rows.session_rows import Session, SessionCount
+from presman.rows.queries import OF_AN_UPDATE, Scope
+from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import Section, Snapshot
-from presman.rows.wait_rows import EventHistogram
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:

@@ -19,8 +19,8 @@ from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import duration
 from presman.rows.group_rows import GroupMetric
 from presman.rows.instance_rows import Osstat, Parameter
-from presman.rows.parallel_rows import PxProcessSysstat
 from presman.rows.plan_rows import RsrcPlanHistory
+from presman.rows.session_rows import PxProcessSysstat
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 from tests.tui.readings import busy, quiet
 

@@ -26,10 +26,9 @@ from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.total_readings import UsageTotals
 from presman.analysis.usage_totals import together_used, usage_of_container
-from presman.rows.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.instance_rows import SEED
+from presman.rows.instance_rows import SEED, PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.rows.snapshot import Snapshot
 
 

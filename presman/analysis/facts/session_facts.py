@@ -15,20 +15,20 @@ from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.analysis.readings.detail_readings import Operation
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.gv_servers import ServerProcesses
 from presman.rows.instance_rows import Instance
-from presman.rows.parallel_rows import PxProcess, PxSession
 from presman.rows.plan_rows import ConsumerGroupDefinition
 from presman.rows.session_rows import (
     BACKGROUND,
     IDLE_STATUSES,
+    PxProcess,
+    PxSession,
     Session,
     SessionCount,
     SessionInfo,
     SessionLongops,
 )
+from presman.rows.sessions import ServerProcesses, is_waiting
 from presman.rows.snapshot import Snapshot
-from presman.rows.wait_events import is_waiting
 
 
 class SessionFacts(Struct, frozen=True, dict=True):

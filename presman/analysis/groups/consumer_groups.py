@@ -28,11 +28,10 @@ from presman.analysis.sight import unseen
 from presman.analysis.usage_totals import together_used, usage_of_group
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
-from presman.rows.parallel_rows import PxSession
 from presman.rows.plan_rows import CdbPlanDirective
-from presman.rows.session_rows import Session
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.sessions import is_pooled
 from presman.rows.snapshot import Snapshot
-from presman.rows.wait_events import is_pooled
 
 
 class Statements(Struct, frozen=True):

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from presman.rows.container_rows import PdbMetricHistory
 from presman.rows.group_rows import GroupMetricHistory
-from presman.rows.instance_rows import Pdb
+from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.rows.snapshot import Snapshot
 
 Key = tuple[str, int, int, str]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from presman.analysis.facts.system_facts import ROOT
 from presman.rows.instance_rows import Parameter, Pdb
 from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective
-from presman.rows.rows import RecordType
+from presman.rows.queries import RecordType
 from presman.rows.snapshot import Snapshot
 
 _PLAN = "resource_manager_plan"
