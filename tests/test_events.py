@@ -7,7 +7,7 @@ import pytest
 from presman.analysis import analyse
 from presman.analysis.groups.cpu_waiters import cpu_waiters
 from presman.rows.session_rows import PxSession, Session, SessionInfo
-from presman.rows.sessions import doing, is_held, is_queued
+from presman.rows.session_state import doing, is_held, is_queued
 from tests.analysis.make import instance, row, snapshot
 
 QUANTUM = "resmgr:cpu quantum"

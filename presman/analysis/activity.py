@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from presman.analysis.readings.activity_readings import CLASSES, OTHER, Activity, SqlSample
 from presman.rows.session_rows import Session
-from presman.rows.sessions import ON_CPU
+from presman.rows.session_state import ON_CPU
 
 IDLE = "Idle"
 _KNOWN = frozenset(CLASSES)

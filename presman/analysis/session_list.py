@@ -9,7 +9,7 @@ from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
 from presman.analysis.parallel.running import Coordinator, Holdings
 from presman.analysis.readings.session_readings import SessionReading
 from presman.rows.session_rows import Session, SessionInfo
-from presman.rows.sessions import ON_CPU, blocker, doing, is_held, is_queued
+from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
 
 COORDINATOR, SERVER, QUEUED, GV_QUERY = "QC", "server", "queued", "GV$"
 """What a session is to parallel execution."""

@@ -19,7 +19,7 @@ from presman.polling.cadence import MOST_ANSWERS, MOST_KEPT
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.rows.queries import Query
 from presman.rows.session_rows import PxSession, Session
-from presman.rows.sessions import ALL_STATEMENTS, NEXT_IN_LINE, ServerProcesses, is_held, is_queued
+from presman.rows.session_state import ALL_STATEMENTS, NEXT_IN_LINE, ServerProcesses, is_held, is_queued
 from presman.rows.snapshot import Problem, Section
 from presman.sources import Request
 

@@ -38,7 +38,7 @@ from presman.rows.session_rows import (
     SessionLongops,
     StatisticName,
 )
-from presman.rows.sessions import ServerProcesses, is_queued
+from presman.rows.session_state import ServerProcesses, is_queued
 from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
 

@@ -27,7 +27,7 @@ from presman.rows.session_rows import (
     SessionInfo,
     SessionLongops,
 )
-from presman.rows.sessions import ServerProcesses, is_waiting
+from presman.rows.session_state import ServerProcesses, is_waiting
 from presman.rows.snapshot import Snapshot
 
 

@@ -30,7 +30,7 @@ from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
 from presman.rows.plan_rows import CdbPlanDirective
 from presman.rows.session_rows import PxSession, Session
-from presman.rows.sessions import is_pooled
+from presman.rows.session_state import is_pooled
 from presman.rows.snapshot import Snapshot
 
 

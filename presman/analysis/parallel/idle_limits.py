@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from presman.analysis.facts.facts import Facts
 from presman.rows.session_rows import Session
-from presman.rows.sessions import is_queued
+from presman.rows.session_state import is_queued
 
 BLOCKER_TIME = "MAX_IDLE_BLOCKER_TIME"
 """Minutes (19c and later, 0: none) that a session may be idle while it keeps what others wait for: a lock, or parallel

@@ -11,7 +11,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit, budget_of, pools, together
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.sessions import is_queued
+from presman.rows.session_state import is_queued
 
 
 def passed_over(

@@ -10,7 +10,7 @@ from presman.analysis.parallel.wanted_servers import WantedServers
 from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement
 from presman.rows.plan_rows import PlanDirective
 from presman.rows.session_rows import Session, SessionInfo
-from presman.rows.sessions import NEXT_IN_LINE, is_queued
+from presman.rows.session_state import NEXT_IN_LINE, is_queued
 
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:

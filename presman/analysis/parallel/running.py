@@ -12,7 +12,7 @@ from presman.analysis.parallel import idle_limits, last_operation
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.statement_readings import RunningStatement
 from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxSession, Session
-from presman.rows.sessions import blocker, doing, is_queued, session_kind
+from presman.rows.session_state import blocker, doing, is_queued, session_kind
 
 SAME_CLOCK = 2.0
 """Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a bit."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from presman.base.release import Release
 from presman.rows.queries import OF_AN_UPDATE, Cadence, Query, load, selection
-from presman.rows.sessions import QUEUE_WAITS
+from presman.rows.session_state import QUEUE_WAITS
 from presman.sources.embedded.database import columns_of
 from presman.sources.spool.spool_file import SAMPLES
 
