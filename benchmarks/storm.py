@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from benchmarks.idle_feed import IdleFeed
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 SIZE = 8
 """How many times the scenario's machine and load."""
@@ -53,7 +53,7 @@ class Cost(NamedTuple):
 def polls() -> list[Poll]:
     """Return consecutive polls of the storm, each with the one before it."""
     from presman.polling.poller import Poller
-    from presman.records.focus import Focus
+    from presman.rows.focus import Focus
     from presman.sources.simulator_source import SimulatorSource
 
     now = [0.0]

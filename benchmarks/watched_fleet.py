@@ -30,8 +30,8 @@ from benchmarks.load import simulated
 from benchmarks.report import Report
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.records.queries import Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Snapshot
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
 from presman.sources import Answer, Request

@@ -43,7 +43,7 @@ from presman.recording.tape_values import (
     mark_of,
     whole,
 )
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
 Pair = tuple[Snapshot | None, Snapshot]

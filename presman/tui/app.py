@@ -11,7 +11,7 @@ from textual.app import SystemCommand
 from textual.binding import BindingType
 
 from presman.base.text import clean
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.tabs import tab
 from presman.tui.feed import MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from presman.analysis.readings.reading import Reading
     from presman.polling.sampler import CarryOut, Event, Sampler
-    from presman.records.commands import Command
-    from presman.records.focus import Focus
-    from presman.records.queries import Breadth
-    from presman.records.snapshot import Snapshot
+    from presman.rows.commands import Command
+    from presman.rows.focus import Focus
+    from presman.rows.queries import Breadth
+    from presman.rows.snapshot import Snapshot
     from presman.services.fleet.watched_database import WatchedDatabase
     from presman.services.live import Attending, Heard, Readings
 
@@ -163,7 +163,7 @@ class SamplerFeed:
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""
         if self._sampler is not None:
-            from presman.records.rows import by_query
+            from presman.rows.rows import by_query
 
             self._sampler.request(by_query()[name], binds, lasting=lasting)
 

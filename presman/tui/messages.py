@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.tape_values import Stretch
-    from presman.records.snapshot import Snapshot
+    from presman.rows.snapshot import Snapshot
     from presman.tui.pages.content import Content
     from presman.tui.timeline import Timeline
 

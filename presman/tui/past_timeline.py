@@ -16,7 +16,7 @@ from presman.analysis.trends.series import Series
 from presman.recording.group_lines import GroupLines, group_lines
 from presman.recording.past_spans import past_spans
 from presman.recording.tape import LostPollError, Tape
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.tui.timeline import Timeline
 
 CHARTED = timedelta(minutes=62)

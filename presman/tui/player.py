@@ -17,9 +17,9 @@ from presman.tui.messages import Jumped, Passed, Recalled, Stopped, TapeLoaded
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
     from presman.recording.tape import Pair, Tape
-    from presman.records.commands import Command
-    from presman.records.focus import Focus
-    from presman.records.queries import Breadth
+    from presman.rows.commands import Command
+    from presman.rows.focus import Focus
+    from presman.rows.queries import Breadth
     from presman.tui.past_timeline import Recall
 
 STRETCHES = 400

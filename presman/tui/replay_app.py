@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.recording_source import RecordingSource
-    from presman.records.snapshot import Snapshot
+    from presman.rows.snapshot import Snapshot
 
 
 _WHOLE = 10.0

@@ -14,7 +14,7 @@ from presman.base.text import clean
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
-    from presman.records.snapshot import Snapshot
+    from presman.rows.snapshot import Snapshot
     from presman.tui.monitor import Monitor
 
 Pair = tuple["Snapshot | None", "Snapshot"]

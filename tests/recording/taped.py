@@ -12,9 +12,9 @@ from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
-from presman.records.focus import Focus
-from presman.records.queries import Breadth
-from presman.records.snapshot import Snapshot
+from presman.rows.focus import Focus
+from presman.rows.queries import Breadth
+from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 

@@ -8,7 +8,7 @@ from textual import events
 from presman.actions.dialog import ActionDialog
 from presman.actions.gateway import Gateway
 from presman.base import private_files
-from presman.records.commands import CommandKind
+from presman.rows.commands import CommandKind
 from presman.tui.tour import Tour
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy

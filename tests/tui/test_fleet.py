@@ -17,7 +17,7 @@ from presman.analysis.readings.fleet_readings import Member
 from presman.recording.recording_source import RecordingSource
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.services.fleet.watched_database import WatchedDatabase
 from presman.services.live import LiveTarget
 from presman.sources import SourceError

@@ -19,8 +19,8 @@ from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, Source
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError
 from presman.recording.writer import RecordingWriter
-from presman.records.queries import Breadth
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth
+from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget, Reachability, sampler_of
 from presman.sources import LoginRefusal
 

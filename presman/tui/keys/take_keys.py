@@ -15,7 +15,7 @@ from presman.tui.tape_recording import write_past
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
-    from presman.records.commands import Command
+    from presman.rows.commands import Command
     from presman.tui.copies import Copyable
     from presman.tui.frame_app import FrameApp
 

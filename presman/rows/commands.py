@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from presman.base.release import Release
-from presman.records.session_rows import IDLE_STATUSES
+from presman.rows.session_rows import IDLE_STATUSES
 
 _SQL_ID = re.compile(r"[0-9a-df-hjkmnp-z]{13}")
 _GROUP = re.compile(r"[A-Z][A-Z0-9_$#]{0,127}")

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from presman.records.instance_rows import Instance
-from presman.records.parallel_rows import PxProcess
-from presman.records.session_rows import Session
+from presman.rows.instance_rows import Instance
+from presman.rows.parallel_rows import PxProcess
+from presman.rows.session_rows import Session
 
 _PROCESS = re.compile(r"\((P[0-9A-Z]{3})\)\s*$")
 """The name of a parallel server in V$SESSION.PROGRAM: ``oracle@host (P00A)``."""

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from presman.base.errors import InputError
 from presman.base.release import Release
-from presman.records.rows import RecordType, by_query
+from presman.rows.rows import RecordType, by_query
 
 # ---- Breadth of a poll: what it reads besides what each refresh needs
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from presman.base.text import LONGEST, LONGEST_STATEMENT
-from presman.records.container_rows import PdbMetric
-from presman.records.conversion import LONGEST_DOCUMENT, TOO_LONG, field_types, null_row, shortened, to_records
-from presman.records.cursor_rows import PlanXml, SqlText
-from presman.records.session_rows import Session
+from presman.rows.container_rows import PdbMetric
+from presman.rows.conversion import LONGEST_DOCUMENT, TOO_LONG, field_types, null_row, shortened, to_records
+from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.session_rows import Session
 
 CUT_HERE = "… cut here: it has more than 100,000 characters"
 
@@ -50,13 +50,13 @@ def test_a_value_that_is_no_text_becomes_one() -> None:
 
 
 def test_long_values_are_not_kept_for_the_next_time() -> None:
-    from presman.records import conversion as records
+    from presman.rows import conversion
 
-    before = records._short.cache_info().misses
+    before = conversion._short.cache_info().misses
     to_records(Session, [values(Session, program="y" * (LONGEST + 1))])
-    assert records._short.cache_info().misses == before
+    assert conversion._short.cache_info().misses == before
     to_records(Session, [values(Session, program="y" * LONGEST)])
-    assert records._short.cache_info().misses == before + 1
+    assert conversion._short.cache_info().misses == before + 1
 
 
 def test_a_row_that_is_not_there_reads_as_one_of_nulls() -> None:

@@ -19,9 +19,9 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
-from presman import records
-from presman.records.container_rows import PdbCpuExhausted
-from presman.records.group_rows import CpuExhausted
+from presman import rows
+from presman.rows.container_rows import PdbCpuExhausted
+from presman.rows.group_rows import CpuExhausted
 
 RecordType: TypeAlias = type[tuple[Any, ...]]
 """One of the records."""
@@ -33,11 +33,11 @@ OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
 @cache
 def by_query() -> Mapping[str, RecordType]:
     """Return every record by the stem of the query file that fills it (``px_session`` → PxSession)."""
-    names = sorted(module.name for module in iter_modules(records.__path__) if module.name.endswith("_rows"))
+    names = sorted(module.name for module in iter_modules(rows.__path__) if module.name.endswith("_rows"))
     found = [
         member
         for name in names
-        for member in getmembers(import_module(f"{records.__name__}.{name}"), isclass)
+        for member in getmembers(import_module(f"{rows.__name__}.{name}"), isclass)
         if hasattr(member[1], "_fields")
     ]
     return MappingProxyType({_snake(name): cast(RecordType, record) for name, record in sorted(found)})

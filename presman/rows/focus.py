@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from presman.records.cursor_rows import CursorTotals, PlanLine
-from presman.records.parallel_rows import PxStatistic
-from presman.records.session_rows import SessionLongops, SessionStatistic, StatisticName
+from presman.rows.cursor_rows import CursorTotals, PlanLine
+from presman.rows.parallel_rows import PxStatistic
+from presman.rows.session_rows import SessionLongops, SessionStatistic, StatisticName
 
 CPU, LOGICAL_READS, BYTES_READ = "CPU used by this session", "session logical reads", "physical read total bytes"
 """The statistics by which the work of parallel servers is compared (names as in V$STATNAME)."""

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from presman.base.release import Release
-from presman.records.queries import Scope
-from presman.records.rows import RecordType
+from presman.rows.queries import Scope
+from presman.rows.rows import RecordType
 
 R = TypeVar("R", bound=tuple[Any, ...])
 

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from presman.records.session_rows import BACKGROUND
+from presman.rows.session_rows import BACKGROUND
 
 
 class SessionKind(NamedTuple):
