@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.arrivals import ArrivalTracker
+from presman.analysis.trends.statement_runs import ArrivalTracker
 from presman.figures.late_views import late_among
 from presman.figures.measures import MEASURES
 from presman.output.cells import Cell, has_names, json_lines, lines
