@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from presman.base.collecting import SELDOM, collect_seldom
+from presman.base.running_out import SELDOM, collect_seldom
 from presman.cli import exit_codes, limits
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import EACH, MEMORY, STACK, make_room
