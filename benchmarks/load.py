@@ -9,11 +9,9 @@ from typing import Any
 from presman.base.release import Release
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Database, Instance
-from presman.rows.parallel_rows import PxProcessSysstat, PxSession
 from presman.rows.plan_rows import Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
-from presman.rows.queries import Scope
-from presman.rows.rows import RecordType
-from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.queries import RecordType, Scope
+from presman.rows.session_rows import PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.rows.snapshot import Section, Snapshot
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

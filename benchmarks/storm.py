@@ -53,7 +53,7 @@ class Cost(NamedTuple):
 def polls() -> list[Poll]:
     """Return consecutive polls of the storm, each with the one before it."""
     from presman.polling.poller import Poller
-    from presman.rows.focus import Focus
+    from presman.rows.queries import Focus
     from presman.sources.simulator_source import SimulatorSource
 
     now = [0.0]

@@ -23,9 +23,7 @@ from textual.pilot import Pilot
 from presman.analysis import analyse
 from presman.polling.poller import Poller
 from presman.rows.commands import Command
-from presman.rows.focus import Focus
-from presman.rows.queries import Breadth
-from presman.rows.rows import by_query
+from presman.rows.queries import Breadth, Focus, by_query
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import MonitorApp

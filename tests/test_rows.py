@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from presman.base.text import LONGEST, LONGEST_STATEMENT
-from presman.rows.container_rows import PdbMetric
 from presman.rows.conversion import LONGEST_DOCUMENT, TOO_LONG, field_types, null_row, shortened, to_records
 from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.instance_rows import PdbMetric
 from presman.rows.session_rows import Session
 
 CUT_HERE = "… cut here: it has more than 100,000 characters"

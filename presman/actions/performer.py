@@ -20,7 +20,7 @@ from presman.polling.named_sessions import requests
 from presman.rows.commands import Command, CommandKind
 from presman.rows.queries import load
 from presman.rows.session_rows import NamedSession, Session
-from presman.rows.wait_events import is_queued
+from presman.rows.session_state import is_queued
 from presman.sources import OutcomeUnknown, SourceError
 
 _LONGEST = 500

@@ -11,14 +11,13 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from presman.analysis.containers.containers import PdbReading
+from presman.analysis.groups.containers import PdbReading
 from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import Header, InstanceReading
 from presman.analysis.readings.reading import LateView, UnansweredQuery
 from presman.analysis.readings.statement_readings import Downgrades, QueueHead
-from presman.analysis.readings.total_readings import InstanceTotals
-from presman.analysis.readings.wait_readings import Histogram
+from presman.analysis.readings.wait_readings import Histogram, InstanceTotals
 from presman.figures import group_figures, usage_figures
 from presman.figures.container_figures import PDBS
 from presman.figures.figure import COUNT, CPUS, SECONDS, Figure, Unit

@@ -10,12 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.containers.containers import PdbReading, pdbs
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.readings.activity_readings import CLASSES
+from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.readings.statement_readings import QueueHead
 from presman.analysis.readings.wait_readings import Histogram
 from presman.figures.measures import groups

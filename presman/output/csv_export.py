@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TextIO
 
 from presman.analysis.readings.group_readings import throttled_percent
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.arrivals import ArrivalTracker
+from presman.analysis.trends.statement_runs import ArrivalTracker
 from presman.figures import group_figures
 from presman.figures.late_views import late_among
 from presman.figures.measures import COMMON, MEASURES, headings

@@ -22,25 +22,24 @@ from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, i
 from presman.polling.lookups import PER_POLL, Lookup, Lookups, statements_on_show
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.rows.cursor_rows import SqlText
-from presman.rows.focus import RECORDS as FOCUSED
-from presman.rows.focus import Focus
 from presman.rows.group_rows import GroupMetric, GroupMetricHistory
-from presman.rows.gv_servers import ServerProcesses
-from presman.rows.instance_rows import SEED, Database, Instance, Pdb
-from presman.rows.parallel_rows import FastStartTransaction, PxProcess, PxSession
+from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Pdb, SystemEvent
 from presman.rows.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
-from presman.rows.queries import Breadth, Cadence, Query, load
+from presman.rows.queries import RECORDS as FOCUSED
+from presman.rows.queries import Breadth, Cadence, Focus, Query, load
 from presman.rows.session_rows import (
     BACKGROUND,
+    FastStartTransaction,
     NamedSession,
+    PxProcess,
+    PxSession,
     Session,
     SessionCount,
     SessionLongops,
     StatisticName,
 )
+from presman.rows.session_state import ServerProcesses, is_queued
 from presman.rows.snapshot import Section, Snapshot
-from presman.rows.wait_events import is_queued
-from presman.rows.wait_rows import EventHistogram, SystemEvent
 from presman.sources import Answer, Request, Source, WholePolls
 
 LATER = frozenset(

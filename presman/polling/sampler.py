@@ -20,8 +20,7 @@ from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
 from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
 from presman.rows.commands import Command
-from presman.rows.focus import Focus
-from presman.rows.queries import Breadth, Scope
+from presman.rows.queries import Breadth, Focus, Scope
 from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted, LoginRefusal, Source, SourceError
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from presman.base.private_files import open_private, read_private, state_folder
 from presman.rows.conversion import field_types
-from presman.rows.rows import RecordType
+from presman.rows.queries import RecordType
 from presman.rows.snapshot import Problem, Section, Snapshot
 
 KEPT = frozenset(

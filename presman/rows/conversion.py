@@ -9,9 +9,9 @@ from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from presman.base.text import LONGEST, LONGEST_STATEMENT, clean, clean_lines
-from presman.rows.container_rows import RsrcPdb
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.rows import RecordType
+from presman.rows.instance_rows import RsrcPdb
+from presman.rows.queries import RecordType
 
 R = TypeVar("R")
 

@@ -1,27 +1,60 @@
-"""Queries: the files of queries/, their headers, and the record that each fills.
+"""Queries: the files of queries/, their headers, the record that each fills, and the columns that each reads.
 
 One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
 `every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
 where the view is younger than 11.2, `since:`; `only: cdb`, `only: root` or `only: cluster` where only
 such a database has an answer; `shown: histograms` where it runs each refresh only while those are shown or written, and
 else each minute. Folders named after a release hold what that release and later ones read instead.
+A focus is what a screen looks at closely: its questions are asked at each poll for as long as it does.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, Flag
 from functools import cache
+from importlib import import_module
+from inspect import getmembers, isclass
 from pathlib import Path
+from pkgutil import iter_modules
 from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from presman import rows
 from presman.base.errors import InputError
 from presman.base.release import Release
-from presman.rows.rows import RecordType, by_query
+from presman.rows.cursor_rows import CursorTotals, PlanLine
+from presman.rows.group_rows import CpuExhausted
+from presman.rows.instance_rows import PdbCpuExhausted
+from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
+
+RecordType: TypeAlias = type[tuple[Any, ...]]
+"""One of the records."""
+
+OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
+"""What only newer updates of a release have the columns for: a database that lacks them has no trouble."""
+
+
+@cache
+def by_query() -> Mapping[str, RecordType]:
+    """Return every record by the stem of the query file that fills it (``px_session`` → PxSession)."""
+    names = sorted(module.name for module in iter_modules(rows.__path__) if module.name.endswith("_rows"))
+    found = [
+        member
+        for name in names
+        for member in getmembers(import_module(f"{rows.__name__}.{name}"), isclass)
+        if hasattr(member[1], "_fields")
+    ]
+    return MappingProxyType({_snake(name): cast(RecordType, record) for name, record in sorted(found)})
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
 
 # ---- Breadth of a poll: what it reads besides what each refresh needs
 
@@ -233,3 +266,98 @@ def read(path: Path, record: RecordType) -> Query:
     return Query(
         path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only, breadth
     )
+
+
+_BODY = re.compile(
+    r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+?))?(?:\s+GROUP\s+BY\s.+)?",
+    re.I | re.S,
+)
+_ALIAS = re.compile(r"(?P<expression>.+?)\s+AS\s+(?P<field>\w+)", re.I | re.S)
+_LITERAL = re.compile(r"'[^']*'|:\w+")
+_WORD = re.compile(r'"[^"]+"|[A-Za-z_][\w$#]*')
+
+
+class Selection(NamedTuple):
+    """A query's parts. `fields` maps each field to the words in its expression, in upper case and unquoted: columns,
+    and keywords and functions too. `view` is in upper case, `where` "" without a condition.
+    """
+
+    view: str
+    fields: Mapping[str, frozenset[str]]
+    where: str
+
+    @property
+    def words(self) -> frozenset[str]:
+        """All words of select list and condition: a superset of the columns that are read."""
+        return frozenset().union(*self.fields.values(), _words(self.where))
+
+
+@cache
+def selection(query: Query, scope: Scope = Scope.CLUSTER) -> Selection:
+    """Return the parts of `query`. Raises ValueError if it is not one SELECT on one view."""
+    found = _BODY.fullmatch(query.sql(scope).strip())
+    if found is None:
+        raise ValueError(f"{query.path}: not one SELECT on one view")
+    items = [_ALIAS.fullmatch(item) or item for item in _split(found["list"])]
+    fields = {
+        (item if isinstance(item, str) else item["field"]).strip('"').lower(): _words(
+            item if isinstance(item, str) else item["expression"]
+        )
+        for item in items
+    }
+    return Selection(found["view"].upper(), fields, found["where"] or "")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.strip('"').upper() for word in _WORD.findall(_LITERAL.sub(" ", text)))
+
+
+def _split(text: str) -> list[str]:
+    """Split a select list at the commas outside of parentheses."""
+    items, depth, item = [], 0, ""
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and not depth:
+            items.append(item.strip())
+            item = ""
+        else:
+            item += sign
+    return [*items, item.strip()]
+
+
+CPU, LOGICAL_READS, BYTES_READ = "CPU used by this session", "session logical reads", "physical read total bytes"
+"""The statistics by which the work of parallel servers is compared (names as in V$STATNAME)."""
+
+RECORDS: tuple[type[Any], ...] = (SessionLongops, PlanLine, CursorTotals, SessionStatistic, PxStatistic)
+"""What a focus may ask."""
+
+
+class Focus(Struct, frozen=True):
+    """One session and the cursor it executes; without a session only the progress of operations is followed.
+
+    `coordinator` tells that it may have parallel servers; `child` None is taken for 0.
+    """
+
+    inst_id: int = 0
+    sid: int = 0
+    sql_id: str = ""
+    child: int | None = None
+    coordinator: bool = True
+
+    def questions(self, names: Iterable[StatisticName]) -> dict[type[Any], Mapping[str, Any]]:
+        """Return the binds of each question; `names` gives the numbers of the statistics in this release."""
+        found: dict[type[Any], Mapping[str, Any]] = {SessionLongops: {}}
+        if self.sql_id:
+            cursor = {"at_inst_id": self.inst_id, "sql_id": self.sql_id, "child_number": self.child or 0}
+            found |= {PlanLine: cursor, CursorTotals: cursor}
+        if self.sid:
+            found[SessionStatistic] = {"at_inst_id": self.inst_id, "sid": self.sid}
+        numbers = {row.name: row.statistic for row in names}
+        if self.sid and self.coordinator and numbers:
+            found[PxStatistic] = {
+                "sid": self.sid,
+                "cpu_number": numbers.get(CPU, -1),
+                "logical_number": numbers.get(LOGICAL_READS, -1),
+                "read_number": numbers.get(BYTES_READ, -1),
+            }
+        return found

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from presman.base.release import Release
-from presman.rows.queries import Scope
-from presman.rows.rows import RecordType
+from presman.rows.queries import RecordType, Scope
 
 R = TypeVar("R", bound=tuple[Any, ...])
 

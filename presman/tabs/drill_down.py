@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.containers.containers import PdbReading
 from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions, kind_of
+from presman.analysis.groups.containers import PdbReading
 from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.latency.histograms import EventLatency

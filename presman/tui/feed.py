@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.polling.sampler import CarryOut, Event, Sampler
     from presman.rows.commands import Command
-    from presman.rows.focus import Focus
-    from presman.rows.queries import Breadth
+    from presman.rows.queries import Breadth, Focus
     from presman.rows.snapshot import Snapshot
     from presman.services.fleet.watched_database import WatchedDatabase
     from presman.services.live import Attending, Heard, Readings
@@ -163,7 +162,7 @@ class SamplerFeed:
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""
         if self._sampler is not None:
-            from presman.rows.rows import by_query
+            from presman.rows.queries import by_query
 
             self._sampler.request(by_query()[name], binds, lasting=lasting)
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
     from presman.recording.tape import Pair, Tape
     from presman.rows.commands import Command
-    from presman.rows.focus import Focus
-    from presman.rows.queries import Breadth
+    from presman.rows.queries import Breadth, Focus
     from presman.tui.past_timeline import Recall
 
 STRETCHES = 400

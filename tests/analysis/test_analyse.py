@@ -18,14 +18,11 @@ from presman.base.release import Release
 from presman.rows.conversion import field_types
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetricHistory
-from presman.rows.instance_rows import Database, Instance, Osstat, Parameter, Sysstat
-from presman.rows.parallel_rows import PxProcessSysstat, PxSession
+from presman.rows.instance_rows import Database, EventHistogram, Instance, Osstat, Parameter, Sysstat, SystemEvent
 from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
-from presman.rows.queries import Scope
-from presman.rows.rows import by_query
-from presman.rows.session_rows import NamedSession, Session, SessionInfo
+from presman.rows.queries import Scope, by_query
+from presman.rows.session_rows import NamedSession, PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.rows.snapshot import Problem, Section, Snapshot
-from presman.rows.wait_rows import EventHistogram, SystemEvent
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
 from tests.analysis.workload import busy
 

@@ -13,9 +13,8 @@ from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
-from presman.rows.container_rows import PdbMetric
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
-from presman.rows.instance_rows import Database, Osstat, Parameter, Pdb
+from presman.rows.instance_rows import Database, Osstat, Parameter, Pdb, PdbMetric
 from presman.rows.plan_rows import (
     CdbPlanDirective,
     ContainerGroupMapping,

@@ -13,8 +13,8 @@ from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogra
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import EventHistogram
 from presman.rows.queries import Breadth
-from presman.rows.wait_rows import EventHistogram
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, group, instance, snapshot
 from tests.scenarios import with_short_past

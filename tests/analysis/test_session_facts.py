@@ -10,9 +10,8 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import SessionFacts
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Pdb
-from presman.rows.parallel_rows import PxSession
 from presman.rows.plan_rows import ConsumerGroupDefinition
-from presman.rows.session_rows import Session, SessionCount, SessionInfo, SessionLongops
+from presman.rows.session_rows import PxSession, Session, SessionCount, SessionInfo, SessionLongops
 from presman.rows.snapshot import Problem, Section
 from tests.analysis.make import NOON, instance, row, snapshot
 

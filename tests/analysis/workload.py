@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from presman.rows.parallel_rows import PxProcessSysstat, PxSession
-from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.instance_rows import EventHistogram, SystemEvent
+from presman.rows.session_rows import PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.rows.snapshot import Snapshot
-from presman.rows.wait_rows import EventHistogram, SystemEvent
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
 
 

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from presman.base.release import Release
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Instance, Sysstat
-from presman.rows.parallel_rows import PxSession
 from presman.rows.queries import Scope, bind_names, load
-from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.session_rows import PxSession, Session, SessionInfo
 from presman.sources import Request
 from presman.sources.embedded.database import EmbeddedDatabase
 from tests.oracle.bench import NOW, Bench

@@ -18,9 +18,8 @@ from presman.config.offline_targets import scenarios
 from presman.figures.measures import MEASURES
 from presman.recording.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.recording.reader import Recording
-from presman.rows.focus import Focus
 from presman.rows.group_rows import GroupMetric
-from presman.rows.queries import Scope
+from presman.rows.queries import Focus, Scope
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Section, Snapshot
 from tests.recording.taped import polled, record

@@ -9,9 +9,8 @@ import pytest
 from presman.analysis import analyse
 from presman.recording.redaction import KEPT, OMITTED, RENAMED, SPECIAL, Redactor, lasting_key
 from presman.rows.conversion import field_types
-from presman.rows.focus import Focus
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.rows import by_query
+from presman.rows.queries import Focus, by_query
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Snapshot
 from tests.recording.taped import polled, record

@@ -18,11 +18,8 @@ from presman.config.setup.collect import SCRIPT, collect_script, keys_of_cursors
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
 from presman.rows.cursor_rows import PlanXml, SqlText
-from presman.rows.parallel_rows import PxSession, PxStatistic
-from presman.rows.queries import Scope, load
-from presman.rows.rows import OF_AN_UPDATE
-from presman.rows.selection import selection
-from presman.rows.session_rows import Session, SessionCount, SessionStatistic
+from presman.rows.queries import OF_AN_UPDATE, Scope, load, selection
+from presman.rows.session_rows import PxSession, PxStatistic, Session, SessionCount, SessionStatistic
 from presman.rows.snapshot import Snapshot
 from presman.sources import Answer, Exhausted, Request
 from presman.sources.embedded.database import EmbeddedDatabase, columns_of

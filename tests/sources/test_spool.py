@@ -17,13 +17,11 @@ from presman.output import text_report
 from presman.polling.poller import Poller
 from presman.rows.cursor_rows import PlanXml, SqlText
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
-from presman.rows.instance_rows import Instance, Osstat, Parameter
-from presman.rows.parallel_rows import PxSession
+from presman.rows.instance_rows import EventHistogram, Instance, Osstat, Parameter
 from presman.rows.plan_rows import Plan, PlanDirective
 from presman.rows.queries import Scope, load
-from presman.rows.session_rows import Session, SessionCount
+from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import Section, Snapshot
-from presman.rows.wait_rows import EventHistogram
 from presman.sources import Exhausted, Request, SourceError
 from presman.sources.spool.spool_source import SpoolSource
 from presman.sources.spool.spool_table import TOGETHER

@@ -32,7 +32,7 @@ from presman.recording.reader import Recording
 from presman.recording.tape import LostPollError, Tape
 from presman.rows.conversion import field_types
 from presman.rows.cursor_rows import PlanXml, SqlText
-from presman.rows.rows import RecordType
+from presman.rows.queries import RecordType
 from presman.rows.session_rows import Session
 from tests.cli.run import environment
 from tests.recording.taped import polled, record

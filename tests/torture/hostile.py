@@ -27,7 +27,7 @@ from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config import config_file
 from presman.rows.conversion import field_types
-from presman.rows.rows import by_query
+from presman.rows.queries import by_query
 from presman.services.live import LiveTarget
 from presman.services.metrics.metric_page import Exposition
 from presman.services.metrics.observed_database import ObservedDatabase

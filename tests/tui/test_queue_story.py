@@ -12,7 +12,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.detail_readings import PlanStep
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
-from presman.analysis.trends.statement_spans import Span
+from presman.analysis.trends.statement_runs import Span
 from presman.figures.drawing.lines import length, plain
 from presman.figures.statement_figures import QUEUE, at_timeout
 from presman.figures.xplan import xplan

@@ -15,7 +15,7 @@ from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.system_facts import ROOT
 from presman.base.release import Release
-from presman.rows.container_rows import PdbMetric
+from presman.rows.instance_rows import PdbMetric
 from presman.rows.plan_rows import CdbPlanDirective, RsrcPlan
 
 DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
-from presman.rows.parallel_rows import PxProcessSysstat, PxSession
 from presman.rows.plan_rows import RsrcPlan
-from presman.rows.session_rows import Session
+from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
 from presman.rows.snapshot import Snapshot
 
 ROOT = 1

@@ -17,7 +17,7 @@ from presman.analysis.sight import unseen
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
-from presman.rows.wait_events import POOL_WAIT, QUIESCE_PLAN, QUIESCE_WAIT, is_pooled
+from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_WAIT, is_pooled
 
 
 class PoolWaits(NamedTuple):

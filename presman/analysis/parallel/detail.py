@@ -10,10 +10,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.detail_readings import CursorCost, Detail, PlanStep, ServerWork, SessionFigure, SetSkew
 from presman.analysis.readings.statement_readings import DopStory
 from presman.rows.cursor_rows import CursorTotals, PlanLine
-from presman.rows.focus import BYTES_READ, CPU, LOGICAL_READS
-from presman.rows.parallel_rows import PxStatistic
-from presman.rows.session_rows import SessionStatistic, StatisticName
-from presman.rows.wait_events import doing
+from presman.rows.queries import BYTES_READ, CPU, LOGICAL_READS
+from presman.rows.session_rows import PxStatistic, SessionStatistic, StatisticName
+from presman.rows.session_state import doing
 
 _IN_OUT = {
     "PARALLEL_TO_SERIAL": "P->S",

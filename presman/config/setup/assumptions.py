@@ -18,8 +18,8 @@ from presman.base.release import Release
 from presman.base.text import one_line
 from presman.config.target import Target
 from presman.rows.queries import OLDEST, Cadence, Query, Scope
+from presman.rows.session_state import QUEUE_WAITS
 from presman.rows.snapshot import Section
-from presman.rows.wait_events import QUEUE_WAITS
 from presman.sources import Request, Source
 
 _MOST = 6

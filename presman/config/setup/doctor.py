@@ -8,17 +8,16 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
-from presman.analysis.database_kind import database_kind
+from presman.analysis.instances import database_kind
 from presman.base.formats import counted
 from presman.base.release import Release, named
 from presman.config.target import Target
 from presman.rows.conversion import field_types
-from presman.rows.instance_rows import SEED, Database, Instance, Pdb
+from presman.rows.instance_rows import SEED, Database, Instance, Pdb, SystemEvent
 from presman.rows.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
 from presman.rows.queries import Cadence, Query, Scope, bind_names, load
 from presman.rows.session_rows import SessionInfo
 from presman.rows.snapshot import Section
-from presman.rows.wait_rows import SystemEvent
 from presman.sources import Request, Source
 
 _RECORDS = (SessionInfo, ConsumerGroupDefinition, RsrcPlan, PlanDirective)

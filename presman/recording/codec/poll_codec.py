@@ -32,8 +32,7 @@ from presman.recording.codec.shapes import (
 )
 from presman.recording.codec.values import DamagedError
 from presman.rows.conversion import field_types
-from presman.rows.queries import Scope
-from presman.rows.rows import RecordType
+from presman.rows.queries import RecordType, Scope
 from presman.rows.snapshot import Problem, Section, Snapshot
 
 _Instant = Annotated[datetime, Meta(tz=True)]

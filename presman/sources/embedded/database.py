@@ -21,8 +21,7 @@ from weakref import finalize
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.rows.conversion import field_types, to_records, untold
-from presman.rows.queries import Query, Scope
-from presman.rows.rows import RecordType
+from presman.rows.queries import Query, RecordType, Scope
 from presman.rows.snapshot import Problem, Section
 
 CATALOG = Path(__file__).with_name("catalog.csv")

@@ -25,8 +25,7 @@ from presman.base.release import SUPPORTED, Release
 from presman.base.text import clean
 from presman.rows.conversion import field_types
 from presman.rows.instance_rows import Instance
-from presman.rows.queries import Cadence, Query, Scope, load
-from presman.rows.selection import Selection, selection
+from presman.rows.queries import Cadence, Query, Scope, Selection, load, selection
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.embedded.database import EmbeddedDatabase, catalog, columns_of

@@ -32,7 +32,7 @@ from presman.reports.compare.two_windows import WindowPlace, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.rows.conversion import field_types, null_row
-from presman.rows.rows import RecordType, by_query
+from presman.rows.queries import RecordType, by_query
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.recording.taped import START, Moment, polled, record
 

@@ -13,11 +13,9 @@ import pytest
 from presman.base.release import Release
 from presman.rows.cursor_rows import PlanXml
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted
-from presman.rows.instance_rows import Sysstat
-from presman.rows.parallel_rows import PxProcess, PxProcessSysstat, PxSession
+from presman.rows.instance_rows import EventHistogram, Sysstat, SystemEvent
 from presman.rows.plan_rows import RsrcPlan
-from presman.rows.session_rows import Session, SessionInfo
-from presman.rows.wait_rows import EventHistogram, SystemEvent
+from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.sources.simulator.active_plans import BACKGROUND
 from presman.sources.simulator.executions import Phase
 from presman.sources.simulator.loading import scenario_names

@@ -11,10 +11,8 @@ import pytest
 from presman.base.release import Release
 from presman.rows.cursor_rows import PlanXml
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.instance_rows import Sysstat
-from presman.rows.parallel_rows import PxSession
-from presman.rows.session_rows import Session
-from presman.rows.wait_rows import EventHistogram
+from presman.rows.instance_rows import EventHistogram, Sysstat
+from presman.rows.session_rows import PxSession, Session
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator.scheduler import HoldReason
 from tests.sources.simulator.conftest import Played
