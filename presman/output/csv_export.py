@@ -17,7 +17,7 @@ from presman.analysis.readings.group_readings import throttled_percent
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import ArrivalTracker
 from presman.figures import group_figures
-from presman.figures.late_views import late_among
+from presman.figures.figure import late_among
 from presman.figures.measures import COMMON, MEASURES, headings
 from presman.output.cells import Cell, has_names, json_lines, lines
 from presman.output.csv_file import CsvFile, OutputError, Sink, Tell, TextSink, check_writable
