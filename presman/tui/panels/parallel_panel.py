@@ -20,8 +20,7 @@ from presman.figures.instance_figures import SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.charts import BRIDGE, plan_changes
 from presman.tabs.moment import Moment
-from presman.tabs.parallel import compared, queue_rows
-from presman.tabs.queue_summary import in_one_line, queue_line, summary
+from presman.tabs.parallel import compared, in_one_line, queue_line, queue_rows, summary
 from presman.tui.panels.panel import Panel
 from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why, story, why_lines
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
