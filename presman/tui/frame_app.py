@@ -12,14 +12,13 @@ from presman.rows.queries import of_measure
 from presman.tabs.link import LinkState
 from presman.tui import feed as feeds
 from presman.tui import textual_internals
-from presman.tui.csv_recording import CsvRecording
+from presman.tui.exports import CsvRecording, TapeRecording, taking
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.moments import Moments
 from presman.tui.monitor import Monitor
 from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
-from presman.tui.tape_recording import TapeRecording, taking
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
