@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from presman.base import watcher
+from presman.base import terminal_guard
 from presman.rows.queries import of_measure
 from presman.tabs.link import LinkState
 from presman.tui import feed as feeds
@@ -125,10 +125,10 @@ class FrameApp(KeyedApp):
             self.tell(notice, severity="warning", seconds=12)
 
     def _paint(self) -> None:
-        """Paint the first frame, for what was drawn is laid out now; the watcher is started when that is out."""
+        """Paint the first frame, for what was drawn is laid out now; the terminal guard is started when that is out."""
         if not self.is_leaving:
             self.frame.begin()
-            self.call_after_refresh(watcher.start)
+            self.call_after_refresh(terminal_guard.start)
 
     def on_unmount(self) -> None:
         """Let go of the database and of the export."""
