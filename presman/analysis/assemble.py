@@ -12,6 +12,7 @@ from presman.analysis import instances, session_list, sight
 from presman.analysis.activity import activity
 from presman.analysis.containers.limited_containers import limited_containers
 from presman.analysis.facts.cursor_facts import reads_texts
+from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT
@@ -29,6 +30,7 @@ from presman.analysis.usage_totals import instance_totals
 from presman.base.formats import counted, duration
 from presman.records.cursor_rows import SqlText
 from presman.records.group_rows import GroupMetricHistory
+from presman.records.instance_rows import Instance
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
 from presman.records.queries import Scope
@@ -178,6 +180,16 @@ def _age(snapshot: Snapshot, section: Section) -> float | None:
     return None if section.at is None else max(0.0, (snapshot.at - section.at).total_seconds())
 
 
+def _plan_activated(deltas: Deltas) -> bool:
+    """Whether a plan was activated on an instance that both polls saw: one that comes or goes activates none."""
+    before, now = (
+        {row.inst_id for row in snapshot.rows(Instance)} if snapshot is not None else set()
+        for snapshot in (deltas.previous, deltas.current)
+    )
+    both = before & now if before and now else {inst_id for inst_id, _ in deltas.activated}
+    return any(inst_id in both for inst_id, _ in deltas.activated)
+
+
 def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     """Return what a reader of the figures must know about how they came to be."""
     found = []
@@ -185,7 +197,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     if deltas.restarted:
         numbers = ", ".join(str(inst_id) for inst_id in sorted(deltas.restarted))
         found.append(f"instance {numbers} restarted since the last poll: no rates yet")
-    elif deltas.activated:
+    elif _plan_activated(deltas):
         found.append("a plan was activated since the last poll: no rates of its groups yet")
     for inst_id, status in facts.system.not_open.items():
         found.append(f"instance {inst_id} is {status}, not OPEN: it is left out of CPUs, shares and servers")

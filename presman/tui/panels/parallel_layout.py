@@ -21,6 +21,9 @@ _OVER_TIME = 9
 _GROUPS = 6
 """Rows that the servers by group have at first: those of groups that hold or want servers come first."""
 
+_FEWEST = 4
+"""Rows of the queue that come before the arithmetic of its first head."""
+
 _STEP = 4
 """Rows that a table grows by, so that the parts do not move with each statement that comes or goes."""
 
@@ -59,6 +62,11 @@ class Division(NamedTuple):
 def most_for_why(height: int) -> int:
     """Return how many lines may tell why the queues wait, if the first one needs no more."""
     return height * 3 // 10
+
+
+def room_for_why(height: int) -> int | None:
+    """Return how many lines the first queue's reason may have where the table needs the others, None for all."""
+    return height - HEADER_LINES - _FEWEST if height < SHORT else None
 
 
 def divide(height: int, wanted: Contents) -> Division:

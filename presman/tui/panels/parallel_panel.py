@@ -23,7 +23,7 @@ from presman.tabs.moment import Moment
 from presman.tabs.parallel import compared, queue_rows
 from presman.tabs.queue_summary import in_one_line, queue_line, summary
 from presman.tui.panels.panel import Panel
-from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why
+from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why, room_for_why
 from presman.tui.panels.queue_reasons import story, why_lines
 from presman.tui.widgets.containers import Horizontal, Vertical
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
@@ -131,7 +131,7 @@ class ParallelPanel(Panel):
         told = story(moment.reading, self._unblocks, compared, top, under)
         old = moment.choices.behind or moment.choices.paused is not None
         told = told._replace(key=self._is_about_queue() and not old)
-        return why_lines(told, width, most_for_why(height))
+        return why_lines(told, width, most_for_why(height), room_for_why(height))
 
     def _apply(self, parts: Division) -> None:
         """Set the heights that differ: each makes the screen be laid out again."""

@@ -9,7 +9,7 @@ from typing import Any
 from presman.base.colours import GroupColours
 from presman.figures.drawing.bars import Scale
 from presman.figures.drawing.columns import Fitted, Trend, cells_needed, fit_columns, gap_at
-from presman.figures.drawing.lines import Line, pad
+from presman.figures.drawing.lines import Line, length, pad
 from presman.figures.drawing.table_lines import head_line, row_line, scales_of
 from presman.figures.figure import Figure
 from presman.tui.widgets.table_rows import TableRows
@@ -114,9 +114,10 @@ class TableFrame:
             runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))
         if self.late:
             runs.append((f"  {self.late}", "warn"))
-        if self.note:
+        unseen = _unseen(top, len(rows.shown) - top - shown)
+        if self.note and length(runs) + len(f"  {self.note}{unseen}") <= width:  # how many are not seen comes first
             runs.append((f"  {self.note}", "dim"))
-        runs.append((_unseen(top, len(rows.shown) - top - shown), "dim"))
+        runs.append((unseen, "dim"))
         return pad(runs, width)
 
     def _row(self, index: int, width: int, fitted: Fitted) -> Line:
