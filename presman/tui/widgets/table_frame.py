@@ -115,8 +115,9 @@ class TableFrame:
         if self.late:
             runs.append((f"  {self.late}", "warn"))
         unseen = _unseen(top, len(rows.shown) - top - shown)
-        if self.note and length(runs) + len(f"  {self.note}{unseen}") <= width:  # how many are not seen comes first
-            runs.append((f"  {self.note}", "dim"))
+        room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
+        note = next((each for each in (self.note, self.note.rpartition(", ")[0]) if len(each) <= room), "")
+        runs += [(f"  {note}", "dim")] if note else []
         runs.append((unseen, "dim"))
         return pad(runs, width)
 
