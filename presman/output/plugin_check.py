@@ -18,9 +18,8 @@ from msgspec import Struct, field
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
-from presman.analysis.alerts.asked_rules import asked
 from presman.analysis.alerts.judge import Mark, Told
-from presman.analysis.alerts.rule_book import RULE_BOOK
+from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import totals
