@@ -126,9 +126,10 @@ HEADER_LINES = 2
 class TableFrame:
     """What of `rows` is to be seen.
 
-    `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, `unavailable`
-    where no row could be seen; `filled` tells whether there ever were data. `least` are values that the scales of bars reach
-    up to at least, by column; `colours` those of groups; `counted` tells whether the title says how many rows there are.
+    `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, `unavailable` where
+    no row could be seen; `filled` tells whether there ever were data. `least` are values that the scales of bars reach
+    up to at least, by column; `colours` those of groups; `counted` tells whether the title says how many rows there
+    are.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
