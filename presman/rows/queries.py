@@ -221,7 +221,7 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
     }
     chosen: dict[RecordType, Query] = {}
     for name, record in by_query().items():
-        versions = [v for v, place in sorted(variants.items()) if (place / f"{name}.sql").is_file()]
+        versions = [v for v, folder in sorted(variants.items()) if (folder / f"{name}.sql").is_file()]
         if not versions:
             raise QueryError(f"query file missing: {folder / name}.sql")
         serving = [version for version in versions if version <= release]
