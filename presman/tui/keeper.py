@@ -70,7 +70,8 @@ class Keeper:
 
 def _now(app: FrameApp) -> KeptView:
     choices = app.monitor.choices
+    refresh = choices.refresh if app.replayed is None else None  # that of a replay is its recording's
     return KeptView(
-        app.theme, choices.refresh, None, choices.window, choices.by_instance, choices.unfolded, app.is_ascii,
+        app.theme, refresh, None, choices.window, choices.by_instance, choices.unfolded, app.is_ascii,
         **set_in_tables(app.panels.all_grids),
     )  # fmt: skip

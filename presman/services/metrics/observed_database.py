@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.wait_readings import Histogram
 from presman.base.log_event import Level, Tell
-from presman.base.text import clean, one_line
+from presman.base.text import clean, one_line, with_more
 from presman.figures.observed_reading import LATE, ObservedReading
 from presman.polling.cadence import PollNeeds, budget_of
 from presman.polling.sampler import Event, FirstLook, Glimpse, SourceEnded, SourceLost, stop_all
@@ -111,7 +111,7 @@ class ObservedDatabase:
             self._lose("fault", f"internal error: {type(error).__name__}: {error}", "internal", "error")
         elif isinstance(heard, SourceLost):
             outlook = heard.outlook if heard.retry_in is not None else f"{heard.outlook} before a restart"
-            text = f"{heard.line}; {outlook}" if outlook else heard.line
+            text = with_more(heard.line, outlook)
             self._lose("lost", text, heard.code or heard.text, next_try=heard.next_try)
         elif isinstance(heard, SourceEnded):
             self._lose("lost", "it has ended", "end")

@@ -17,7 +17,7 @@ from presman.tabs.place import Inside, inside
 from presman.tabs.statement import Statement
 from presman.tabs.trail import Place
 from presman.tui.pages.detail_lines import cost_lines
-from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, title
+from presman.tui.pages.row_details import BLANK, dop_lines, fact, hints, sentence, stamp, tells_degree, title
 
 _LISTED = 12
 """Sessions that the page lists."""
@@ -148,7 +148,8 @@ def _cursor(
     lines: list[Line] = []
     if detail is not None and detail.cost is not None:
         lines += [BLANK, title("Executions of this cursor so far (V$SQL)"), *cost_lines(detail.cost)]
-    lines += dop_lines(dop, row.requested if row else None, text)
+    if row is not None or tells_degree(dop) or hints(text):
+        lines += dop_lines(dop, row.requested if row else None, text)
     if detail is not None and detail.plan:
         plan = xplan(detail.plan, detail.plan_hash, width - 3)
         return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]
