@@ -102,7 +102,7 @@ async def test_a_kill_is_said_to_be_one_and_where_it_went(keys: tuple[str, ...],
 @acted
 async def test_a_command_of_a_recording_is_said_to_be_old(keys: tuple[str, ...]) -> None:
     async with stage(busy(), size=(200, 50)) as acting:
-        acting.app.replayed = lambda: mock.Mock()
+        acting.app.replayed = mock.Mock
         await acting.keys(*keys)
         assert f"It is of a recording, of {clock(busy().at)}: check again before you run it." in told(acting.app)
 

@@ -64,7 +64,7 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
 @acted
 async def test_how_often_a_recording_was_polled_is_not_kept_for_databases() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        acting.app.replayed = lambda: mock.Mock()
+        acting.app.replayed = mock.Mock
         Keeper(["refresh"]).attend(acting.app)
         acting.app.put_back()
         acting.app.monitor.choose(refresh=60.0)  # as a replay does when it has read its first poll

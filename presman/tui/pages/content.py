@@ -78,3 +78,12 @@ def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[tuple[
 
     lines = help_page(title, list(keys), list(in_table), tab.tables, tab.notes)
     return lambda _reading: lines
+
+
+def help_of_others(present: Tab) -> list[Line]:
+    """Return the columns of the other tabs, by tab: a search in the help finds them from any tab."""
+    from presman.tabs import tab, tab_names
+    from presman.tui.pages.help_page import columns
+
+    every = [(f"   tab {each.key} {each.title}", table) for each in tab_names() for table in tab(each.name).tables]
+    return [line for where, table in every if table not in present.tables for line in columns(table, where)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from presman.analysis.facts.dop import hints
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement
@@ -17,7 +18,7 @@ from presman.tabs.place import Inside, inside
 from presman.tabs.statement import Statement
 from presman.tabs.trail import Place
 from presman.tui.pages.detail_lines import cost_lines
-from presman.tui.pages.row_details import BLANK, dop_lines, fact, hints, sentence, stamp, tells_degree, title
+from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, tells_degree, title
 
 _LISTED = 12
 """Sessions that the page lists."""

@@ -28,8 +28,7 @@ def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]
     """Return the help of a tab: every column with its source, what else there is to know, its keys, the states."""
     lines: list[Line] = [((f"Help: {tab}", "title"), ("   / searches, q or Esc goes back", "dim"))]
     for table in tables:
-        lines += [(), ((f"Table {table.title}", "title"),)]
-        lines += [((f"  {column.head:<20.60} ", "key"), (column.help, "")) for column in table.columns]
+        lines += columns(table)
     for text in more:
         lines += [(), ((text, ""),)]
     lines += [(), (("Keys", "title"),)]
@@ -37,3 +36,9 @@ def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]
     lines += [((f"  {shown:<8}", "key"), (text, "")) for shown, text in in_table]
     lines += [(), (("States", "title"),)]
     return lines + [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in states]
+
+
+def columns(table: Table[Any], where: str = "") -> list[Line]:
+    """Return every column of a table with its source; `where` stands behind the table's title."""
+    heading: Line = ((f"Table {table.title}", "title"), *([(where, "dim")] if where else []))
+    return [(), heading, *(((f"  {each.head:<20.60} ", "key"), (each.help, "")) for each in table.columns)]
