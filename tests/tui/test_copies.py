@@ -8,9 +8,9 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.trends.sql_texts import SqlTexts
+from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.base.formats import clock
-from presman.records.cursor_rows import SqlText
+from presman.rows.cursor_rows import SqlText
 from presman.tabs.statement import Statement
 from presman.tui.app import MonitorApp
 from presman.tui.copies import Copyable, Shown, copies
