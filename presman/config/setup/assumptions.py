@@ -17,7 +17,8 @@ from presman.base.formats import count
 from presman.base.release import Release
 from presman.base.text import one_line
 from presman.config.target import Target
-from presman.records.queries import OLDEST, Cadence, Query, Scope
+from presman.records.catalog import OLDEST
+from presman.records.queries import Cadence, Query, Scope
 from presman.records.snapshot import Section
 from presman.records.wait_events import QUEUE_WAITS
 from presman.sources import Request, Source

@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from presman.base.release import Release
 from presman.base.text import clean
+from presman.records.catalog import columns_of
 from presman.records.conversion import field_types
 from presman.records.rows import by_query
-from presman.sources.embedded import columns_of
 from presman.sources.spool.spool_file import SAMPLE_TIME, SpoolFile
 
 _NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.IGNORECASE | re.ASCII)
