@@ -12,7 +12,8 @@ import pytest
 
 from presman.base.release import Release
 from presman.records import queries
-from presman.records.queries import OLDEST, Cadence, Query, Scope
+from presman.records.catalog import OLDEST
+from presman.records.queries import Cadence, Query, Scope
 from presman.sources import Request
 from presman.sources.simulator_source import SimulatorSource
 
