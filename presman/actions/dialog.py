@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from presman.base.formats import ABSENT
-from presman.records.commands import Command, CommandKind
+from presman.rows.commands import Command, CommandKind
 
 
 class ActionDialog(ModalScreen[Command | None]):

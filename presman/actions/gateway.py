@@ -15,7 +15,7 @@ from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.session_list import GV_QUERY
 from presman.base.formats import in_about
-from presman.records.commands import Command, Victim, switch
+from presman.rows.commands import Command, Victim, switch
 
 
 class Gateway:

@@ -12,8 +12,8 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from presman.analysis.readings.activity_readings import CLASSES, OTHER, Activity, SqlSample
-from presman.records.session_rows import Session
-from presman.records.wait_events import ON_CPU
+from presman.rows.session_rows import Session
+from presman.rows.session_state import ON_CPU
 
 IDLE = "Idle"
 _KNOWN = frozenset(CLASSES)

@@ -27,15 +27,13 @@ from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
 from presman.analysis.usage_totals import instance_totals
 from presman.base.formats import counted, duration
-from presman.records.cursor_rows import SqlText
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
-from presman.records.queries import Scope
-from presman.records.rows import OF_AN_UPDATE
-from presman.records.session_rows import Session, SessionCount
-from presman.records.snapshot import Section, Snapshot
-from presman.records.wait_rows import EventHistogram
+from presman.rows.cursor_rows import SqlText
+from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.instance_rows import EventHistogram
+from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
+from presman.rows.queries import OF_AN_UPDATE, Scope
+from presman.rows.session_rows import PxSession, Session, SessionCount
+from presman.rows.snapshot import Section, Snapshot
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:

@@ -13,7 +13,7 @@ from presman.analysis.plans.lint_sight import LintSight, lint_sight
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.analysis.readings.reading import Reading
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 
 class Sentence(Struct, frozen=True):

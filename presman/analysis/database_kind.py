@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from presman.records.instance_rows import SEED, Database, Instance, Pdb
-from presman.records.wait_rows import SystemEvent
+from presman.rows.instance_rows import SEED, Database, Instance, Pdb, SystemEvent
 
 ROOT = "CDB$ROOT"
 

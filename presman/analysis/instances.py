@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from presman.analysis.database_kind import container_of, database_kind, on_exadata
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
-from presman.records.instance_rows import Database, Instance, Osstat, Pdb
-from presman.records.wait_rows import SystemEvent
+from presman.rows.instance_rows import Database, Instance, Osstat, Pdb, SystemEvent
 
 
 def host_busy(facts: Facts) -> dict[int, float]:

@@ -8,8 +8,8 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
 from presman.analysis.parallel.running import Coordinator, Holdings
 from presman.analysis.readings.session_readings import SessionReading
-from presman.records.session_rows import Session, SessionInfo
-from presman.records.wait_events import ON_CPU, blocker, doing, is_held, is_queued
+from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
 
 COORDINATOR, SERVER, QUEUED, GV_QUERY = "QC", "server", "queued", "GV$"
 """What a session is to parallel execution."""

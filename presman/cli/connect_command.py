@@ -25,7 +25,7 @@ from presman.config.section_writing import write_section
 from presman.config.setup.connect_answers import Answers
 from presman.config.setup.doctor import doctor
 from presman.config.target import Target
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.sources import Source, SourceError
 from presman.sources.oracle.login_failures import ADDRESS, PASSWORD, USER, explained
 

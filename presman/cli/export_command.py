@@ -24,12 +24,12 @@ from presman.cli.settings import Resolved, load, resolve
 from presman.output.attention import Attention, attention_of
 from presman.output.csv_export import MEASURES as EXPORTED
 from presman.output.csv_export import CsvExport
-from presman.records.queries import Breadth, of_measure
+from presman.rows.queries import Breadth, of_measure
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.output.parquet_export import ParquetExport
-    from presman.records.snapshot import Snapshot
+    from presman.rows.snapshot import Snapshot
 
 
 def arguments() -> Parser:

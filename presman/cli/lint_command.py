@@ -17,8 +17,8 @@ from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.json_document import plain
 from presman.output.text_report import findings
-from presman.records.queries import Breadth
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth
+from presman.rows.snapshot import Snapshot
 
 NEVER = "never"
 

@@ -13,8 +13,8 @@ from presman.cli.settings import Resolved
 from presman.output.csv_export import CsvExport
 from presman.output.past_minutes import KNOWN, VIEW, PastMinute, past_minutes, untold, within
 from presman.recording.time_words import span_of, spelled_instant
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.snapshot import Snapshot
+from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.snapshot import Snapshot
 
 
 def check(measure: str, name: str, options: Namespace) -> None:

@@ -19,10 +19,10 @@ from presman.cli.settings import Resolved
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
-from presman.records.queries import Breadth
-from presman.records.rows import RecordType
-from presman.records.snapshot import Snapshot
-from presman.records.wait_rows import IoOutlier, LgwrioOutlier
+from presman.rows.conversion import RecordType
+from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
+from presman.rows.queries import Breadth
+from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted, Finite, SourceError, WholePolls
 
 FINITE = frozenset({"spool", "recording"})

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from presman.polling.sampler import Event, Sampler
     from presman.services.live import HeadStart
     from presman.sources import Source
-    from presman.tui.action_gateway import ActionGateway
     from presman.tui.app import MonitorEnd
-    from presman.tui.feed import MakeFeed
+    from presman.tui.feed import ActionGateway, MakeFeed
 
 GETTING_STARTED = """\
 presman watches Oracle Database Resource Manager. Nothing is configured yet:

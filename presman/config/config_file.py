@@ -34,7 +34,7 @@ from presman.base.secret import Secret
 from presman.base.suggest import did_you_mean
 from presman.config.alert_lines import read_alerts, read_command
 from presman.config.password_words import PasswordCommand
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.sources.oracle.settings import MODES
 
 DEFAULT_REFRESH = 2.0

@@ -21,7 +21,7 @@ from presman.analysis.readings.wait_readings import Histogram
 from presman.figures.measures import groups
 from presman.figures.usage_figures import ActiveSessions, ClassWaits, class_waits
 from presman.figures.wait_distributions import longest_waited
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from presman.analysis.alerts.judge import Judge, sees_all
 from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
 from presman.base.running_out import ran_out
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 
 
 class Attention:

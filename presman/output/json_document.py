@@ -23,7 +23,7 @@ from presman.analysis.parallel.usual import compare
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.output.cells import instant, word
-from presman.records.commands import Command
+from presman.rows.commands import Command
 
 FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""

@@ -12,9 +12,9 @@ from presman.analysis.readings.group_readings import throttled_percent
 from presman.figures import group_figures
 from presman.figures.measures import COMMON, MEASURES, headings
 from presman.output.cells import Cell
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.instance_rows import Database
-from presman.records.snapshot import Snapshot
+from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.instance_rows import Database
+from presman.rows.snapshot import Snapshot
 
 VIEW = "V$RSRCMGRMETRIC_HISTORY"
 

@@ -27,8 +27,8 @@ from presman.polling.sampler import (
     SourceEnded,
     SourceLost,
 )
-from presman.records.queries import Breadth, Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth, Scope
+from presman.rows.snapshot import Snapshot
 from presman.sources import Source
 
 if TYPE_CHECKING:

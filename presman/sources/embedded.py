@@ -17,11 +17,10 @@ from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.records.catalog import SqlColumn, columns_of
-from presman.records.conversion import field_types, to_records, untold
-from presman.records.queries import Query, Scope
-from presman.records.rows import RecordType
-from presman.records.snapshot import Problem, Section
+from presman.rows.catalog import SqlColumn, columns_of
+from presman.rows.conversion import RecordType, field_types, to_records, untold
+from presman.rows.queries import Query, Scope
+from presman.rows.snapshot import Problem, Section
 
 _STATEMENTS = 256
 """Texts that are kept parsed: some forty queries in two scopes, and what fills their tables."""

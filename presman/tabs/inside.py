@@ -12,8 +12,8 @@ from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
-from presman.records.queries import Breadth
-from presman.records.session_rows import SessionCount
+from presman.rows.queries import Breadth
+from presman.rows.session_rows import SessionCount
 from presman.tabs import title
 from presman.tabs.folded import servers_folded, statements_folded
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale

@@ -9,7 +9,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.drawing.lines import Line
 from presman.figures.io_figures import IO, IO_SESSIONS
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.tabs.levels import io_levels
 from presman.tabs.moment import Moment, alike_in_groups
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab

@@ -8,7 +8,7 @@ from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, Latency
 from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS
 from presman.figures.latency_figures import HISTOGRAMS
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Key, Rows, Tab
 

@@ -21,7 +21,7 @@ from presman.analysis.readings.statement_readings import QueuedStatement, Runnin
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER
 from presman.figures.top_figures import TopStatement
-from presman.records.session_rows import SessionCount
+from presman.rows.session_rows import SessionCount
 from presman.tabs.trail import Place
 
 

@@ -9,7 +9,7 @@ from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.cpu_waiter_figures import CPU_WAITERS
 from presman.figures.session_figures import SESSIONS
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.tabs.folded import servers_folded
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows, Tab

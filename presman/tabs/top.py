@@ -17,7 +17,7 @@ from presman.figures.top_figures import (
     ClassActivity,
     TopStatement,
 )
-from presman.records.wait_events import ON_CPU
+from presman.rows.session_state import ON_CPU
 from presman.tabs.levels import capacity
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from presman.base.formats import counted
 from presman.base.text import clean, one_line
 from presman.tui.csv_recording import file_name
-from presman.tui.past_polls import write_past
-from presman.tui.tape_recording import TapeRecording
+from presman.tui.tape_recording import TapeRecording, write_past
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
@@ -58,7 +57,7 @@ async def _of_history(app: FrameApp, path: Path) -> int:
         tape = TapeRecording(Path(folder), troubles.append)
         place = str(tape.begin(monitor.name, latest.kind))
         try:
-            await write_past(app, tape, latest)
+            await write_past(monitor, tape, latest)
         finally:
             await asyncio.to_thread(tape.close)
         if troubles:

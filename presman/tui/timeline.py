@@ -16,7 +16,7 @@ from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from presman.analysis.containers.containers import PdbReading

@@ -14,7 +14,7 @@ from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
 from presman.analysis.readings.statement_readings import Cause
 from presman.figures.group_figures import OVERVIEW, STATE, state_text
 from presman.tabs.moment import Moment
-from presman.tui.widgets.table_rows import TableRows
+from presman.tui.widgets.table_frame import TableRows
 from tests.tui.readings import busy, group, queued
 
 POOL = ActiveSessionPool(4, 14, 575.0, None)

@@ -15,11 +15,10 @@ from presman.analysis.groups.verdicts import explain
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import Verdict
 from presman.recording.codec.shapes import shape_of
-from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
-from presman.records.group_rows import ConsumerGroup, GroupMetric
-from presman.records.instance_rows import Database, Parameter, Pdb
-from presman.records.plan_rows import CdbPlanDirective, ContainerPlanDirective, RsrcPlanHistory
-from presman.records.session_rows import Session, SessionInfo
+from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.instance_rows import Database, Parameter, Pdb, PdbCpuExhausted, PdbMetric, RsrcPdb
+from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, RsrcPlanHistory
+from presman.rows.session_rows import Session, SessionInfo
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 
 

@@ -21,8 +21,8 @@ from presman.config.setup.assumptions import (
     unseen,
 )
 from presman.config.targets import parse_target
-from presman.records.catalog import columns_of
-from presman.records.queries import Scope
+from presman.rows.catalog import columns_of
+from presman.rows.queries import Scope
 from presman.sources.embedded import EmbeddedDatabase
 from tests.cli.run import QUEUEING
 

@@ -14,7 +14,7 @@ from presman.config.offline_targets import scenarios
 from presman.config.targets import parse_target
 from presman.output.json_document import document
 from presman.output.plugin_line import result
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from tests.cli.run import QUEUEING, Run, presman
 from tests.scenarios import with_short_past
 

@@ -25,7 +25,7 @@ from presman.figures.measures import groups
 from presman.output.csv_export import CsvExport
 from presman.output.json_document import dump
 from presman.output.text_report import full
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.choices import Choices
 from presman.tabs.levels import used_levels

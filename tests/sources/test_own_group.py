@@ -8,8 +8,8 @@ import pytest
 
 from presman.base.release import Release
 from presman.config.setup.own_group import CURE, own_group
-from presman.records.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
-from presman.records.session_rows import SessionInfo
+from presman.rows.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
+from presman.rows.session_rows import SessionInfo
 from tests.sources.fakes import FakeSource, row
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, SERVERS_HIGH
-from presman.records.session_rows import SessionCount
+from presman.rows.session_rows import SessionCount
 from presman.tabs import inside
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment

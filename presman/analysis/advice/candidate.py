@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement
-from presman.records.commands import Command
+from presman.rows.commands import Command
 
 
 class Candidate(Struct, frozen=True):

@@ -27,7 +27,7 @@ from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, counted, duration, in_about, number
-from presman.records.commands import Command
+from presman.rows.commands import Command
 
 
 class Step(Enum):

@@ -7,7 +7,7 @@ from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import clock, counted, duration
-from presman.records.wait_events import QUIESCE_PLAN, QUIESCE_WAIT
+from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 
 NEWS = 600.0
 """Seconds for which a change of plan is told."""

@@ -11,7 +11,7 @@ from presman.analysis.groups.counter_deltas import CounterDeltas
 from presman.analysis.groups.io_rates import rates
 from presman.analysis.readings.group_readings import IoRates
 from presman.analysis.sight import CPU_COUNTERS
-from presman.records.container_rows import RsrcPdb
+from presman.rows.instance_rows import RsrcPdb
 
 _COUNTERS = itemgetter(
     *(RsrcPdb._fields.index(name) for name in CounterDeltas._fields if name in RsrcPdb._fields),

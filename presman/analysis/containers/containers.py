@@ -26,11 +26,10 @@ from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.total_readings import UsageTotals
 from presman.analysis.usage_totals import together_used, usage_of_container
-from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
-from presman.records.conversion import null_row
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import SEED
-from presman.records.snapshot import Snapshot
+from presman.rows.conversion import null_row
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import SEED, PdbCpuExhausted, PdbMetric, RsrcPdb
+from presman.rows.snapshot import Snapshot
 
 
 class PdbReading(Struct, frozen=True):

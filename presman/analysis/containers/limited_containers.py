@@ -6,7 +6,7 @@ from presman.analysis.containers import io_limits
 from presman.analysis.containers.container_deltas import grown_counters, grown_io
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.container_readings import LimitedContainer
-from presman.records.container_rows import PdbMetric, RsrcPdb
+from presman.rows.instance_rows import PdbMetric, RsrcPdb
 
 
 def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:

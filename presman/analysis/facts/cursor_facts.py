@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from presman.analysis.facts.dop import story
 from presman.analysis.readings.statement_readings import DopStory
-from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
-from presman.records.snapshot import Snapshot
+from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
+from presman.rows.snapshot import Snapshot
 
 
 class CursorFacts(Struct, frozen=True, dict=True):

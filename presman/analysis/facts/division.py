@@ -15,9 +15,9 @@ from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Bra
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
-from presman.records.group_rows import ConsumerGroup
-from presman.records.plan_rows import CdbPlanDirective, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
-from presman.records.snapshot import Snapshot
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.plan_rows import CdbPlanDirective, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
+from presman.rows.snapshot import Snapshot
 
 
 class PlanDivision(Struct, frozen=True, dict=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from presman.analysis.readings.statement_readings import DopStory
 from presman.base.text import clean
-from presman.records.conversion import LONGEST_DOCUMENT, TOO_LONG
+from presman.rows.conversion import LONGEST_DOCUMENT, TOO_LONG
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -13,7 +13,7 @@ from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.session_facts import SessionFacts
 from presman.analysis.facts.system_facts import SystemFacts
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 
 class Facts(Struct, frozen=True, dict=True):

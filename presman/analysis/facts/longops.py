@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from presman.analysis.readings.detail_readings import Operation
-from presman.records.session_rows import SessionLongops
+from presman.rows.session_rows import SessionLongops
 
 Place = tuple[int, int]
 """Instance and SID of a session."""

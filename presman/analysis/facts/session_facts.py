@@ -14,21 +14,21 @@ from presman.analysis.facts.longops import Work, operations
 from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.analysis.readings.detail_readings import Operation
-from presman.records.group_rows import ConsumerGroup
-from presman.records.gv_servers import ServerProcesses
-from presman.records.instance_rows import Instance
-from presman.records.parallel_rows import PxProcess, PxSession
-from presman.records.plan_rows import ConsumerGroupDefinition
-from presman.records.session_rows import (
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Instance
+from presman.rows.plan_rows import ConsumerGroupDefinition
+from presman.rows.session_rows import (
     BACKGROUND,
     IDLE_STATUSES,
+    PxProcess,
+    PxSession,
     Session,
     SessionCount,
     SessionInfo,
     SessionLongops,
 )
-from presman.records.snapshot import Snapshot
-from presman.records.wait_events import is_waiting
+from presman.rows.session_state import ServerProcesses, is_waiting
+from presman.rows.snapshot import Snapshot
 
 
 class SessionFacts(Struct, frozen=True, dict=True):

@@ -26,13 +26,12 @@ from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.sight import unseen
 from presman.analysis.usage_totals import together_used, usage_of_group
-from presman.records.conversion import null_row
-from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import CdbPlanDirective
-from presman.records.session_rows import Session
-from presman.records.snapshot import Snapshot
-from presman.records.wait_events import is_pooled
+from presman.rows.conversion import null_row
+from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
+from presman.rows.plan_rows import CdbPlanDirective
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.session_state import is_pooled
+from presman.rows.snapshot import Snapshot
 
 
 class Statements(Struct, frozen=True):

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import by_session
-from presman.records.group_rows import ConsumerGroup
-from presman.records.session_rows import Session, SessionInfo
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.session_rows import Session, SessionInfo
 
 
 class CounterDeltas(NamedTuple):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from presman.analysis.facts.facts import Facts
 from presman.analysis.latency.histograms import OPEN_FROM
 from presman.analysis.readings.wait_readings import Histogram, Outlier, OutlierReading
-from presman.records.wait_rows import IoOutlier, LgwrioOutlier
+from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
 
 VIEWS = {IoOutlier: "V$IO_OUTLIER", LgwrioOutlier: "V$LGWRIO_OUTLIER"}
 

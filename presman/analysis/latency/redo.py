@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.wait_readings import RedoHealth, WaitReading, added
-from presman.records.instance_rows import Sysstat
-from presman.records.snapshot import Snapshot
+from presman.rows.instance_rows import Sysstat
+from presman.rows.snapshot import Snapshot
 
 SYNC = "log file sync"
 WRITE = "log file parallel write"

@@ -9,9 +9,8 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.latency.redo import REDO_SIZE
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram, WaitReading
-from presman.records.instance_rows import Sysstat
-from presman.records.session_rows import Session
-from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
+from presman.rows.instance_rows import EventHistogram, Sysstat, SystemEvent, WatchedHistogram
+from presman.rows.session_rows import Session
 
 
 class WaitingNow(NamedTuple):

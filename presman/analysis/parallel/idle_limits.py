@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from presman.analysis.facts.facts import Facts
-from presman.records.session_rows import Session
-from presman.records.wait_events import is_queued
+from presman.rows.session_rows import Session
+from presman.rows.session_state import is_queued
 
 BLOCKER_TIME = "MAX_IDLE_BLOCKER_TIME"
 """Minutes (19c and later, 0: none) that a session may be idle while it keeps what others wait for: a lock, or parallel

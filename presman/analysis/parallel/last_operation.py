@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.detail_readings import Operation
-from presman.records.cursor_rows import PxPlanLine
-from presman.records.session_rows import SessionLongops
+from presman.rows.cursor_rows import PxPlanLine
+from presman.rows.session_rows import SessionLongops
 
 _WORK = (
     "TABLE ACCESS",

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit, budget_of, pools, together
 from presman.analysis.readings.statement_readings import QueuedStatement
-from presman.records.group_rows import ConsumerGroup
-from presman.records.wait_events import is_queued
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.session_state import is_queued
 
 
 def passed_over(

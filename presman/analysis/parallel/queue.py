@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.wanted_servers import WantedServers
 from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement
-from presman.records.plan_rows import PlanDirective
-from presman.records.session_rows import Session, SessionInfo
-from presman.records.wait_events import NEXT_IN_LINE, is_queued
+from presman.rows.plan_rows import PlanDirective
+from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.session_state import NEXT_IN_LINE, is_queued
 
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:

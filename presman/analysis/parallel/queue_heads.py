@@ -30,7 +30,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.base.formats import counted
-from presman.records.wait_events import NEXT_IN_LINE
+from presman.rows.session_state import NEXT_IN_LINE
 
 _NOT_WHERE = "on which instances its servers may run is not known"
 SAME_WAIT = 1.0

@@ -11,10 +11,8 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel import idle_limits, last_operation
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.records.parallel_rows import FastStartTransaction, PxSession
-from presman.records.session_kind import session_kind
-from presman.records.session_rows import IDLE_STATUSES, Session
-from presman.records.wait_events import blocker, doing, is_queued
+from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxSession, Session
+from presman.rows.session_state import blocker, doing, is_queued, session_kind
 
 SAME_CLOCK = 2.0
 """Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a bit."""

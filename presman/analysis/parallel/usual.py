@@ -27,7 +27,7 @@ from presman.analysis.readings.group_readings import GroupReading, QueueTotals
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Usual
-from presman.records.group_rows import GroupMetricHistory
+from presman.rows.group_rows import GroupMetricHistory
 
 NONE = QueueTotals(0, 0, 0, 0, 0, 0)
 

@@ -23,9 +23,9 @@ from msgspec import Struct
 from presman.analysis.facts.cursor_facts import by_cursor, of_cursor
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.statement_readings import RunningStatement, Servers, WantsSource
-from presman.records.cursor_rows import PxPlanLine
-from presman.records.group_rows import GroupMetric
-from presman.records.session_rows import Session, SessionInfo
+from presman.rows.cursor_rows import PxPlanLine
+from presman.rows.group_rows import GroupMetric
+from presman.rows.session_rows import Session, SessionInfo
 
 _TABLE_QUEUE = re.compile(r":Q(\d+)(\d{3})", re.ASCII)
 """V$SQL_PLAN.OBJECT_NODE: data flow tree and operation. Other nodes are names of database links."""

@@ -18,9 +18,9 @@ from presman.analysis.plans.lint_rules import OF_CPU, RULES
 from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.reading import Reading
-from presman.records.plan_rows import ContainerGroupMapping, GroupMapping
-from presman.records.session_rows import SessionInfo
-from presman.records.snapshot import Snapshot
+from presman.rows.plan_rows import ContainerGroupMapping, GroupMapping
+from presman.rows.session_rows import SessionInfo
+from presman.rows.snapshot import Snapshot
 
 _PARAMETER = "Database Reference: RESOURCE_MANAGER_PLAN"
 _IDLE = "Database Reference: MAX_IDLE_BLOCKER_TIME"

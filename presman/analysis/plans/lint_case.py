@@ -12,7 +12,7 @@ from presman.analysis.facts.plan_book import PlanShares
 from presman.analysis.plans.plan_view import PlanPeriod
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import ServerPool
-from presman.records.plan_rows import PlanDirective
+from presman.rows.plan_rows import PlanDirective
 
 
 class Severity(Enum):

@@ -27,7 +27,7 @@ from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
 from presman.base.release import Release
-from presman.records.plan_rows import CdbPlanDirective
+from presman.rows.plan_rows import CdbPlanDirective
 
 _OWN = frozenset({DEFAULT_PDB, AUTOTASK})
 """Directives that are about no container by name."""

@@ -9,10 +9,10 @@ from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.plans.lint import cases
 from presman.analysis.readings.reading import Reading
 from presman.analysis.sight import listed, unseen, view_of
-from presman.records.group_rows import ConsumerGroup
-from presman.records.plan_rows import CdbPlanDirective, GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
-from presman.records.session_rows import Session
-from presman.records.snapshot import Snapshot
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.plan_rows import CdbPlanDirective, GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Snapshot
 
 _NEEDED = (RsrcPlan, PlanDirective)
 _LOOKED_AT = (*_NEEDED, Plan, GroupMapping, RsrcPlanHistory, ConsumerGroup, Session)

@@ -10,8 +10,8 @@ from msgspec import Struct
 from presman.analysis.facts.plan_book import plan_name
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.instance_readings import SwitchedPlan
-from presman.records.plan_rows import RsrcPlanHistory
-from presman.records.snapshot import Snapshot
+from presman.rows.plan_rows import RsrcPlanHistory
+from presman.rows.snapshot import Snapshot
 
 
 class PlanSwitch(Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from presman.records.wait_events import ON_CPU
+from presman.rows.session_state import ON_CPU
 
 OTHER = "Other"
 

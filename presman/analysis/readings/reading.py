@@ -29,7 +29,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.readings.total_readings import InstanceTotals
 from presman.analysis.readings.wait_readings import Histogram, OutlierReading, RedoHealth, WaitReading
-from presman.records.cursor_rows import SqlText
+from presman.rows.cursor_rows import SqlText
 
 
 class UnansweredQuery(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from presman.records.session_kind import SessionKind, place_of, session_kind
+from presman.rows.session_state import SessionKind, place_of, session_kind
 
 
 class SessionReading(NamedTuple):

@@ -26,7 +26,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.analysis.trends.setting_changes import SettingWatch
 from presman.base.formats import clock, spelled
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 QUEUE_BEGAN, QUEUE_ENDED = "queue began", "queue ended"
 PLAN_CHANGED, VERDICT_CHANGED = "plan changed", "verdict changed"

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from presman.records.container_rows import PdbMetricHistory
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.instance_rows import Pdb
-from presman.records.snapshot import Snapshot
+from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.instance_rows import Pdb, PdbMetricHistory
+from presman.rows.snapshot import Snapshot
 
 Key = tuple[str, int, int, str]
 """Measure (used, waiting, io, servers, queued; pdb_used, pdb_waiting), inst_id, con_id, group or container.

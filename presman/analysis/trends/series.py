@@ -14,7 +14,7 @@ from presman.analysis.readings.activity_readings import CLASSES
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.metric_minutes import Key, metric_minutes
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from presman.analysis.containers.containers import PdbReading

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from presman.analysis.facts.system_facts import ROOT
-from presman.records.instance_rows import Parameter, Pdb
-from presman.records.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective
-from presman.records.rows import RecordType
-from presman.records.snapshot import Snapshot
+from presman.rows.conversion import RecordType
+from presman.rows.instance_rows import Parameter, Pdb
+from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective
+from presman.rows.snapshot import Snapshot
 
 _PLAN = "resource_manager_plan"
 """The instance's parameter of this name is what an event of its own tells: which plan is in force."""

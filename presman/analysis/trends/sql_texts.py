@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from presman.analysis.facts.cursor_facts import why_no_text
 from presman.analysis.readings.reading import Reading
-from presman.records.cursor_rows import SqlText
+from presman.rows.cursor_rows import SqlText
 
 KEPT = 500
 """Statements whose texts are kept, those that were read last."""

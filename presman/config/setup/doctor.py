@@ -13,11 +13,10 @@ from presman.base.formats import counted
 from presman.base.release import Release, named
 from presman.config.setup.own_group import own_group
 from presman.config.target import Target
-from presman.records.conversion import field_types
-from presman.records.instance_rows import SEED, Database, Instance, Pdb
-from presman.records.queries import Cadence, Query, Scope, bind_names, load
-from presman.records.snapshot import Section
-from presman.records.wait_rows import SystemEvent
+from presman.rows.conversion import field_types
+from presman.rows.instance_rows import SEED, Database, Instance, Pdb, SystemEvent
+from presman.rows.queries import Cadence, Query, Scope, bind_names, load
+from presman.rows.snapshot import Section
 from presman.sources import Request, Source
 
 CALLS = 5

@@ -7,10 +7,10 @@ from typing import Any
 
 from presman.base.formats import counted
 from presman.base.release import Release
-from presman.records.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
-from presman.records.queries import load
-from presman.records.session_rows import SessionInfo
-from presman.records.snapshot import Section
+from presman.rows.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
+from presman.rows.queries import load
+from presman.rows.session_rows import SessionInfo
+from presman.rows.snapshot import Section
 from presman.sources import Request, Source
 
 _RECORDS = (SessionInfo, ConsumerGroupDefinition, RsrcPlan, PlanDirective)

@@ -21,9 +21,9 @@ from presman.recording.store import DamagedStoreError
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import DamagedPolls, StatementLife
 from presman.recording.time_bins import GroupBin, PollGap, TimeBin
-from presman.records.snapshot import Snapshot
 from presman.reports.report import event_chart, life_chart
 from presman.reports.report.heat_map import HeatColumn
+from presman.rows.snapshot import Snapshot
 
 BINS = 240
 """Stretches that charts are made of."""

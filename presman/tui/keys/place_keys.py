@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from presman.tabs import title
 from presman.tabs.parts import Key
 from presman.tabs.trail import INSIDE, trail
-from presman.tui.keys.app_key import AppKey, has_tables
-from presman.tui.wanted_breadth import read_enough
+from presman.tui.keyed_app import AppKey, has_tables
 
 if TYPE_CHECKING:
     from presman.figures.figure import Table
@@ -73,7 +72,7 @@ async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
     if deeper:  # what was typed in another list is not meant for this one
         monitor.choose(filters={**monitor.choices.filters, INSIDE: ""})
     await app.panels.go_into(places)
-    read_enough(app.feed, app.panels, app.recording)
+    app.read_enough()
     app.reader.look_at(None)
     app.repaint()
     if deeper:

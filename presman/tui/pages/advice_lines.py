@@ -14,7 +14,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
 from presman.figures.drawing.lines import Line, Run, length
-from presman.records.commands import Command
+from presman.rows.commands import Command
 
 NUMBERS = "①②③④⑤⑥⑦⑧⑨"
 SHOWN = 3

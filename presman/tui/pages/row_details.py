@@ -25,7 +25,7 @@ from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
 from presman.figures.statement_figures import at_timeout
-from presman.records.wait_events import ON_CPU
+from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import unblocking
 
 _LABEL = 16

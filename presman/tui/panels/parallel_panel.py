@@ -23,11 +23,10 @@ from presman.tabs.moment import Moment
 from presman.tabs.parallel import compared, queue_rows
 from presman.tabs.queue_summary import in_one_line, queue_line, summary
 from presman.tui.panels.panel import Panel
-from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why
-from presman.tui.panels.queue_reasons import story, why_lines
-from presman.tui.widgets.containers import Horizontal, Vertical
+from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why, story, why_lines
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.line_api import Horizontal, Vertical
 from presman.tui.widgets.line_view import LineView
 
 _INDENT = 6

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from presman.analysis import analyse
 from presman.analysis.groups.cpu_waiters import cpu_waiters
 from presman.analysis.trends.sql_texts import KEPT, LARGEST, SqlTexts
-from presman.records.cursor_rows import SqlText
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section
+from presman.rows.cursor_rows import SqlText
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem, Section
 from tests.analysis.make import active_plan, instance, queued_session, snapshot
 from tests.sources.fakes import row
 

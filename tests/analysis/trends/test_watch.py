@@ -17,7 +17,7 @@ from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.queue_marks import QueueMarks
 from presman.analysis.trends.series import Series, completed
 from presman.analysis.trends.statement_spans import Spans
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
 from tests.analysis.test_simulated import play, started
 from tests.output.readings import group as group_reading

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import pytest
 
 from presman.base.release import Release
-from presman.records import queries
-from presman.records.catalog import OLDEST
-from presman.records.queries import Cadence, Query, Scope
+from presman.rows import queries
+from presman.rows.catalog import OLDEST
+from presman.rows.queries import Cadence, Query, Scope
 from presman.sources import Request
 from presman.sources.simulator_source import SimulatorSource
 
