@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from presman.records.focus import Focus
     from presman.records.queries import Breadth
     from presman.records.snapshot import Snapshot
-    from presman.services.fleet.watched_database import WatchedDatabase
+    from presman.services.fleet.live_fleet import WatchedDatabase
     from presman.services.live import Attending, Heard, Readings
 
 Post = Callable[[Message], object]

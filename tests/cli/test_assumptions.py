@@ -22,7 +22,7 @@ from presman.config.setup.assumptions import (
 )
 from presman.config.targets import parse_target
 from presman.records.queries import Scope
-from presman.sources.embedded.database import EmbeddedDatabase, columns_of
+from presman.sources.embedded import EmbeddedDatabase, columns_of
 from tests.cli.run import QUEUEING
 
 ASKED = [each for each in ASSUMPTIONS if each.sql]

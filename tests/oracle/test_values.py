@@ -19,7 +19,7 @@ from presman.records.parallel_rows import PxSession
 from presman.records.queries import Scope, bind_names, load
 from presman.records.session_rows import Session, SessionInfo
 from presman.sources import Request
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from tests.oracle.bench import NOW, Bench
 from tests.oracle_server import Backend, OracleServer, profile_of
 from tests.oracle_server.answers import Answer

@@ -17,7 +17,7 @@ from presman.base.release import SUPPORTED, Release
 from presman.records.conversion import field_types
 from presman.records.queries import Cadence, Query, Scope, load, read, variants
 from presman.records.rows import by_query
-from presman.sources.embedded.database import EmbeddedDatabase, catalog, columns_of
+from presman.sources.embedded import EmbeddedDatabase, catalog, columns_of
 
 Databases = Callable[[Release], EmbeddedDatabase]
 each_query = pytest.mark.parametrize("name", sorted(by_query()))

@@ -30,7 +30,7 @@ from presman.records.session_rows import (
 from presman.records.snapshot import Problem, Section, Snapshot
 from presman.records.wait_rows import EventHistogram
 from presman.sources import Request
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator.loading import FOLDER

@@ -25,7 +25,7 @@ from presman.records.selection import selection
 from presman.records.session_rows import Session, SessionCount, SessionStatistic
 from presman.records.snapshot import Snapshot
 from presman.sources import Answer, Exhausted, Request
-from presman.sources.embedded.database import EmbeddedDatabase, columns_of
+from presman.sources.embedded import EmbeddedDatabase, columns_of
 from presman.sources.spool.spool_source import SpoolSource
 from tests.thorough import some
 

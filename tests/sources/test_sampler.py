@@ -31,7 +31,7 @@ from presman.records.commands import Command, Victim, kill
 from presman.records.focus import Focus
 from presman.records.queries import Breadth, QueryError, Scope
 from presman.sources import LoginRefusal, SourceError
-from presman.sources.apart.looked_at import Looked
+from presman.sources.subprocess_source import Looked
 from tests.sources.fakes import START, FakeSource
 
 PATIENCE = 20

@@ -15,7 +15,7 @@ from presman.records.queries import Cadence, Query, load
 from presman.records.rows import OF_AN_UPDATE
 from presman.records.selection import selection
 from presman.records.wait_events import QUEUE_WAITS
-from presman.sources.embedded.database import columns_of
+from presman.sources.embedded import columns_of
 from presman.sources.spool.spool_file import SAMPLES
 
 SCRIPT = "presman_collect.sql"

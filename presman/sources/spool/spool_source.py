@@ -29,7 +29,7 @@ from presman.records.queries import Cadence, Query, Scope, load
 from presman.records.selection import Selection, selection
 from presman.records.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
-from presman.sources.embedded.database import EmbeddedDatabase, catalog, columns_of
+from presman.sources.embedded import EmbeddedDatabase, catalog, columns_of
 from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
 from presman.sources.spool.spool_table import (
     STAND_IN_COLUMNS,

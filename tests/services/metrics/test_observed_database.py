@@ -19,8 +19,7 @@ from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section
 from presman.records.wait_rows import EventHistogram
 from presman.services.live import LiveTarget
-from presman.services.metrics.metric_page import families
-from presman.services.metrics.observed_database import Exporter, ObservedDatabase
+from presman.services.metrics.metric_page import Exporter, ObservedDatabase, families
 from presman.sources import LoginRefusal, SourceError
 from tests.patience import until
 from tests.services.metrics.observed import of, series

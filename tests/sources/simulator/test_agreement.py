@@ -18,7 +18,7 @@ from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.records.plan_rows import RsrcPlan
 from presman.records.session_rows import Session, SessionInfo
 from presman.records.wait_rows import EventHistogram, SystemEvent
-from presman.sources.simulator.active_plans import BACKGROUND
+from presman.sources.simulator.cluster import BACKGROUND
 from presman.sources.simulator.executions import Phase
 from presman.sources.simulator.loading import scenario_names
 from tests.scenarios import with_short_past

@@ -14,8 +14,8 @@ from presman.base.release import Release
 from presman.records.instance_rows import Parameter
 from presman.records.session_rows import Session, SessionInfo
 from presman.records.wait_rows import SystemEvent
-from presman.sources.simulator.group_counters import Count
-from presman.sources.simulator.io_throttle import RATE_LIMIT, Demand, pace
+from presman.sources.simulator.counters import Count
+from presman.sources.simulator.machine import RATE_LIMIT, Demand, pace
 from presman.sources.simulator.scenario import PdbDirective
 from tests.sources.simulator.conftest import Played
 

@@ -21,7 +21,7 @@ from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Scope
 from presman.records.session_rows import Session, SessionInfo
 from presman.sources import Request, SourceError
-from presman.sources.embedded.database import columns_of
+from presman.sources.embedded import columns_of
 from presman.sources.simulator.loading import scenario_names
 from presman.sources.simulator.machine import OWN_SID
 from presman.sources.simulator.views import VIEWS
