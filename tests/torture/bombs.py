@@ -25,8 +25,7 @@ from typing import Any
 from msgspec.msgpack import decode, encode
 from zstandard import ZstdCompressor
 
-from presman.recording.codec.chain import pack_block
-from presman.recording.codec.poll_codec import PollEncoder
+from presman.recording.codec.poll_codec import PollEncoder, pack_block
 from presman.recording.codec.shapes import MOST_ROWS, MOST_VALUES, shape_text
 from presman.recording.reader import Recording
 from presman.recording.tape import LostPollError, Tape

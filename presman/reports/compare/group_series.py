@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isnan, nan
 
-from presman.recording.group_lines import GroupLines
+from presman.recording.window_lines import GroupLines
 from presman.reports.compare.binned_series import BinnedSeries, FigureKey
 from presman.reports.compare.window_sections import CPU, IO, PARALLEL, QUEUE
 

@@ -11,7 +11,6 @@ from presman.sources.simulator.views import (
     cursor_views,
     dictionary_views,
     group_views,
-    outlier_views,
     session_views,
     statistic_views,
     system_views,
@@ -30,7 +29,6 @@ VIEWS: Mapping[str, View] = {
         session_views,
         cursor_views,
         dictionary_views,
-        outlier_views,
         statistic_views,
     )
     for view in module.VIEWS
