@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from benchmarks.report import Report
 from benchmarks.wire import serving
 from presman.analysis import analyse
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.rows.queries import Breadth

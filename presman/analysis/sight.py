@@ -12,9 +12,9 @@ from typing import Any
 
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
-from presman.analysis.readings.sight_readings import Basis, UnseenView
+from presman.analysis.readings.reading import Basis, UnseenView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
-from presman.analysis.readings.total_readings import UsageTotals
+from presman.analysis.readings.wait_readings import UsageTotals
 from presman.analysis.usage_totals import USAGE_COLUMNS
 from presman.rows.conversion import RecordType, field_types
 from presman.rows.group_rows import ConsumerGroup

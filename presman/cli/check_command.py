@@ -16,8 +16,8 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, some_seconds
 
 if TYPE_CHECKING:
-    from presman.analysis.alerts.alert_changes import AlertChange, Told
     from presman.analysis.alerts.alert_settings import AlertSettings
+    from presman.analysis.alerts.judge import AlertChange, Told
     from presman.analysis.readings.reading import Reading
     from presman.cli.settings import Resolved
 
@@ -135,9 +135,8 @@ def _changed(reading: Reading, told: dict[str, Told], resolved: Resolved) -> tup
     """Return what is told now, and what changed since the last run."""
     if not resolved.on_alert:
         return told, []
-    from presman.analysis.alerts.alert_changes import AlertChanges
     from presman.analysis.alerts.alert_rules import wrong
-    from presman.analysis.alerts.judge import sees_all
+    from presman.analysis.alerts.judge import AlertChanges, sees_all
 
     changes = AlertChanges(told)
     found = changes.take(wrong(reading), reading.at.timestamp(), whole=sees_all(reading))
@@ -174,7 +173,7 @@ def _leave(changes: Sequence[AlertChange], resolved: Resolved) -> None:
     """Have the next run tell what this one could not."""
     from msgspec.structs import replace
 
-    from presman.analysis.alerts.alert_changes import put_back
+    from presman.analysis.alerts.judge import put_back
     from presman.output.check_state import state_of
 
     with suppress(OSError), state_of(resolved.target.name) as file:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from presman.analysis import analyse
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import spelled
 from presman.base.log_event import LogEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from presman.analysis.trends.arrivals import Arrival, ArrivalTracker
+from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive

@@ -14,8 +14,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from presman.analysis.alerts.alert_changes import Told
-from presman.analysis.alerts.judge import Mark
+from presman.analysis.alerts.judge import Mark, Told
 from presman.base.private_files import open_private, read_private, state_folder
 
 FORMAT = 1

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.arrivals import ArrivalTracker
-from presman.figures.late_views import late_among
+from presman.analysis.trends.statement_runs import ArrivalTracker
+from presman.figures.figure import late_among
 from presman.figures.measures import MEASURES
 from presman.output.cells import Cell, has_names, json_lines, lines
 from presman.output.csv_file import CsvFile, OutputError, Sink, Tell, TextSink, check_writable

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from presman import __version__
-from presman.analysis.advice.candidate import Candidate, Unblock
+from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from presman.analysis import analyse
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Tell

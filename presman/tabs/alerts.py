@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from presman.analysis.alerts.alert_rules import by_rules, is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.sight_readings import Basis
+from presman.analysis.readings.reading import Basis, Reading
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.link import Link, LinkState

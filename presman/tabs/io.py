@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.containers.containers import pdbs
+from presman.analysis.groups.containers import pdbs
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.drawing.lines import Line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.analysis.containers.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.figures.container_figures import PDBS
 from presman.figures.drawing.lines import Line

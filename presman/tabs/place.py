@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.containers.containers import PdbReading
 from presman.analysis.folds import QueuedFold, kind_of
+from presman.analysis.groups.containers import PdbReading
 from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.latency.histograms import EventLatency
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow

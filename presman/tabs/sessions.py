@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from presman.analysis.folds import fold_sessions
 from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
-from presman.figures.cpu_waiter_figures import CPU_WAITERS
-from presman.figures.session_figures import SESSIONS
+from presman.figures.session_figures import CPU_WAITERS, SESSIONS
 from presman.rows.queries import Breadth
 from presman.tabs.folded import servers_folded
 from presman.tabs.moment import Moment

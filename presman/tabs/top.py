@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.blocking import Blocking, blocking
-from presman.analysis.readings.activity_readings import CLASSES
 from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.session_readings import CLASSES
+from presman.analysis.session_list import Blocking, blocking
 from presman.base.formats import ABSENT, duration, number
 from presman.figures.drawing.lines import Line
 from presman.figures.top_figures import (

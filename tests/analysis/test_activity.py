@@ -6,10 +6,9 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from presman.analysis.activity import activity
-from presman.analysis.blocking import blocking
-from presman.analysis.readings.activity_readings import Activity, SqlSample
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import Activity, SqlSample
+from presman.analysis.session_list import activity, blocking
 from presman.analysis.trends.series import Series
 from presman.analysis.trends.sql_minutes import SqlMinutes
 from presman.rows.conversion import null_row

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.advice.freeing import ends_in
+from presman.analysis.advice.choice import ends_in
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.reading import Reading

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.database_kind import database_kind
+from presman.analysis.instances import database_kind
 from presman.rows.instance_rows import Database, Instance, Pdb, SystemEvent
 from tests.analysis.make import row
 

@@ -8,8 +8,8 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.plans.lint import lint
-from presman.analysis.plans.lint_case import Finding
 from presman.analysis.plans.lint_cdb import RULES
+from presman.analysis.plans.lint_rules import Finding
 from presman.base.release import Release
 from presman.rows.group_rows import GroupMetric
 from presman.rows.instance_rows import Database, Parameter, Pdb, SystemEvent

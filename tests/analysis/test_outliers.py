@@ -5,7 +5,7 @@ import json
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.latency.io_outliers import doubts
+from presman.analysis.latency.system_waits import doubts
 from presman.analysis.readings.wait_readings import Bucket, Histogram
 from presman.output.json_document import dump
 from presman.polling.poller import Poller

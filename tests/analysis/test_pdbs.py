@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.containers.containers import PdbReading, io_limited, pdbs
 from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
+from presman.analysis.groups.containers import PdbReading, io_limited, pdbs
 from presman.analysis.groups.cpu_waiters import cpu_waiters
 from presman.analysis.groups.verdicts import explain
-from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.group_readings import IoVerdict, Verdict
 from presman.recording.codec.shapes import shape_of
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
 from presman.rows.instance_rows import Database, Parameter, Pdb, PdbCpuExhausted, PdbMetric, RsrcPdb

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.facts.dop import story
+from presman.analysis.facts.cursor_facts import story
 from presman.analysis.latency.histograms import now, since_startup
 from presman.rows.instance_rows import EventHistogram
 from presman.rows.session_rows import PxSession, Session

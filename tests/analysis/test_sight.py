@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.groups.verdicts import explain
-from presman.analysis.plans.lint_sight import LintSight, lint_sight
+from presman.analysis.plans.lint import LintSight, lint_sight
 from presman.analysis.readings.group_readings import Verdict
 from presman.output import text_report
 from presman.rows.conversion import RecordType

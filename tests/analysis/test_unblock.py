@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from presman.analysis import analyse
-from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.statement_readings import Cause
 from presman.rows.commands import CommandKind

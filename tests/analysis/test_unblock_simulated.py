@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.statement_readings import Cause, RunningStatement
 from presman.rows.queries import Breadth

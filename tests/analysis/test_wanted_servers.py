@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.parallel.wanted_servers import server_sets
+from presman.analysis.parallel.queue import server_sets
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Servers, WantsSource
 from presman.rows.cursor_rows import PlanXml, PxPlanLine

@@ -10,8 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges, Told, put_back
-from presman.analysis.alerts.judge import Judge, Mark
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, Told, put_back
 from presman.analysis.readings.alert import Alert
 from presman.base import secret
 from presman.config.alert_lines import read_alerts

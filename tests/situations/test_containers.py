@@ -13,7 +13,7 @@ import pytest
 from presman.analysis import analyse
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.containers.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.plan_view import parts_text, plan_view

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.candidate import Candidate, Unblock
+from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock

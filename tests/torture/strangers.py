@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from presman.analysis.facts.dop import story
+from presman.analysis.facts.cursor_facts import story
 from presman.cli.command_line import ALL, parser_of
 from presman.config.offline_targets import SCENARIOS
 from presman.rows.conversion import to_records

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.trends.sql_texts import SqlTexts
+from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.rows.cursor_rows import SqlText
 from presman.tabs.statement import Statement
 from presman.tui.app import MonitorApp

@@ -18,7 +18,7 @@ from textual.message import Message
 
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
-from presman.analysis.trends.statement_spans import Span
+from presman.analysis.trends.statement_runs import Span
 from presman.config.targets import parse_target
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource

@@ -7,9 +7,9 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from presman.analysis.caches import RowCache
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import PlanBook, plan_name
-from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.base.release import Release
 from presman.rows.group_rows import ConsumerGroup, GroupMetric

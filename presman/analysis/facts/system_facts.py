@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.rows.plan_rows import RsrcPlan

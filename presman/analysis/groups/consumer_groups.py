@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
-from presman.analysis.groups import entitlement, io_rates, session_pools
+from presman.analysis.groups import counter_deltas, entitlement, session_pools
 from presman.analysis.groups.counter_deltas import CounterDeltas, GroupPlace, of_groups
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.server_pools import ServerBudget
@@ -279,7 +279,7 @@ def _row(
         yields_per_s=rated.yields / seconds if rated and seconds else None,
         requests_per_s=rated.requests / seconds if rated and seconds else None,
         pool_queue_length=row.queue_length if found else None,
-        io=io_rates.rates(rated, seconds) if rated and seconds else None,
+        io=counter_deltas.rates(rated, seconds) if rated and seconds else None,
         px_active=row.current_pqs_active,
         px_servers=row.current_pq_servers_active,
         px_queued=row.current_pqs_queued,
@@ -408,7 +408,7 @@ def _cluster(
         share=sum([row.share * row.capacity for row in rows]) / capacity if capacity else first.share,
         entitled=sum(claims) if claims else None,
         verdict=entitlement.worst([row.verdict for row in rows]),
-        io=io_rates.together(ios) if len(ios) == len(there) else None,
+        io=counter_deltas.together(ios) if len(ios) == len(there) else None,
         servers_limit=number,
         servers_limit_percent=percent,
         head_waited=max(waits, default=None),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
-from presman.analysis.database_kind import database_kind
+from presman.analysis.instances import database_kind
 from presman.base.formats import counted
 from presman.base.release import Release, named
 from presman.config.setup.own_group import own_group

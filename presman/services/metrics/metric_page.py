@@ -34,8 +34,7 @@ from presman.figures.metric import (
     of_figures,
     samples,
 )
-from presman.figures.metric_figures import READING_SUBJECTS
-from presman.figures.observed_reading import LATE, ObservedReading
+from presman.figures.metric_figures import LATE, READING_SUBJECTS, ObservedReading
 from presman.polling.cadence import PollNeeds, budget_of
 from presman.polling.sampler import Event, FirstLook, Glimpse, SourceEnded, SourceLost, stop_all
 from presman.rows.queries import Breadth

@@ -83,8 +83,8 @@ async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
 
 def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     """Open the page about a row."""
-    from presman.analysis.blocking import Blocking
     from presman.analysis.folds import QueuedFold
+    from presman.analysis.session_list import Blocking
     from presman.figures.session_figures import SESSIONS
     from presman.tabs.place import name_of
     from presman.tabs.statement import has_cursor_page, statement_of

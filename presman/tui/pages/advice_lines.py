@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from presman.analysis.advice.candidate import Candidate, Unblock
-from presman.analysis.advice.contenders import want_the_same
+from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
-from presman.analysis.advice.unblock import unblock
-from presman.analysis.advice.unblock_words import refused_holder
+from presman.analysis.advice.unblock import refused_holder, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about

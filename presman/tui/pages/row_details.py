@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from presman.analysis.alerts.queue_alerts import head_sentence
-from presman.analysis.facts.dop import hints
+from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import InstanceReading

@@ -13,8 +13,8 @@ from presman.analysis.latency.latency_history import LatencyColumn, LatencyHisto
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.base.formats import duration, number
 from presman.figures.drawing.lines import Line
+from presman.figures.figure import late_note
 from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
-from presman.figures.late_views import late_note
 from presman.tabs.latency import alike, events
 from presman.tabs.moment import Moment
 from presman.tui.messages import PageWanted, QueryWanted

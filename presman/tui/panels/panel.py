@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, assert_never
 from textual.app import ComposeResult
 from textual.widget import Widget
 
-from presman.figures.figure import Table
-from presman.figures.late_views import late_note
+from presman.figures.figure import Table, late_note
 from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
 from presman.tabs.moment import Moment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.contenders import Unblock
 from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading

@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.widget import Widget
 
-from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.instance_readings import CLUSTER

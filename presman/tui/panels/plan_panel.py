@@ -8,8 +8,7 @@ from typing import Any
 from textual.app import ComposeResult
 
 from presman.analysis.plans.plan_view import PlanView, differences, plan_view
-from presman.figures.figure import Table
-from presman.figures.late_views import late_note
+from presman.figures.figure import Table, late_note
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tabs.moment import Moment
 from presman.tabs.plan import active_plan, found, plan_line, unjudged

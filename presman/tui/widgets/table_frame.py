@@ -8,9 +8,19 @@ from typing import Any
 
 from presman.base.colours import GroupColours
 from presman.figures.drawing.bars import Scale
-from presman.figures.drawing.columns import Fitted, Trend, cells_needed, fit_columns, gap_at, matches, row_text
+from presman.figures.drawing.columns import (
+    Fitted,
+    Trend,
+    cells_needed,
+    fit_columns,
+    gap_at,
+    head_line,
+    matches,
+    row_line,
+    row_text,
+    scales_of,
+)
 from presman.figures.drawing.lines import Line, pad
-from presman.figures.drawing.table_lines import head_line, row_line, scales_of
 from presman.figures.figure import Figure, Table
 
 

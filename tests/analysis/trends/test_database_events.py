@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
+from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.alert import Alert
 from presman.analysis.trends.database_events import (
     DIRECTIVE_CHANGED,
@@ -23,7 +24,6 @@ from presman.analysis.trends.database_events import (
     before_first,
     beside,
 )
-from presman.analysis.trends.setting_changes import SettingWatch
 from presman.rows.instance_rows import Parameter, Pdb
 from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.snapshot import Snapshot

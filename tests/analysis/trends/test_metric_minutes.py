@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.trends.metric_minutes import metric_minutes
-from presman.analysis.trends.series import Series
+from presman.analysis.trends.series import Series, metric_minutes
 from presman.polling.poller import Poller
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Pdb, PdbMetricHistory

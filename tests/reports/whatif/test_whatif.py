@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.arrivals import Arrival, ArrivalOutcome, ArrivalTracker
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.cli import main
 from presman.output.csv_export import CsvExport
 from presman.reports.whatif.observed import COLUMNS, ArrivalsError, read

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from presman.figures.observed_reading import ObservedReading
+from presman.figures.metric_figures import ObservedReading
 from presman.rows.snapshot import Snapshot
 from presman.services.metrics.metric_page import DatabaseState, families
 from tests.recording.taped import polled

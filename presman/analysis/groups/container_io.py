@@ -1,14 +1,21 @@
-"""A container's I/O against its MAX_IOPS and MAX_MBPS, in words with the arithmetic."""
+"""I/O of containers against MAX_IOPS and MAX_MBPS: rates since the last poll (V$RSRC_PDB), and what holds them back.
+
+Said in words with the arithmetic.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Protocol
 
+from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.group_readings import IoRates
+from presman.analysis.groups.counter_deltas import CounterDeltas, rates
+from presman.analysis.readings.group_readings import IoRates, IoVerdict, LimitedContainer
+from presman.analysis.sight import CPU_COUNTERS
+from presman.rows.instance_rows import PdbMetric, RsrcPdb
 
 NEAR = 0.95
 """Fraction of a limit from which on it counts as reached."""
@@ -92,3 +99,54 @@ def reached(row: Limited) -> str:
 
 def _rate(value: float | None) -> str:
     return "?" if value is None else f"{value:.0f}"
+
+
+_COUNTERS = itemgetter(
+    *(RsrcPdb._fields.index(name) for name in CounterDeltas._fields if name in RsrcPdb._fields),
+)
+_COUNTED = tuple(name for name in CounterDeltas._fields if name in RsrcPdb._fields)
+_OF_IO = frozenset(name for name in _COUNTED if name.startswith(("small_", "large_")))
+_NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
+
+
+def grown_counters(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
+    """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
+    untold = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COUNTERS)
+    if untold or not facts.deltas.same_window(inst_id, ROOT):
+        return {}
+    before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
+    found = {}
+    for row in facts.snapshot.rows(RsrcPdb):
+        if row.inst_id == inst_id and row.con_id in before:
+            grown = difference(_COUNTERS(row), _COUNTERS(before[row.con_id]))
+            if grown is not None:
+                found[row.con_id] = _NO_GROWTH._replace(**dict(zip(_COUNTED, grown, strict=True)))
+    return found
+
+
+def grown_io(facts: Facts, deltas: CounterDeltas | None, seconds: float | None) -> IoRates | None:
+    """Return a container's I/O per second; None without a delta, and where no column of I/O is there."""
+    if deltas is None or not seconds or facts.snapshot.section(RsrcPdb).absent >= _OF_IO:
+        return None
+    return rates(deltas, seconds)
+
+
+def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
+    """Return the containers with MAX_IOPS or MAX_MBPS, on each instance by itself; none outside of a CDB."""
+    seen = {(row.inst_id, row.con_id): row.pdb_name for row in facts.snapshot.rows(RsrcPdb) if row.con_id > 2}
+    limits = {place: limits_of(facts, *place) for place in sorted(seen)}
+    limited = {place: limit for place, limit in limits.items() if limit != (None, None)}
+    if not limited:
+        return ()
+    seconds = facts.deltas.interval(RsrcPdb)
+    grown = {inst_id: grown_counters(facts, inst_id) for inst_id in {place[0] for place in limited}}
+    held = {(row.inst_id, row.con_id): row.avg_io_throttle for row in facts.snapshot.rows(PdbMetric)}
+    found = []
+    for (inst_id, con_id), (requests, megabytes) in limited.items():
+        deltas = grown[inst_id].get(con_id)
+        io = grown_io(facts, deltas, seconds)
+        name = seen[inst_id, con_id] or facts.system.container_name(con_id)
+        row = LimitedContainer(inst_id, con_id, name, io, held.get((inst_id, con_id)), requests, megabytes)
+        told = verdict(row), reached(row), explain(row)
+        found.append(row._replace(verdict=told[0], nearest=told[1], sentence=told[2]))
+    return tuple(found)

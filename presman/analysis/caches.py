@@ -1,9 +1,12 @@
-"""Rows that are worked out when somebody looks at them: what most pages do not show costs nothing on those."""
+"""Caches: rows that are worked out when somebody looks at them, and results kept as long as the same rows come again.
+
+What most pages do not show then costs nothing on those, and what is read each minute is worked out once a minute.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 T = TypeVar("T")
 
@@ -67,3 +70,24 @@ def prepare(before: object, after: object) -> None:
     """Make the rows of `after` if somebody has looked at those of `before`: who looks again does not wait for them."""
     if isinstance(before, LazyRows) and before.looked and isinstance(after, LazyRows):
         after.make()
+
+
+Made = TypeVar("Made")
+
+
+class RowCache:
+    """What each function made last, and of which rows.
+
+    Plans are read once a minute and histories once; a snapshot carries on the same tuples until they are read again.
+    Whoever analyses poll after poll holds one of these and hands it in; without one everything is made anew.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[Callable[..., Any], tuple[tuple[Any, ...], Any]] = {}
+
+    def call(self, make: Callable[..., Made], *rows: Any) -> Made:
+        """Return `make(*rows)`, made last time if each of `rows` is the very object of last time."""
+        known = self._made.get(make)
+        if known is None or any(old is not new for old, new in zip(known[0], rows, strict=True)):
+            known = self._made[make] = rows, make(*rows)
+        return cast(Made, known[1])

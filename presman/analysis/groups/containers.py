@@ -12,19 +12,17 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.containers import io_limits
-from presman.analysis.containers.container_deltas import grown_counters, grown_io
 from presman.analysis.facts.cdb_plan import Allotment, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
-from presman.analysis.groups import entitlement
-from presman.analysis.groups.io_rates import together
-from presman.analysis.groups.limited_groups import held_by_own_limits
-from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.group_readings import IoRates, Verdict, demand, throttled_percent
+from presman.analysis.groups import container_io, entitlement
+from presman.analysis.groups.container_io import grown_counters, grown_io
+from presman.analysis.groups.counter_deltas import together
+from presman.analysis.groups.entitlement import held_by_own_limits
+from presman.analysis.readings.group_readings import IoRates, IoVerdict, Verdict, demand, throttled_percent
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.total_readings import UsageTotals
+from presman.analysis.readings.wait_readings import UsageTotals
 from presman.analysis.usage_totals import together_used, usage_of_container
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup
@@ -165,7 +163,9 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
         row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None, hidden=hidden)
         row = replace(row, guaranteed=None) if hidden == entitlement.SERVER_WIDE else row
         used = usage_of_container(rows.get(con_id))
-        found.append(replace(row, io_verdict=io_limits.verdict(row), cpu_exhausted=exhausted.get(con_id), usage=used))
+        found.append(
+            replace(row, io_verdict=container_io.verdict(row), cpu_exhausted=exhausted.get(con_id), usage=used)
+        )
     return found
 
 
@@ -205,7 +205,7 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
     claim = frame.claims.get(key)
     counts = [each for each in facts.sessions.counts if (each.inst_id, each.con_id) == (inst_id, con_id)]
     target = facts.system.number(inst_id, "parallel_servers_target")
-    most_requests, most_mb = io_limits.limits_of(facts, inst_id, con_id)
+    most_requests, most_mb = container_io.limits_of(facts, inst_id, con_id)
     servers = frame.shares.servers.get(key)
     by_plan = None if servers is None or target is None else whole_servers(servers, target)
     return PdbReading(
@@ -262,7 +262,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         verdict=entitlement.worst(row.verdict for row in rows),
         io=together(ios) if len(ios) == len(there) else None,
         io_throttle_ms=max(throttles, default=None),
-        io_verdict=io_limits.worst(row.io_verdict for row in rows),
+        io_verdict=container_io.worst(row.io_verdict for row in rows),
         cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
         sessions=sum(row.sessions for row in rows),
         active_sessions=sum(row.active_sessions for row in rows),
