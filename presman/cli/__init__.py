@@ -103,7 +103,7 @@ def _check(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]) -> int:
     with starting:
-        from presman.base.collecting import collect_seldom
+        from presman.base.running_out import collect_seldom
 
         collect_seldom()  # before anything is imported
 

@@ -71,7 +71,7 @@ def run(options: Namespace) -> int:
     from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
     from presman.config.alert_lines import with_thresholds
-    from presman.output.plugin_line import result
+    from presman.output.plugin_check import result
 
     with _ending_in_time(options.timeout):
         resolved = resolve(options.target, load(options), options)
@@ -109,7 +109,7 @@ def _judged(
     if not stateful:
         judge = Judge(settings, None)
         return judge.judge(reading), judge.unknown, []
-    from presman.output.check_state import CheckState, state_of
+    from presman.output.plugin_check import CheckState, state_of
 
     changes: list[AlertChange] = []
     problems: list[str] = []
@@ -174,7 +174,7 @@ def _leave(changes: Sequence[AlertChange], resolved: Resolved) -> None:
     from msgspec.structs import replace
 
     from presman.analysis.alerts.judge import put_back
-    from presman.output.check_state import state_of
+    from presman.output.plugin_check import state_of
 
     with suppress(OSError), state_of(resolved.target.name) as file:
         state = file.load()
@@ -201,7 +201,7 @@ def _ending_in_time(seconds: float) -> Iterator[None]:
 
 def complain(line: str) -> int:
     """Say in the one line of a plug-in why nothing could be checked, and return its exit code."""
-    from presman.output.plugin_line import unknown
+    from presman.output.plugin_check import unknown
 
     try:
         console.show(unknown(line).line + "\n")

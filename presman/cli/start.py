@@ -216,7 +216,7 @@ def check_theme(name: str) -> None:
     """Raise Failure if there is no such theme."""
     from textual.theme import BUILTIN_THEMES
 
-    from presman.base.suggest import did_you_mean
+    from presman.base.errors import did_you_mean
 
     if name not in BUILTIN_THEMES:
         raise Failure(f"no theme {name!r}, {did_you_mean(name, sorted(BUILTIN_THEMES))}")

@@ -126,7 +126,7 @@ def _by_group(given: list[tuple[str, float]], arrivals: list[Arrival], option: s
     found: dict[Group, float] = {}
     for name, value in given:
         if name not in known:
-            from presman.base.suggest import did_you_mean
+            from presman.base.errors import did_you_mean
 
             raise Failure(f"{option}: no statement of {name!r} was seen, {did_you_mean(name, sorted(known))}")
         found |= {Group(each.con_id, each.group): value for each in arrivals if each.group == name}

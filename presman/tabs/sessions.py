@@ -9,10 +9,9 @@ from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.session_figures import CPU_WAITERS, SESSIONS
 from presman.rows.queries import Breadth
-from presman.tabs.folded import servers_folded
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows, Tab
-from presman.tabs.unseen import blind
+from presman.tabs.table_notes import blind, servers_folded
 
 
 def waiters(moment: Moment) -> tuple[CpuWaiter, ...]:

@@ -18,10 +18,10 @@ from presman.figures.top_figures import (
     TopStatement,
 )
 from presman.rows.session_state import ON_CPU
-from presman.tabs.levels import capacity
+from presman.tabs.charts import capacity
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
-from presman.tabs.unseen import blind
+from presman.tabs.table_notes import blind
 
 MEASURE = "active"
 _MINUTE = 60.0

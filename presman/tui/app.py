@@ -239,7 +239,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     app.targets, app.notice = targets, notice
     app.view_saver = ViewSaver(fixed)
     if bell:
-        from presman.tabs.alert_news import AlertNews
+        from presman.tabs.alerts import AlertNews
 
         app.news = AlertNews()
     if tour:

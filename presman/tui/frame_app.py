@@ -23,7 +23,7 @@ from presman.tui.tape_recording import TapeRecording, taking
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
-    from presman.tabs.alert_news import AlertNews
+    from presman.tabs.alerts import AlertNews
     from presman.tui.feed import ActionGateway
 
 SETTLED = 4.0

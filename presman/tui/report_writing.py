@@ -73,8 +73,7 @@ def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path:
     from msgspec.structs import replace
 
     from presman.base.private_files import replace_private
-    from presman.reports.report.incident_page import incident_page
-    from presman.reports.report.report_making import incident_of
+    from presman.reports.report.incident_page import incident_of, incident_page
 
     incident = incident_of(make_source(), at, lambda _text: None)
     if source:

@@ -9,7 +9,7 @@ from pathlib import Path
 from textual.widget import Widget
 
 from presman.tabs import tab, tab_names
-from presman.tabs.trail import Place
+from presman.tabs.choices import Place
 from presman.tui.monitor import Monitor
 from presman.tui.panels.panel import Panel
 from presman.tui.saved_view import SavedView

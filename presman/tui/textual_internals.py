@@ -20,7 +20,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
-from presman.base.collecting import collect_seldom
+from presman.base.running_out import collect_seldom
 
 _PASSING = (
     (rich.cells, "cached_cell_len"),

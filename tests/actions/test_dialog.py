@@ -7,8 +7,7 @@ import json
 from msgspec.structs import replace
 from textual.widgets import Input
 
-from presman.actions.dialog import ActionDialog
-from presman.actions.gateway import Gateway, remarks
+from presman.actions.gateway import ActionDialog, Gateway, remarks
 from presman.actions.performer import default_log
 from presman.rows.commands import CommandKind
 from presman.tui.feed import Acted

@@ -21,7 +21,7 @@ from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.link import Link
-from presman.tabs.unseen import blind
+from presman.tabs.table_notes import blind
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 TO_SERIAL = "Parallel operations downgraded to serial"

@@ -15,7 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.rows.group_rows import CpuExhausted, GroupMetric
 from presman.rows.instance_rows import Osstat, Parameter
 from presman.rows.plan_rows import Plan, PlanDirective
-from presman.tabs.verdict_lines import verdict_lines
+from presman.tabs.table_notes import verdict_lines
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 SAMPLE = {

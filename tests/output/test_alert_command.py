@@ -15,7 +15,7 @@ from presman.analysis.readings.alert import Alert
 from presman.base import secret
 from presman.config.alert_lines import read_alerts
 from presman.output.attention import AlertCommand, Attention, attention_of, event, run
-from presman.output.check_state import CheckState, state_of
+from presman.output.plugin_check import CheckState, state_of
 from presman.rows.queries import Breadth
 from tests.output.readings import reading
 from tests.patience import until

@@ -252,6 +252,28 @@ def test_texts_of_a_stranger_are_cleaned_and_figures_without_end_refused() -> No
         PollDecoder().decode(packed(Session, sid=10**30))
 
 
+@pytest.mark.parametrize("words_by_row", [False, True])
+def test_values_that_take_too_much_memory_are_refused_and_equal_ones_kept_once(
+    words_by_row: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """3,000 rows: 1,200 kB where no program is like another, 850 where all are alike."""
+    monkeypatch.setattr(poll_codec, "_SMALL", 1_000)
+    monkeypatch.setattr(poll_codec, "MOST_MEMORY", 1_000_000)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def packed(program: Any) -> bytes:
+        rows = tuple(fakes.row(Session, sid=sid, program=program(sid), username=program(-sid)) for sid in range(3_000))
+        held = MappingProxyType({Session: Section(rows, at)})
+        snapshot = Snapshot("t", "oracle", Release(19), Scope.CLUSTER, at, 1, 1, 0.1, 2, held)
+        return PollEncoder(words_by_row=words_by_row).encode(snapshot)
+
+    alike = PollDecoder().decode(packed(lambda _sid: "sqlplus@host")).rows(Session)
+    assert [row.sid for row in alike] == list(range(3_000))
+    assert len({id(row.program) for row in alike}) == 1
+    with pytest.raises(DamagedError, match="unfolds to more than a recorder writes"):
+        PollDecoder().decode(packed("sqlplus@host {}".format))
+
+
 @pytest.mark.parametrize("words", [[4, 31], [4, -1], [4, 4], [4], [], list(range(31))])
 def test_fields_that_stand_elsewhere_than_it_says_are_refused(words: list[int]) -> None:
     """A session has 31 fields, of which its texts and instants stand together."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from textual import events
 
-from presman.actions.dialog import ActionDialog
-from presman.actions.gateway import Gateway
+from presman.actions.gateway import ActionDialog, Gateway
 from presman.base import private_files
 from presman.rows.commands import CommandKind
 from presman.tui.tour import Tour

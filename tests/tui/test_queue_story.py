@@ -17,7 +17,7 @@ from presman.figures.drawing.lines import length, plain
 from presman.figures.statement_figures import QUEUE, at_timeout
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
-from presman.tabs.queue_summary import queue_line
+from presman.tabs.parallel import queue_line
 from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
 from presman.tui.pages.advice_lines import ends_it

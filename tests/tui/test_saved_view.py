@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.alert import Alert
-from presman.tabs.alert_news import AlertNews, kind_of
+from presman.tabs.alerts import AlertNews, kind_of
 from presman.tabs.going import goal
 from presman.tabs.link import Link
 from presman.tui import saved_view

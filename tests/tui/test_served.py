@@ -22,7 +22,7 @@ from textual.app import App
 from textual.driver import Driver
 from textual.drivers.web_driver import WebDriver
 
-from presman.base.pipe_packets import PacketReader, file_of, file_packet, meta_packet, packet
+from presman.base.child import PacketReader, file_of, file_packet, meta_packet, packet
 from presman.tui import browser_driver, served_app
 from presman.tui.app import MonitorApp
 from presman.tui.browser_driver import BrowserDriver

@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
-from presman.analysis.alerts.asked_rules import asked
-from presman.analysis.alerts.rule_book import RULE_BOOK
+from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.reading import Reading
+from presman.base.errors import nearest
 from presman.base.formats import duration
-from presman.base.suggest import nearest
 
 GAP = 900.0
 """Seconds without a look after which nothing is known of what lay between: a duration begins anew."""

@@ -85,8 +85,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
             in_use=in_use if in_use is not None else busy[inst_id] or counted or (0 if sees_sessions else counted),
             available=statistics.get((inst_id, "servers available")),
             counted=counted,
-            target=target if target is not None else facts.system.number(inst_id, "parallel_servers_target"),
-            maximum=facts.system.number(inst_id, "parallel_max_servers"),
+            target=target if target is not None else facts.system.parameters.number(inst_id, "parallel_servers_target"),
+            maximum=facts.system.parameters.number(inst_id, "parallel_max_servers"),
             highwater=statistics.get((inst_id, "servers highwater")),
         )
     return found
@@ -174,9 +174,11 @@ def _own_target(facts: Facts, inst_id: int, con_id: int) -> int | None:
     own = facts.plans.own_target(inst_id, con_id)
     if own is not None or facts.snapshot.release < OWN_TARGETS:
         return own
-    memory = [system.number(inst_id, name) for name in ("sga_target", "memory_target", "pga_aggregate_target")]
-    cpus = system.setting(inst_id, con_id, "cpu_count") or system.number(inst_id, "cpu_count")
-    threads = system.number(inst_id, "parallel_threads_per_cpu")
+    memory = [
+        system.parameters.number(inst_id, name) for name in ("sga_target", "memory_target", "pga_aggregate_target")
+    ]
+    cpus = system.parameters.setting(inst_id, con_id, "cpu_count") or system.parameters.number(inst_id, "cpu_count")
+    threads = system.parameters.number(inst_id, "parallel_threads_per_cpu")
     if memory[0] is None or not cpus or not threads:
         return None
     users = 4 if memory[0] or memory[1] else 2 if memory[2] else 1

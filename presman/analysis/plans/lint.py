@@ -90,7 +90,7 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
         containers = {key[0] for key in shares.shares} or {0}
         for con_id in sorted(containers):
             top = facts.plans.plan_of(inst_id, con_id)
-            plans = [plan for plan in _with_subplans(facts.plans.book_of(con_id), top) if (con_id, plan) not in found]
+            plans = [plan for plan in _with_subplans(facts.plans.books.of(con_id), top) if (con_id, plan) not in found]
             if plans:
                 case = _case(facts, reading, inst_id, con_id, top)
                 found |= {(con_id, plan): _part(facts, case, plan) for plan in plans}
@@ -99,7 +99,7 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
 
 def _part(facts: Facts, case: Case, plan: str) -> Case:
     """Return the case of one plan of the tree that the case of its top plan is about."""
-    book = facts.plans.book_of(case.con_id)
+    book = facts.plans.books.of(case.con_id)
     rows = book.directives.get(plan, ())
     reached = case.reached | {row.switch_group for row in rows}
     by_weight = book.by_weight(plan, case.con_id)
@@ -131,7 +131,7 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
     """Return the case of the top plan, but for what its directives say."""
     shares = facts.division.shares[inst_id]
     mapped = _mapped(facts, con_id)
-    degree = facts.system.parameters.get((inst_id, "parallel_degree_limit"), "")
+    degree = facts.system.parameters.by_name.get((inst_id, "parallel_degree_limit"), "")
     return Case(
         plan=plan,
         con_id=con_id,
@@ -144,7 +144,7 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
         mapped=mapped,
         pool=_pool(facts, reading, con_id),
         degree_limit=int(degree) if degree.isascii() and degree.isdigit() else None,
-        degree_policy=facts.system.parameters.get((inst_id, "parallel_degree_policy"), ""),
+        degree_policy=facts.system.parameters.by_name.get((inst_id, "parallel_degree_policy"), ""),
         windows=tuple(window for window in plan_windows(facts.snapshot) if window.inst_id == inst_id),
         tree_groups=frozenset(_names(shares, con_id)),
         cpu_managed=facts.plans.cpu_managed(inst_id, con_id),

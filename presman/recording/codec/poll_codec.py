@@ -8,7 +8,7 @@ What did not change since the poll before is a reference into the prefix, so a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -32,12 +32,15 @@ from presman.base.text import clean
 from presman.recording.codec.shapes import (
     FEW_VALUES,
     MOST_FIELDS,
+    MOST_MEMORY,
     MOST_ROWS,
     MOST_VALUES,
+    POINTER,
     VALUES_PER_BYTE,
     Column,
     DamagedError,
     Field,
+    Room,
     Rows,
     Shape,
     shape_of,
@@ -50,6 +53,12 @@ from presman.rows.snapshot import Problem, Section, Snapshot
 _Instant = Annotated[datetime, Meta(tz=True)]
 _MOST_SECTIONS = 1_000
 _Names = Annotated[list[str], Meta(max_length=MOST_FIELDS)]
+
+_SMALL = 4 << 20
+"""Bytes and pointers of a poll whose values are not counted in memory."""
+
+_AT_ONCE = 1_000
+"""Rows of words that are read at once where their memory is counted."""
 
 
 class _PackedSection(Struct, array_like=True, frozen=True):
@@ -97,7 +106,7 @@ class _PackedPoll(Struct, array_like=True, frozen=True):
 
 _encode = Encoder().encode
 _POLL, _SECTION = Decoder(_PackedPoll), Decoder(_PackedSection)
-_COLUMNS = Decoder(Annotated[list[Raw], Meta(max_length=MOST_FIELDS)])
+_COLUMNS, _COLUMN = Decoder(Annotated[list[Raw], Meta(max_length=MOST_FIELDS)]), Decoder(list[Raw])
 
 
 class PollEncoder:
@@ -169,12 +178,12 @@ class PollDecoder:
         self._most = MOST_VALUES if trusted else min(MOST_VALUES, FEW_VALUES + VALUES_PER_BYTE * packed)
         self._trusted = trusted
         self._clean: Callable[[str], str] = str if trusted else clean
-        self._known: dict[tuple[str, bytes], Rows] = {}
+        self._known: dict[tuple[str, bytes], tuple[Rows, int]] = {}
 
     @property
     def values(self) -> int:
         """How many values the rows have that are kept."""
-        return sum(len(rows) * len(rows[0]) for rows in self._known.values() if rows)
+        return sum(len(rows) * len(rows[0]) for rows, _ in self._known.values() if rows)
 
     def decode(self, content: bytes) -> Snapshot:
         """Return the snapshot that was packed. Raises DamagedError."""
@@ -191,14 +200,20 @@ class PollDecoder:
         values = sum(each.length * len(shape.fields) for shape, each in packed)
         if values > self._most and not self._trusted:
             raise DamagedError(f"it unfolds to {values:,} values")
-        known: dict[tuple[str, bytes], Rows] = {}
+        is_large = not self._trusted and POINTER * values + sum(map(len, poll.sections)) > _SMALL
+        room = Room(MOST_MEMORY if is_large else None)
+        known: dict[tuple[str, bytes], tuple[Rows, int]] = {}
         sections: dict[RecordType, Section] = {}
         for (shape, each), at, taken in zip(packed, poll.read_at, poll.milliseconds, strict=True):
             if shape.record is not None:
                 key = (each.shape, bytes(each.columns))
-                rows = self._known.get(key)
-                known[key] = self._rows(shape, each) if rows is None or len(rows) != each.length else rows
-                sections[shape.record] = self._section(shape, each, known[key], at, taken / 1000)
+                rows, memory = self._known.get(key, ((), 0))
+                if len(rows) == each.length:
+                    room.take(memory)
+                else:
+                    rows, memory = self._rows(shape, each, room)
+                known[key] = rows, memory
+                sections[shape.record] = self._section(shape, each, rows, at, taken / 1000)
         self._known = known
         word = self._clean
         return Snapshot(
@@ -216,24 +231,49 @@ class PollDecoder:
             problem = Problem(code, text, view, cure, problem.late)
         return Section(rows, at, seconds, problem, absent, frozenset(packed.rounded))
 
-    def _rows(self, shape: Shape, packed: _PackedSection) -> Rows:
+    def _rows(self, shape: Shape, packed: _PackedSection, room: Room) -> tuple[Rows, int]:
+        """Return the rows of a section, and the bytes of memory that they take as far as that is counted."""
         if not packed.length:
-            return ()
-        arrays, words = _COLUMNS.decode(packed.columns), packed.words
+            return (), 0
+        taken = room.taken
+        arrays = _COLUMNS.decode(packed.columns)
         head = _array_head(packed.length)
         if any(bytes(memoryview(each)[: len(head)]) != head for each in arrays):  # before a list of that length is made
             raise DamagedError("rows that do not fit")
         columns: dict[int, Column] = {}
-        if words:
-            rows = _decoder(tuple(_type(shape.fields[place]) for place in words), not packed.is_wide)
-            columns |= zip(words, zip(*rows.decode(arrays.pop(0)), strict=True), strict=True)
+        if packed.words:
+            columns |= self._words(shape, packed, arrays.pop(0), room)
         others = (place for place in range(len(shape.fields)) if place not in columns)
         for place, array in zip(others, arrays, strict=True):
-            columns[place] = _decoder(_type(shape.fields[place]), not packed.is_wide).decode(array)
-        for place, field in enumerate(shape.fields):
-            if field is not None and not self._trusted:
-                columns[place] = field.checked(columns[place], is_wide=packed.is_wide)
-        return shape.rows(columns, packed.length)
+            field = shape.fields[place]
+            values = _decoder(_type(field), not packed.is_wide).decode(array)
+            columns[place] = values if field is None else room.held(self._checked(field, values, packed), {})
+        return shape.rows(columns, packed.length), room.taken - taken
+
+    def _words(self, shape: Shape, packed: _PackedSection, array: Raw, room: Room) -> dict[int, Column]:
+        """Return the columns of the fields that stand together row by row."""
+        fields = [shape.fields[place] for place in packed.words]
+        decode = _decoder(tuple(map(_type, fields)), not packed.is_wide).decode
+        parts: Iterable[Raw | bytes] = (array,) if room.most is None else _parts(_COLUMN.decode(array))
+        known: list[dict[Any, Any]] = [{} for _ in fields]
+        columns: list[list[Any]] = [[] for _ in fields]
+        for part in parts:
+            for values, field, before, column in zip(
+                zip(*decode(part), strict=True), fields, known, columns, strict=True
+            ):
+                if field is not None:
+                    column.extend(room.held(self._checked(field, values, packed), before))
+        return dict(zip(packed.words, columns, strict=True))
+
+    def _checked(self, field: Field, values: Column, packed: _PackedSection) -> Column:
+        return values if self._trusted else field.checked(values, is_wide=packed.is_wide)
+
+
+def _parts(rows: list[Raw]) -> Iterator[bytes]:
+    """Yield the rows of an array in arrays of some rows each."""
+    for begin in range(0, len(rows), _AT_ONCE):
+        part = rows[begin : begin + _AT_ONCE]
+        yield _array_head(len(part)) + b"".join(map(bytes, part))
 
 
 def _type(field: Field | None) -> Any:

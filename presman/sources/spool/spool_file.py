@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.base.suggest import closest
+from presman.base.errors import closest
 from presman.base.text import clean, one_line
 from presman.sources import SourceError
 

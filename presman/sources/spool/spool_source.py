@@ -20,8 +20,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from presman.base.errors import closest
 from presman.base.release import SUPPORTED, Release
-from presman.base.suggest import closest
 from presman.base.text import clean
 from presman.rows.catalog import catalog, columns_of
 from presman.rows.conversion import field_types

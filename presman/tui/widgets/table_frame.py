@@ -20,7 +20,7 @@ from presman.figures.drawing.columns import (
     row_text,
     scales_of,
 )
-from presman.figures.drawing.lines import Line, pad
+from presman.figures.drawing.lines import Line, length, pad
 from presman.figures.figure import Figure, Table
 
 
@@ -219,9 +219,11 @@ class TableFrame:
             runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))
         if self.late:
             runs.append((f"  {self.late}", "warn"))
-        if self.note:
-            runs.append((f"  {self.note}", "dim"))
-        runs.append((_unseen(top, len(rows.shown) - top - shown), "dim"))
+        unseen = _unseen(top, len(rows.shown) - top - shown)
+        room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
+        note = next((each for each in (self.note, self.note.rpartition(", ")[0]) if len(each) <= room), "")
+        runs += [(f"  {note}", "dim")] if note else []
+        runs.append((unseen, "dim"))
         return pad(runs, width)
 
     def _row(self, index: int, width: int, fitted: Fitted) -> Line:

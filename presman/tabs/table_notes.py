@@ -1,9 +1,10 @@
-"""Verdicts in words: whether the plan is kept, and why each group that waits does, worst first."""
+"""Notes beside tables: rows folded into others, views that told nothing, verdicts in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from presman.analysis.folds import folded_servers
 from presman.analysis.groups import container_io
 from presman.analysis.groups.containers import PdbReading, io_limited
 from presman.analysis.groups.entitlement import RANK
@@ -11,10 +12,43 @@ from presman.analysis.groups.verdicts import Conformance, conformance, explain, 
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.sight import VIEWS
 from presman.figures.container_figures import IO_MARKS
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import State
 from presman.figures.group_figures import VERDICT_MARKS
+from presman.figures.statement_figures import stands_for
+from presman.tabs.moment import Moment
+
+
+def servers_folded(rows: Sequence[SessionReading]) -> str:
+    """Return what is said of parallel servers under their coordinators, "" where there are none."""
+    number = sum(map(folded_servers, rows))
+    return f"{number} parallel server{'s' * (number != 1)} folded: u unfolds" if number else ""
+
+
+def statements_folded(rows: Sequence[QueuedStatement]) -> str:
+    """Return what is said of identical statements in one row, "" where there are none."""
+    number = sum(map(stands_for, rows))
+    return f"in {len(rows)} row{'s' * (len(rows) != 1)}, identical ones folded: u unfolds" if number > len(rows) else ""
+
+
+def blind(*views: str) -> Callable[[Moment], str]:
+    """Return the sentence, by the moment, for a table made of `views` (V$ names), "" where they told something.
+
+    Raises ValueError for a view of which no reading says whether it told something: the sentence would never be shown.
+    """
+    if unknown := set(views) - {view.removeprefix("G") for view in VIEWS.values()}:
+        raise ValueError(f"presman.analysis.sight does not look at {', '.join(sorted(unknown))}")
+
+    def sentence(moment: Moment) -> str:
+        found = [each.why for each in moment.reading.unseen if each.view.removeprefix("G") in views]
+        return f"Not known: {'; '.join(found)}." if found else ""
+
+    return sentence
+
 
 CPU_LEGEND = "of all CPUs: █ used ▒ waiting │ entitled ┊ limit"
 """What the bars of CPU are made of."""

@@ -1,14 +1,88 @@
-"""Series of the consumer groups: CPU, I/O, parallel servers, and what their counters grew by, poll by poll."""
+"""Series of a window: values poll by poll or of several polls together; those of groups and of statements."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from math import isnan, nan
+from typing import NamedTuple
 
+from presman.recording.tape_values import StatementLife
 from presman.recording.window_lines import GroupLines
-from presman.reports.compare.binned_series import BinnedSeries, FigureKey
-from presman.reports.compare.window_sections import CPU, IO, PARALLEL, QUEUE
+from presman.reports.compare.noise import Value
+
+CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
+    "CPU", "I/O", "parallel servers", "queue", "latency", "statements by servers x time"
+)  # fmt: skip
+SECTIONS = (CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS)
+ALL = "all"
+"""The subject of what is not of one group."""
+
+
+MOST_VALUES = 720
+"""Values of a series: an hour at 5 seconds. Of longer windows each is of several polls."""
+
+
+class FigureKey(NamedTuple):
+    """Which figure of whom: section, group or event or statement, name with unit."""
+
+    section: str
+    subject: str
+    figure: str
+
+
+Series = Mapping[FigureKey, Sequence[Value]]
+
+
+def width_for(polls: int) -> int:
+    """Return how many polls a value is of."""
+    return max(1, -(-polls // MOST_VALUES))
+
+
+class BinnedSeries:
+    """Values in the making; a poll is known by its place in the window."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._sums: dict[FigureKey, dict[int, list[float]]] = {}
+
+    def add(self, key: FigureKey, place: int, over: float, under: float) -> None:
+        """Add a quotient of one poll."""
+        own = self._sums.setdefault(key, {}).setdefault(place // self.width, [0.0, 0.0])
+        own[0] += over
+        own[1] += under
+
+    def series(self) -> dict[FigureKey, list[Value]]:
+        """Return the values in order of time."""
+        return {key: [Value(*own[place]) for place in sorted(own)] for key, own in self._sums.items()}
+
+
+def thinned(values: Sequence[Value]) -> list[Value]:
+    """Return values that follow each other put together, so that there are not too many."""
+    width = width_for(len(values))
+    parts = [values[begin : begin + width] for begin in range(0, len(values), width)]
+    return [Value(sum(each.over for each in part), sum(each.under for each in part)) for part in parts]
+
+
+def servers_held(lives: Iterable[StatementLife], polls: Sequence[datetime], width: int = 1) -> dict[str, list[int]]:
+    """Return by SQL_ID the servers that its executions held at `polls` (in order of time), summed over `width` of them.
+
+    One that waits holds none; one that has ended its work and still holds its servers does.
+    """
+    found: dict[str, list[int]] = {}
+    for life in lives:
+        if life.held_from is None or not life.sql_id:
+            continue
+        low, high = bisect_left(polls, max(life.held_from, life.first_seen)), bisect_right(polls, life.gone)
+        if low < high:
+            own = found.setdefault(life.sql_id, [0] * -(-len(polls) // width))
+            for place in range(low // width, (high - 1) // width + 1):
+                there = min(high, (place + 1) * width) - max(low, place * width)
+                own[place] += life.servers * there
+    return found
+
 
 _HOUR = 3600.0
 

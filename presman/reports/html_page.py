@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from presman.base.colours import HUES
@@ -60,3 +61,10 @@ def section(title: str, *parts: str, note: str = "") -> Markup:
     """Return a section with its heading and a line on what it shows."""
     told = [element("p", note, class_="note")] if note else []
     return element("section", element("h2", title), *told, *parts)
+
+
+def word_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
+    """Return a table of texts."""
+    body = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
+    head = element("thead", element("tr", *(element("th", each) for each in heads)))
+    return element("div", element("table", head, element("tbody", *body)), class_="wide")

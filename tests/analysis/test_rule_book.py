@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
-from presman.analysis.alerts.asked_rules import _ANSWERS, Asked, asked
-from presman.analysis.alerts.rule_book import RULE_BOOK
+from presman.analysis.alerts.rule_book import RULE_BOOK, Asked, asked
 from presman.analysis.readings.reading import Basis, Reading, UnseenView
 from presman.analysis.readings.wait_readings import Bucket, Histogram
 from tests.output.readings import group, instance, reading
@@ -126,10 +125,16 @@ def test_what_is_said_of_one_group_is_not_said_again_for_all() -> None:
     assert [list(amounts(answer)) for answer in asked(grouped(ETL=3, BATCH=1), settings)] == [["ETL"], ["BATCH"]]
 
 
-def test_each_rule_that_is_asked_for_has_an_answer() -> None:
-    assert set(_ANSWERS) == {rule.key for rule in RULE_BOOK.values() if rule.asked}
+def test_an_answer_is_that_of_its_rule() -> None:
+    """With nothing known, what each of them finds or lacks is told under its own key."""
+    for rule in RULE_BOOK.values():
+        if rule.answer is not None:
+            answer = rule.answer(reading(), AlertSetting(rule.key, subject=EVENT if rule.subject == "event" else ""))
+            assert {alert.key for alert in answer.alerts} <= {rule.key}
+            assert answer.unknown == "" or answer.unknown.startswith(rule.key)
 
 
 def test_amounts_that_are_always_there() -> None:
     """Of the rules that are asked for all have an amount but `no_plan`, which takes no threshold."""
-    assert {rule.key for rule in RULE_BOOK.values() if rule.is_amount} == set(_ANSWERS) - {"no_plan"}
+    asked_for = {rule.key for rule in RULE_BOOK.values() if rule.asked}
+    assert {rule.key for rule in RULE_BOOK.values() if rule.is_amount} == asked_for - {"no_plan"}
