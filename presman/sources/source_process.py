@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from presman.base.child import LINE, end_with_parent
 from presman.base.errors import InputError
 from presman.base.release import Release
+from presman.base.terminal_guard import open_log
 from presman.base.text import clean, one_line
-from presman.base.watcher import open_log
 from presman.rows.queries import Scope
 from presman.sources import Answer, Exhausted, Request, Source, SourceError
 from presman.sources.subprocess_source import Channel, ChannelEndedError, Look, Looked

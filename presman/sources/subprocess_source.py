@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from presman.base.child import Child
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.base.watcher import log_path
+from presman.base.terminal_guard import log_path
 from presman.rows.queries import Scope
 from presman.sources import Answer, OutcomeUnknown, Request, Source, SourceError, SourceRecipe
 

@@ -34,7 +34,7 @@ from presman.tabs.choices import Place, trail
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Lines, Rows, Tab
 from presman.tabs.sessions import nobody_blocked, not_listed
-from presman.tabs.table_notes import CPU_LEGEND, blind, servers_folded, statements_folded
+from presman.tabs.table_notes import CPU_LEGEND, servers_folded, statements_folded, unavailable
 
 
 class Inside(Struct, frozen=True):
@@ -276,7 +276,7 @@ TAB = Tab(
             sessions,
             nobody_blocked,
             told,
-            unseen=lambda moment: blind("V$SESSION")(moment) or nobody(moment),
+            unavailable=lambda moment: unavailable("V$SESSION")(moment) or nobody(moment),
         ),
     ),
     notes=(

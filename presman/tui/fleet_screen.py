@@ -134,9 +134,9 @@ class FleetScreen(Screen[None], PlainBackground):
         yield self.message
         yield self.keys
 
-    def show(self, members: Sequence[Member], unseen: str) -> None:
-        """Fill the table; `unseen` says why there is no row."""
-        self.grid.show_rows(members, unseen=unseen)
+    def show(self, members: Sequence[Member], unavailable: str) -> None:
+        """Fill the table; `unavailable` says why there is no row."""
+        self.grid.show_rows(members, unavailable=unavailable)
 
     def read(self, lines: Sequence[Line] | None) -> None:
         """Put a page in place of the table, or (None) the table back."""

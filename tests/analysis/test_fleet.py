@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from presman.analysis.fleet import KEPT, by_trouble, counts, further, is_late, is_silent, vitals_of
 from presman.analysis.readings.fleet_readings import Member, Past, Presence
-from presman.analysis.readings.reading import Basis
+from presman.analysis.readings.reading import Evidence
 from presman.analysis.readings.statement_readings import Cause, Servers
 from tests.services.fleet.members import every_state, live, vitals
 from tests.tui.readings import busy, quiet
@@ -27,7 +27,7 @@ def test_vitals_are_those_of_the_reading() -> None:
 
 
 def test_what_is_not_known_is_no_zero() -> None:
-    unseen = replace(quiet(), basis=(Basis("queue", ("GV$SESSION",), "no grant"),))
+    unseen = replace(quiet(), basis=(Evidence("queue", ("GV$SESSION",), "no grant"),))
     assert vitals_of(unseen).queued is None
     assert vitals_of(quiet()).queued == 0
     first = replace(quiet(), groups=tuple(group._replace(used=None, waiting=None) for group in quiet().groups))

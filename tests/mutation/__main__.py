@@ -38,7 +38,7 @@ NEVER = (
 )
 """Tests of whole machines and of documents."""
 
-SLOW = ("tests/oracle/", "tests/cli/test_once_timeout", "tests/cli/test_watcher")
+SLOW = ("tests/oracle/", "tests/cli/test_once_timeout", "tests/cli/test_terminal_guard")
 """Tests that wait for processes and servers: tried for what they import themselves."""
 
 LEFT_OUT = (
