@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from presman.analysis import instances, session_list, sight
+from presman.analysis import instances, session_list, view_availability
 from presman.analysis.caches import LazyRows, RowCache
 from presman.analysis.facts.cursor_facts import reads_texts
 from presman.analysis.facts.deltas import Deltas
@@ -55,7 +55,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     quiesce = session_pools.quiesce(facts, [instance.plan for instance in each], waits)
     by_group = consumer_groups.Statements(queued, statements)
     rows = consumer_groups.groups(facts, each, by_group, budgets, None if quiesce else waits)
-    rows = sight.believed(sight.known_only(rows, current), each)
+    rows = view_availability.believed(view_availability.known_only(rows, current), each)
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     heads = queue_heads.heads(facts, queued, cluster_rows, budgets, pools)
     limited = limited_containers(facts)
@@ -88,8 +88,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))),
         redo=system_waits.redo(facts, waited),
         outliers=system_waits.outliers(facts, histograms),
-        basis=sight.bases(current, cluster_rows, operations, facts.system.inst_ids),
-        unseen=sight.unseen_views(current),
+        basis=view_availability.evidence(current, cluster_rows, operations, facts.system.inst_ids),
+        unseen=view_availability.unavailable_views(current),
         statements_to_come=current.statements_to_come,
         late=late(current),
         stale=stale(current),
@@ -118,7 +118,9 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
 
 def _sees_activity(snapshot: Snapshot) -> bool:
     """Tell whether the sessions are those of this poll, and whether they are active."""
-    return snapshot.section(Session).at is not None and not sight.unseen(snapshot, Session, ("status",))
+    return snapshot.section(Session).at is not None and not view_availability.unavailable(
+        snapshot, Session, ("status",)
+    )
 
 
 @lru_cache(maxsize=64)

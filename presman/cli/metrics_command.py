@@ -166,7 +166,7 @@ def credentials_of(config: Config) -> Credentials | None:
     if own.metrics_password_command is not None:
         if config.path and others_may_change(config.path):
             raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
-        from presman.config.setup.credentials import PasswordCommandError, password_of
+        from presman.config.credentials import PasswordCommandError, password_of
 
         try:
             password = password_of(own.metrics_password_command)

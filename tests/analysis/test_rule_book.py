@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
 from presman.analysis.alerts.rule_book import RULE_BOOK, Asked, asked
-from presman.analysis.readings.reading import Basis, Reading, UnseenView
+from presman.analysis.readings.reading import Evidence, Reading, UnavailableView
 from presman.analysis.readings.wait_readings import Bucket, Histogram
 from tests.output.readings import group, instance, reading
 
@@ -48,7 +48,9 @@ def test_no_plan_speaks_where_an_instance_runs_none(plans: tuple[str, ...], text
 
 
 def test_whether_a_plan_is_in_force_is_not_known_without_the_view() -> None:
-    found = replace(planned(""), unseen=(UnseenView("V$SESSION", "no right"), UnseenView("GV$RSRC_PLAN", "no grant")))
+    found = replace(
+        planned(""), unseen=(UnavailableView("V$SESSION", "no right"), UnavailableView("GV$RSRC_PLAN", "no grant"))
+    )
     assert one(found, "no_plan") == Asked(unknown="no_plan: no grant")
 
 
@@ -106,7 +108,7 @@ def test_the_queue_of_each_group_or_of_the_one_that_is_meant() -> None:
     (alert,) = one(found, "queue_length", "etl").alerts
     assert (alert.text, alert.amount) == ("ETL: 3 statements queued", 3)
     assert one(found, "queue_length", "NIGHT").unknown == "queue_length: there is no group NIGHT"
-    blind = replace(found, basis=(Basis("starved group", (), "x"), Basis("queue", (), "no right to V$SESSION")))
+    blind = replace(found, basis=(Evidence("starved group", (), "x"), Evidence("queue", (), "no right to V$SESSION")))
     assert one(blind, "queue_length").unknown == "queue_length: no right to V$SESSION"
 
 

@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.config.setup.assumptions import (
+from presman.config.assumptions import (
     ASSUMPTIONS,
     Assumption,
     Observation,

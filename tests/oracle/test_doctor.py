@@ -8,10 +8,10 @@ import pytest
 
 from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
-from presman.config.setup import credentials
-from presman.config.setup.assumptions import ASSUMPTIONS, check
-from presman.config.setup.doctor import doctor, open_modes
-from presman.config.setup.grants import AccountKind, grants_script
+from presman.config import credentials
+from presman.config.assumptions import ASSUMPTIONS, check
+from presman.config.doctor import doctor, open_modes
+from presman.config.grants import AccountKind, grants_script
 from presman.config.target import Target
 from presman.config.targets import parse_target
 from presman.rows.instance_rows import Pdb

@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.config.setup.collect import SCRIPT, collect_script, keys_of_cursors, spooled, statements
+from presman.config.collect import SCRIPT, collect_script, keys_of_cursors, spooled, statements
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
 from presman.rows.cursor_rows import PlanXml, SqlText

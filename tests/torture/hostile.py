@@ -63,7 +63,7 @@ SEQUENCES = re.compile(
     rb"|\]52;c;[A-Za-z0-9+/=]*\x07"  # what the user copied with a key
     rb"|[78=>]|\([B0])"
 )
-"""All that presman, Textual and the watcher write; anything else was answered by a database."""
+"""All that presman, Textual and the terminal guard write; anything else was answered by a database."""
 
 
 @cache

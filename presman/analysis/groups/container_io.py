@@ -14,7 +14,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.counter_deltas import CounterDeltas, rates
 from presman.analysis.readings.group_readings import IoRates, IoVerdict, LimitedContainer
-from presman.analysis.sight import CPU_COUNTERS
+from presman.analysis.view_availability import CPU_COUNTERS
 from presman.rows.instance_rows import PdbMetric, RsrcPdb
 
 NEAR = 0.95

@@ -11,7 +11,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.instance_readings import CLUSTER, ServerPool
-from presman.analysis.sight import unseen
+from presman.analysis.view_availability import unavailable
 from presman.base.release import Release
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
@@ -69,7 +69,7 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     rows_told = section.rows if "value" not in section.absent else ()
     statistics = {(row.inst_id, row.statistic.strip().lower()): row.value for row in rows_told}
     busy: Counter[int] = Counter()
-    sees_sessions = not unseen(facts.snapshot, PxSession)
+    sees_sessions = not unavailable(facts.snapshot, PxSession)
     if not statistics:
         told = facts.sessions.servers.serves_gv_query
         rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))

@@ -21,7 +21,7 @@ from presman.analysis.plans.lint_rules import OF_CPU, RULES, Case, Finding, Seve
 from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.reading import Reading
-from presman.analysis.sight import listed, unseen, view_of
+from presman.analysis.view_availability import listed, unavailable, view_of
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import (
     CdbPlanDirective,
@@ -181,7 +181,7 @@ _NEEDED = (RsrcPlan, PlanDirective)
 _LOOKED_AT = (*_NEEDED, Plan, GroupMapping, RsrcPlanHistory, ConsumerGroup, Session)
 
 
-class LintSight(NamedTuple):
+class LintCoverage(NamedTuple):
     """What could be judged: `judged` plans by `views`; `unjudged` ones are in force without directives to be seen.
 
     `lacking` says which views told nothing. Nothing can be said where `blind`: no finding is no all-clear then.
@@ -215,16 +215,16 @@ def _why(lacking: tuple[str, ...]) -> str:
     return listed(lacking) or "DBA_RSRC_PLAN_DIRECTIVES has no directives of it"
 
 
-def lint_sight(reading: Reading, snapshot: Snapshot) -> LintSight:
+def lint_coverage(reading: Reading, snapshot: Snapshot) -> LintCoverage:
     """Return what the linter could judge of the plans in force."""
     facts = Facts.of(None, snapshot)
     judged = dict.fromkeys(case.plan for case in cases(reading, snapshot))
     judged |= dict.fromkeys(row.plan for row in snapshot.rows(CdbPlanDirective) if row.plan in _in_force(facts))
     unjudged = tuple(plan for plan in _in_force(facts) if plan not in judged)
-    lacking = {record: why for record in _LOOKED_AT if (why := unseen(snapshot, record))}
+    lacking = {record: why for record in _LOOKED_AT if (why := unavailable(snapshot, record))}
     views = tuple(view_of(snapshot, record) for record in _LOOKED_AT if record not in lacking)
     blind = not judged and (bool(unjudged) or any(record in lacking for record in _NEEDED))
-    return LintSight(tuple(judged), unjudged, views, tuple(lacking.values()), blind)
+    return LintCoverage(tuple(judged), unjudged, views, tuple(lacking.values()), blind)
 
 
 def _in_force(facts: Facts) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.analysis.readings.reading import Reading
 from presman.polling.sampler import PATIENCE, CarryOut, stop_all
 from presman.services.fleet.watched_database import WatchedDatabase
@@ -102,7 +102,7 @@ class LiveFleet:
     def poll_now(self) -> None:
         """Poll all now, and try those again that are lost; not those that refuse us: that locks accounts."""
         for database in self.databases.values():
-            if database.member().presence is not Presence.REFUSED:
+            if database.member().connection is not ConnectionState.REFUSED:
                 database.sampler.poll_now()
 
     def set_interval(self, seconds: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from presman.base.child import Child
 from presman.base.release import Release
-from presman.base.watcher import log_path
+from presman.base.terminal_guard import log_path
 from presman.rows.queries import Scope
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.apart.channel import Channel, ChannelEndedError

@@ -13,8 +13,8 @@ from typing import Any
 
 from presman.base.child import LINE, end_with_parent
 from presman.base.errors import InputError
+from presman.base.terminal_guard import open_log
 from presman.base.text import clean, one_line
-from presman.base.watcher import open_log
 from presman.sources import Exhausted, SourceError
 from presman.sources.apart.channel import Channel, ChannelEndedError
 from presman.sources.apart.looked_at import LookedAt

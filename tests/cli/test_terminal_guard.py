@@ -18,8 +18,8 @@ import psutil
 import pytest
 
 from benchmarks.terminal import Screen
-from presman.base import watcher
-from presman.base.watcher import process as watching
+from presman.base import terminal_guard
+from presman.base.terminal_guard import process as watching
 from tests.cli.run import command, environment
 from tests.patience import until
 from tests.thorough import some
@@ -28,15 +28,17 @@ OFF = [b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?100
 """Main screen, cursor, mouse, bracketed paste, kitty keyboard."""
 
 PATIENCE = 0.6
-"""Seconds in place of those that the watcher gives a presman that does not react."""
+"""Seconds in place of those that the terminal guard gives a presman that does not react."""
 
 DEAF_AFTER = 0.8
 """Seconds after the first frame: nobody can tell when nothing is heard any more."""
 
 DEAF = f"""
 import ctypes, re, sys, time
-from presman.base import watcher
-watcher.BEGIN = watcher.BEGIN.replace("main(", "import process; process.DEAF = process.GRACE = {PATIENCE}; main(")
+from presman.base import terminal_guard
+terminal_guard.BEGIN = terminal_guard.BEGIN.replace(
+    "main(", "import process; process.DEAF = process.GRACE = {PATIENCE}; main("
+)
 from presman.tui.feed import SamplerFeed
 def spin(self, event):
     time.sleep({DEAF_AFTER / 2})  # the first frame is painted meanwhile
@@ -57,7 +59,7 @@ SPINS = {
 
 
 class Watched:
-    """A monitor on a terminal, its watcher, and the terminal's settings before."""
+    """A monitor on a terminal, its terminal guard, and the terminal's settings before."""
 
     def __init__(self, folder: Path, *words: str, **given: str) -> None:
         given = environment(XDG_STATE_HOME=str(folder), **given)
@@ -69,12 +71,12 @@ class Watched:
 
     def begin(self, marker: bytes = b"CPUs used") -> None:
         self.screen.wait_for(marker)
-        until(self.family, "a watcher")
-        self.watcher = self.family()[0]
+        until(self.family, "a terminal guard")
+        self.guard = self.family()[0]
         self.screen.forget()
 
     def family(self) -> list[psutil.Process]:
-        """The watcher, once there is one; the process of the source is another."""
+        """The terminal guard, once there is one; the process of the source is another."""
         found = psutil.Process(self.screen.pid).children()
         return [each for each in found if "from process import main" in " ".join(each.cmdline())]
 
@@ -89,12 +91,12 @@ class Watched:
         gone = (psutil.NoSuchProcess, psutil.ZombieProcess)
         while time.monotonic() < end:
             try:
-                if self.watcher.status() == psutil.STATUS_ZOMBIE:
+                if self.guard.status() == psutil.STATUS_ZOMBIE:
                     break
             except gone:
                 break
             time.sleep(0.01)
-        assert time.monotonic() < end, "the watcher is gone, too"
+        assert time.monotonic() < end, "the terminal guard is gone, too"
         self.screen._process.wait()
         return self.screen.last.decode(errors="replace").rpartition("\x1b[?25h")[2].strip()
 
@@ -141,8 +143,8 @@ def test_after_any_death(watched: Callable[..., Watched], name: str) -> None:
 
 EARLY = """
 import sys
-from presman.base import watcher
-watcher.start = lambda: None  # as before the first frame
+from presman.base import terminal_guard
+terminal_guard.start = lambda: None  # as before the first frame
 sys.argv = ["presman", "demo:quiet"]
 from presman.cli import main
 sys.exit(main())
@@ -152,7 +154,7 @@ sys.exit(main())
 def test_after_a_death_before_the_first_frame(watched: Callable[..., Watched]) -> None:
     monitor = watched(sys.executable, "-c", EARLY)
     monitor.begin()
-    assert Path(monitor.watcher.exe()).name != Path(sys.executable).resolve().name, "it is no interpreter yet"
+    assert Path(monitor.guard.exe()).name != Path(sys.executable).resolve().name, "it is no interpreter yet"
     os.kill(monitor.screen.pid, signal.SIGKILL)
     assert monitor.ends() in {"presman: killed by SIGKILL", "presman: killed"}
     assert monitor.is_put_back()
@@ -173,16 +175,16 @@ def test_nothing_is_said_of_an_end_in_good_order(watched: Callable[..., Watched]
 
 
 def costs_little(monitor: Watched) -> None:
-    """Look at the watcher: three megabytes of its own, and no CPU while nothing happens."""
+    """Look at the terminal guard: three megabytes of its own, and no CPU while nothing happens."""
     if not Path("/proc/self/smaps_rollup").exists():
         return  # nobody says what memory is a process's own
     monitor.screen.quiet(0.3)
-    told = Path(f"/proc/{monitor.watcher.pid}/smaps_rollup").read_text().splitlines()
+    told = Path(f"/proc/{monitor.guard.pid}/smaps_rollup").read_text().splitlines()
     own = sum(int(line.split()[1]) for line in told if line.startswith("Private"))
     assert own < 3_072
-    before = sum(monitor.watcher.cpu_times()[:2])
+    before = sum(monitor.guard.cpu_times()[:2])
     monitor.screen.idle(0.5, 0.5)
-    assert sum(monitor.watcher.cpu_times()[:2]) == before
+    assert sum(monitor.guard.cpu_times()[:2]) == before
 
 
 def test_it_costs_little_and_hears_nothing_that_is_meant_for_presman(watched: Callable[..., Watched]) -> None:
@@ -192,11 +194,11 @@ def test_it_costs_little_and_hears_nothing_that_is_meant_for_presman(watched: Ca
     monitor.begin()
     costs_little(monitor)
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP):
-        os.kill(monitor.watcher.pid, number)
+        os.kill(monitor.guard.pid, number)
     monitor.screen.press(b"?")
     monitor.screen.wait_for(b"Help: Overview")
-    assert monitor.watcher.is_running()
-    assert monitor.watcher.status() != psutil.STATUS_STOPPED
+    assert monitor.guard.is_running()
+    assert monitor.guard.status() != psutil.STATUS_STOPPED
     os.kill(monitor.screen.pid, signal.SIGKILL)
     assert monitor.ends() in {"presman: killed by SIGKILL", "presman: killed"}
     assert monitor.is_put_back()
@@ -206,7 +208,7 @@ def test_it_costs_little_and_hears_nothing_that_is_meant_for_presman(watched: Ca
 def test_presman_goes_on_without_it(watched: Callable[..., Watched]) -> None:
     monitor = watched()
     monitor.begin()
-    os.kill(monitor.watcher.pid, signal.SIGKILL)
+    os.kill(monitor.guard.pid, signal.SIGKILL)
     os.kill(monitor.screen.pid, signal.SIGWINCH)
     monitor.screen.press(b"?")
     monitor.screen.wait_for(b"Help: Overview")
@@ -216,7 +218,7 @@ def test_presman_goes_on_without_it(watched: Callable[..., Watched]) -> None:
 
 
 def test_a_stopped_presman_leaves_the_terminal_to_others(watched: Callable[..., Watched]) -> None:
-    """While it is stopped a shell has the terminal: a death then is none of the watcher's business."""
+    """While it is stopped a shell has the terminal: a death then is none of the terminal guard's business."""
     monitor = watched()
     monitor.begin()
     os.kill(monitor.screen.pid, signal.SIGTSTP)
@@ -258,7 +260,7 @@ def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watch
     end = time.monotonic() + PATIENCE + 3 * watching.GLANCE
     while time.monotonic() < end:
         monitor.screen._read(0.1)
-    assert monitor.watcher.is_running()
+    assert monitor.guard.is_running()
     monitor.screen.press(b"qq")
     assert "was killed" in monitor.ends(limit=20)
 
@@ -289,26 +291,28 @@ def test_the_log_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("precious")
     (tmp_path / "presman").mkdir()
-    watcher.log_path().symlink_to(elsewhere)
-    assert watcher.open_log() == -1
+    terminal_guard.log_path().symlink_to(elsewhere)
+    assert terminal_guard.open_log() == -1
     assert elsewhere.read_text() == "precious"
-    watcher.log_path().unlink()
-    os.mkfifo(watcher.log_path())
-    assert watcher.open_log() == -1
+    terminal_guard.log_path().unlink()
+    os.mkfifo(terminal_guard.log_path())
+    assert terminal_guard.open_log() == -1
 
 
 def test_the_log_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "presman").mkdir()
-    watcher.log_path().write_text("x" * (watcher.LARGEST_LOG + 1))
-    os.close(watcher.open_log())
-    assert watcher.log_path().stat().st_size == 0
+    terminal_guard.log_path().write_text("x" * (terminal_guard.LARGEST_LOG + 1))
+    os.close(terminal_guard.open_log())
+    assert terminal_guard.log_path().stat().st_size == 0
 
 
 def test_both_sides_mean_the_same() -> None:
     names = ("SCREEN_ON", "SCREEN_OFF", "FAREWELL")
-    assert [getattr(watcher, name) for name in names] == [getattr(watching, name) for name in names]
-    assert min(watcher.SCREEN_ON, watcher.SCREEN_OFF, watcher.FAREWELL) > max(signal.valid_signals())
+    assert [getattr(terminal_guard, name) for name in names] == [getattr(watching, name) for name in names]
+    assert min(terminal_guard.SCREEN_ON, terminal_guard.SCREEN_OFF, terminal_guard.FAREWELL) > max(
+        signal.valid_signals()
+    )
 
 
 def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,8 +321,8 @@ def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
         child, terminal = pty.fork()
         if child == 0:
             os.dup2(read, 0)
-            watcher.screen_on()
-            watcher.start()
-            os._exit(watcher._pipe >= 0)
+            terminal_guard.screen_on()
+            terminal_guard.start()
+            os._exit(terminal_guard._pipe >= 0)
         assert os.waitpid(child, 0)[1] == 0
         os.close(terminal)

@@ -48,7 +48,7 @@ _before: list[Any] | None = None
 def screen_on() -> None:
     """Tell that the terminal is taken for the screen; to be called before anything is done to it.
 
-    The first time a watcher is begun. Where there is no terminal, or no process can be had, presman goes on unwatched.
+    The first time a guard is begun. Where there is no terminal, or no process can be had, presman goes on unwatched.
     """
     if _pipe < 0:
         _begin()
@@ -56,11 +56,11 @@ def screen_on() -> None:
 
 
 def start() -> None:
-    """Let the watcher of this process become what it is, if there is one; to be called before compiled code is loaded.
+    """Let the guard of this process become what it is, if there is one; to be called before compiled code is loaded.
 
     The first frame does not wait for it: what was told before waits in the pipe.
     """
-    global _go  # noqa: PLW0603 - there is one process, and one watcher of it
+    global _go  # noqa: PLW0603 - there is one process, and one guard of it
     if _go >= 0:
         os.close(_go)
         _go = -1
@@ -90,12 +90,14 @@ def log_path() -> Path:
 
 
 def _begin() -> None:
-    """Make the pipe, remember how the terminal is, and begin a watcher; without a terminal there is none to watch."""
-    global _pipe, _go, _before  # noqa: PLW0603 - there is one process, and one watcher of it
+    """Make the pipe, remember how the terminal is, and begin a guard; without a terminal there is none to watch."""
+    global _pipe, _go, _before  # noqa: PLW0603 - there is one process, and one guard of it
     try:
         _before = termios.tcgetattr(0)
         *flags, characters = _before
-        reading, _pipe = os.pipe()  # the reading end stays open here, too: writing must not fail without a watcher
+        reading, _pipe = (
+            os.pipe()
+        )  # the reading end stays open here, too: writing must not fail without a terminal guard
         waiting, _go = os.pipe()
     except (OSError, termios.error):
         return
@@ -118,7 +120,7 @@ def _spawn(words: list[str], waiting: int, files: list[int]) -> None:
         os.set_inheritable(file, True)
     go = next(each for each in range(3, 9) if each not in files)  # of one digit: all that some shells know
     words = ["sh", "-c", WAIT, str(go), sys.executable, "-I", "-S", "-c", BEGIN, *words]
-    # What ends presman, and with it the terminal, must not end a watcher that is not ready yet: it waits there.
+    # What ends presman, and with it the terminal, must not end a terminal guard that is not ready yet: it waits there.
     os.posix_spawn(
         "/bin/sh", words, environment, setsigmask=signal.valid_signals(),
         file_actions=[(os.POSIX_SPAWN_DUP2, waiting, go)],
@@ -128,7 +130,7 @@ def _spawn(words: list[str], waiting: int, files: list[int]) -> None:
 
 
 def _record_faults(log: int) -> None:
-    """From here on, write down where each thread is if compiled code fails, or if the watcher asks for it."""
+    """From here on, write down where each thread is if compiled code fails, or if the terminal guard asks for it."""
     import faulthandler
 
     faulthandler.enable(log)

@@ -1,4 +1,4 @@
-"""The sight of a snapshot: which views told something, and so what may be said not to be there.
+"""Availability of views in a snapshot: which told something, and so what may be said not to be there.
 
 A view that could not be read, is not in a spool or lacks the column that matters has no rows either; an all-clear that
 rests on it would be none. Every sentence of the kind "nothing is ..." asks here first.
@@ -12,7 +12,7 @@ from typing import Any
 
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
-from presman.analysis.readings.reading import Basis, UnseenView
+from presman.analysis.readings.reading import Evidence, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.analysis.readings.wait_readings import UsageTotals
 from presman.analysis.usage_totals import USAGE_COLUMNS
@@ -37,7 +37,7 @@ VIEWS: dict[RecordType, str] = {
     SystemEvent: "GV$SYSTEM_EVENT",
     Sysstat: "GV$SYSSTAT",
 }
-"""The views of which a reading says whether they told something (`Reading.unseen`)."""
+"""The views of which a reading says whether they told something (`Reading.unseen`, as JSON calls it)."""
 
 _NOT_THERE = " is not there"
 
@@ -48,7 +48,7 @@ def view_of(snapshot: Snapshot, record: RecordType) -> str:
     return name.removeprefix("G") if snapshot.scope is Scope.INSTANCE else name
 
 
-def unseen(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
+def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
     """Return why `record`'s view told nothing (of these `fields`), "" if it did; it may have told that it is empty."""
     section, view = snapshot.section(record), view_of(snapshot, record)
     if section.problem:
@@ -67,7 +67,7 @@ def unseen(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ())
 
 
 def listed(lacking: Iterable[str]) -> str:
-    """Return several answers of :func:`unseen` as one.
+    """Return several answers of :func:`unavailable` as one.
 
     >>> listed(["V$SESSION is not there", "V$PX_SESSION: ORA-00942", "V$OSSTAT is not there"])
     'V$SESSION, V$OSSTAT are not there; V$PX_SESSION: ORA-00942'
@@ -79,19 +79,21 @@ def listed(lacking: Iterable[str]) -> str:
     return "; ".join([f"{', '.join(missing)} are not there", *(why for why in lacking if not why.endswith(_NOT_THERE))])
 
 
-def bases(
+def evidence(
     snapshot: Snapshot, groups: Sequence[GroupReading], operations: Sequence[Downgrades], inst_ids: Iterable[int]
-) -> tuple[Basis, ...]:
+) -> tuple[Evidence, ...]:
     """Return what the answers to "is a statement queued, a group starved, a statement downgraded?" rest on.
 
     `groups` are the cluster's, `operations` what V$SYSSTAT counts on the instances that are open.
     """
-    queue = unseen(snapshot, Session, ("event",))
-    downgrade = unseen(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(snapshot, operations, inst_ids)
+    queue = unavailable(snapshot, Session, ("event",))
+    downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(
+        snapshot, operations, inst_ids
+    )
     return (
-        Basis("queue", (view_of(snapshot, Session),), queue),
-        Basis("starved group", _starvation_views(snapshot), _no_starvation(snapshot, groups)),
-        Basis("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
+        Evidence("queue", (view_of(snapshot, Session),), queue),
+        Evidence("starved group", _starvation_views(snapshot), _no_starvation(snapshot, groups)),
+        Evidence("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
     )
 
 
@@ -100,7 +102,7 @@ def _no_downgrades(snapshot: Snapshot, operations: Sequence[Downgrades], inst_id
 
     What is downgraded to serial has no servers, and so no row in V$PX_SESSION: V$SYSSTAT alone counts it.
     """
-    found = unseen(snapshot, Sysstat, ("name", "value"))
+    found = unavailable(snapshot, Sysstat, ("name", "value"))
     if found:
         return found
     told = [each for each in operations if is_downgrade(each.name)]
@@ -115,7 +117,7 @@ def _starvation_views(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
     """Return why it is not known whether a group is starved."""
-    found = unseen(snapshot, RsrcPlan, ("cpu_managed",)) or unseen(snapshot, ConsumerGroup, CPU_COUNTERS)
+    found = unavailable(snapshot, RsrcPlan, ("cpu_managed",)) or unavailable(snapshot, ConsumerGroup, CPU_COUNTERS)
     found = found or next((row.doubt for row in groups if row.doubt), "")
     if found:
         return found
@@ -135,10 +137,12 @@ CPU_COUNTERS = ("consumed_cpu_time", "cpu_wait_time")
 """What of V$RSRC_CONSUMER_GROUP tells whether a group gets its due."""
 
 
-def unseen_views(snapshot: Snapshot) -> tuple[UnseenView, ...]:
+def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:
     """Return the views that were asked and told nothing."""
     asked = (record for record in VIEWS if record in snapshot.sections)
-    return tuple(UnseenView(view_of(snapshot, record), why) for record in asked if (why := unseen(snapshot, record)))
+    return tuple(
+        UnavailableView(view_of(snapshot, record), why) for record in asked if (why := unavailable(snapshot, record))
+    )
 
 
 IO_COUNTERS = frozenset(
@@ -185,7 +189,7 @@ def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[Grou
     if not gone and not any(lost.values()):
         return rows
     if not gone.keys().isdisjoint({"used", "waiting"}):
-        gone["doubt"] = unseen(snapshot, ConsumerGroup, CPU_COUNTERS)
+        gone["doubt"] = unavailable(snapshot, ConsumerGroup, CPU_COUNTERS)
     known = (
         row._replace(**gone, **{field: _without(getattr(row, field), names) for field, names in lost.items()})
         for row in rows

@@ -19,7 +19,6 @@ from presman.config.target import Target
 if TYPE_CHECKING:
     from presman.sources import Source
 
-
 SERVICE = "presman"
 """Under which keyrings keep presman's passwords, by ``user@address``: `keyring set presman scott@db/pdb`."""
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.groups.verdicts import explain
-from presman.analysis.plans.lint import LintSight, lint_sight
+from presman.analysis.plans.lint import LintCoverage, lint_coverage
 from presman.analysis.readings.group_readings import Verdict
 from presman.output import text_report
 from presman.rows.group_rows import ConsumerGroup
@@ -20,7 +20,7 @@ from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.link import Link
-from presman.tabs.table_notes import blind
+from presman.tabs.table_notes import unavailable
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 TO_SERIAL = "Parallel operations downgraded to serial"
@@ -133,8 +133,8 @@ def test_without_any_view_there_is_no_all_clear() -> None:
     assert "good" not in states
 
 
-def seen(now: Snapshot) -> LintSight:
-    return lint_sight(analyse(None, now), now)
+def seen(now: Snapshot) -> LintCoverage:
+    return lint_coverage(analyse(None, now), now)
 
 
 def test_the_linter_needs_the_plan_and_its_directives() -> None:
@@ -182,6 +182,6 @@ def test_an_empty_table_of_an_unseen_view_says_so() -> None:
 
 
 def test_a_table_of_a_view_that_nobody_looks_at_is_refused() -> None:
-    assert blind("V$SESSION")
+    assert unavailable("V$SESSION")
     with pytest.raises(ValueError, match=r"does not look at V\$SQL_WORKAREA_ACTIVE"):
-        blind("V$SESSION", "V$SQL_WORKAREA_ACTIVE")
+        unavailable("V$SESSION", "V$SQL_WORKAREA_ACTIVE")

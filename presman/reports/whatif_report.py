@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from presman.base.formats import duration
-from presman.reports.whatif.replay import ASSUMPTIONS, COURSES, Replayed, ReplayedStatement
+from presman.reports.whatif_replay import ASSUMPTIONS, COURSES, Replayed, ReplayedStatement
 from presman.sources.simulator.plan_tree import Group
 
 

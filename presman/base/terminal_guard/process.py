@@ -1,4 +1,4 @@
-"""The watcher: a process that sleeps on a pipe until presman is gone, and then puts the terminal back if need be.
+"""The guard: a process that sleeps on a pipe until presman is gone, and then puts the terminal back if need be.
 
 It is an interpreter without site-packages, started with nothing but this file. What is imported is memory that it
 keeps, so that is little: not even `signal`, but the module in C behind it.
@@ -50,7 +50,7 @@ IGNORED = (
     signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
     signal.SIGPIPE, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2,
 )  # fmt: skip
-"""What a terminal sends to all who use it, and whoever means presman: the watcher ends with it, and not before."""
+"""What a terminal sends to all who use it, and whoever means presman: the guard ends with it, and not before."""
 
 
 def main(presman: str, pipe: str, log: str, logged: str, path: str, *settings: str) -> None:
@@ -60,12 +60,12 @@ def main(presman: str, pipe: str, log: str, logged: str, path: str, *settings: s
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         numbers = [int(each) for each in settings]
-        Watcher(int(presman), int(pipe), int(log), int(logged), path, [*numbers[:6], numbers[6:]]).run()
+        TerminalGuard(int(presman), int(pipe), int(log), int(logged), path, [*numbers[:6], numbers[6:]]).run()
     finally:
         os._exit(0)
 
 
-class Watcher:
+class TerminalGuard:
     """What the child knows and does."""
 
     def __init__(self, presman: int, pipe: int, log: int, logged: int, path: str, before: list[object]) -> None:
