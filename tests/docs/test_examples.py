@@ -119,7 +119,7 @@ def test_commands_and_options_inside_sentences_are_there() -> None:
 @cache
 def options_of(command: str) -> frozenset[str]:
     """Return the options of a command; those of 1.x go with the monitor's."""
-    parsers = [parser_of(command), *([parser_of("classic")] if command == "monitor" else [])]
+    parsers = [parser_of(command), *([parser_of("v1")] if command == "monitor" else [])]
     return frozenset(option for parser in (common(), *parsers) for option in parser._option_string_actions)
 
 

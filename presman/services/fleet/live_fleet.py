@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.fleet import further, is_late, vitals_of
-from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
+from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past, Vitals
 from presman.analysis.readings.reading import Reading
 from presman.base.text import one_line
 from presman.polling.cadence import PollNeeds
@@ -28,7 +28,7 @@ ENOUGH = 4
 class _Seen(Struct, frozen=True):
     """What is known of a database. Times are of the monotonic clock; `fresh` is when its newest poll began."""
 
-    presence: Presence
+    connection: ConnectionState
     since: float
     vitals: Vitals | None = None
     fresh: float | None = None
@@ -55,7 +55,7 @@ class WatchedDatabase:
         self.target = target
         self._interval = interval
         self._clock = clock
-        self._seen = _Seen(Presence.STARTING, clock())
+        self._seen = _Seen(ConnectionState.STARTING, clock())
         self._latest: ReadingCame | None = None
         self._lost: SourceLost | None = None
         self._listener: Callable[[Heard], object] | None = None
@@ -83,13 +83,13 @@ class WatchedDatabase:
         """Return the database as it is now."""
         now, seen = self._clock(), self._seen
         age = None if seen.fresh is None else now - seen.fresh
-        presence = seen.presence
-        if presence is Presence.LIVE and age is not None and is_late(age, self._interval):
-            presence = Presence.LATE
-        since = None if presence in {Presence.LIVE, Presence.LATE} else now - seen.since
+        connection = seen.connection
+        if connection is ConnectionState.LIVE and age is not None and is_late(age, self._interval):
+            connection = ConnectionState.LATE
+        since = None if connection in {ConnectionState.LIVE, ConnectionState.LATE} else now - seen.since
         retry_in = None if seen.retry_at is None else max(0.0, seen.retry_at - now)
         return Member(
-            self.target.name, presence, seen.vitals, age, since, seen.reason, retry_in, seen.past
+            self.target.name, connection, seen.vitals, age, since, seen.reason, retry_in, seen.past
         )  # fmt: skip
 
     @property
@@ -100,14 +100,14 @@ class WatchedDatabase:
     @property
     def live_reading(self) -> Reading | None:
         """The newest reading while the database answers; None otherwise: nothing is done by old data."""
-        return self.reading if self.member().presence is Presence.LIVE else None
+        return self.reading if self.member().connection is ConnectionState.LIVE else None
 
     @property
     def is_settled(self) -> bool:
         """Whether there are rates, or is known why there are none."""
         seen, reading = self._seen, self.reading
-        if seen.presence is not Presence.LIVE or seen.vitals is None or reading is None:
-            return seen.presence is not Presence.STARTING
+        if seen.connection is not ConnectionState.LIVE or seen.vitals is None or reading is None:
+            return seen.connection is not ConnectionState.STARTING
         return reading.number > 1 and (seen.vitals.used is not None or reading.number >= ENOUGH)
 
     def listen(self, listener: Callable[[Heard], object], interval: float) -> None:
@@ -168,22 +168,24 @@ class WatchedDatabase:
         elif isinstance(heard, SourceLost):
             self._lose(heard)
         elif isinstance(heard, SourceEnded):
-            self._seen = replace(self._seen, presence=Presence.STOPPED, since=self._clock(), reason="no more will come")
+            self._seen = replace(
+                self._seen, connection=ConnectionState.STOPPED, since=self._clock(), reason="no more will come"
+            )
         return heard
 
     def _came(self, reading: Reading) -> None:
         vitals = vitals_of(reading)
         now = self._clock()
         fresh = now - reading.poll_seconds - (reading.stale or 0.0)
-        self._seen = _Seen(Presence.LIVE, now, vitals, fresh, past=further(self._seen.past, vitals))
+        self._seen = _Seen(ConnectionState.LIVE, now, vitals, fresh, past=further(self._seen.past, vitals))
 
     def _lose(self, event: SourceLost) -> None:
         now, seen = self._clock(), self._seen
         is_refused = event.retry_in is None or event.refusal is not None
-        presence = Presence.REFUSED if is_refused else Presence.LOST
+        connection = ConnectionState.REFUSED if is_refused else ConnectionState.LOST
         self._seen = _Seen(
-            presence,
-            seen.since if seen.presence is presence else now,
+            connection,
+            seen.since if seen.connection is connection else now,
             fresh=seen.fresh,
             reason=event.line,
             retry_at=None if event.retry_in is None else now + event.retry_in,
@@ -278,7 +280,7 @@ class LiveFleet:
     def poll_now(self) -> None:
         """Poll all now, and try those again that are lost; not those that refuse us: that locks accounts."""
         for database in self.databases.values():
-            if database.member().presence is not Presence.REFUSED:
+            if database.member().connection is not ConnectionState.REFUSED:
                 database.sampler.poll_now()
 
     def set_interval(self, seconds: float) -> None:

@@ -27,7 +27,7 @@ PARAMETERS = ("resource_manager_plan", "resource_manager_cpu_allocation", "cpu_c
 """What 1.x printed above every table (V$SYSTEM_PARAMETER)."""
 
 
-class ClassicTable(Struct, frozen=True):
+class V1Table(Struct, frozen=True):
     """One table: headings, rows, the index of the column with the groups' names.
 
     `figures` are the indexes of columns that hold numbers, so can be drawn as bars and written to CSV.
@@ -104,7 +104,7 @@ def parameters(snapshot: Snapshot) -> dict[str, str]:
     return {name: "/".join(values) for name, values in found.items()}
 
 
-def cpu(snapshot: Snapshot, reading: Reading) -> ClassicTable:
+def cpu(snapshot: Snapshot, reading: Reading) -> V1Table:
     """Return CPU per group in the last whole minute (V$RSRCMGRMETRIC).
 
     CONSUMED_CPU and THROTTLED_CPU are seconds; CONSUMED_CPU_PERCT is percent of N_CPUS x the interval; ORACLE_CPU
@@ -134,7 +134,7 @@ def cpu(snapshot: Snapshot, reading: Reading) -> ClassicTable:
     return _table(CPU, map(line, metrics))
 
 
-def session_io(snapshot: Snapshot, _reading: Reading) -> ClassicTable:
+def session_io(snapshot: Snapshot, _reading: Reading) -> V1Table:
     """Return the I/O of the sessions now connected, in MB since they logged on (V$RSRC_SESSION_INFO)."""
     names = {row.consumer_group_id: row.consumer_group for row in snapshot.rows(ConsumerGroupDefinition)}
     sessions = snapshot.rows(SessionInfo)
@@ -168,7 +168,7 @@ def _added(figures: Sequence[int], row: SessionInfo) -> tuple[int, ...]:
     return tuple(before + more for before, more in zip(figures, own, strict=True))
 
 
-def parallel(snapshot: Snapshot, _reading: Reading) -> ClassicTable:
+def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:
     """Return parallel statements per group (V$RSRC_CONSUMER_GROUP).
 
     PX_STMT, PX_QUEUED_SESSIONS and PX_SERVERS are now; the rest counts since the plan was activated:
@@ -194,7 +194,7 @@ def parallel(snapshot: Snapshot, _reading: Reading) -> ClassicTable:
     )
 
 
-def emphasis(snapshot: Snapshot, reading: Reading) -> ClassicTable:
+def emphasis(snapshot: Snapshot, reading: Reading) -> V1Table:
     """Return what each group and subplan of the active plan gets at each level, in percent of all CPU.
 
     A level shares what the levels above it leave; a subplan's groups share what the subplan gets, those of a container
@@ -206,7 +206,7 @@ def emphasis(snapshot: Snapshot, reading: Reading) -> ClassicTable:
     for line in lines:
         name = label(line.name, line.con_id) if line.kind == GROUP else line.name
         rows.append((name, *(round(100 * part, 2) for part in line.by_level)))
-    return ClassicTable(EMPHASIS, tuple(rows), 0, tuple(range(1, LEVELS + 1)))
+    return V1Table(EMPHASIS, tuple(rows), 0, tuple(range(1, LEVELS + 1)))
 
 
 def _labels(containers: Iterable[int]) -> Callable[[str, int], str]:
@@ -219,12 +219,12 @@ def _percent(part: float, whole: float) -> float | None:
     return round(100 * part / whole, 2) if whole else None
 
 
-def _table(columns: tuple[str, ...], rows: Iterable[tuple[Value, ...]]) -> ClassicTable:
+def _table(columns: tuple[str, ...], rows: Iterable[tuple[Value, ...]]) -> V1Table:
     ordered = tuple(sorted(rows, key=lambda row: (row[0], row[1])))
-    return ClassicTable(columns, ordered, 1, tuple(range(2, len(columns))))
+    return V1Table(columns, ordered, 1, tuple(range(2, len(columns))))
 
 
-TABLES: Mapping[str, Callable[[Snapshot, Reading], ClassicTable]] = MappingProxyType(
+TABLES: Mapping[str, Callable[[Snapshot, Reading], V1Table]] = MappingProxyType(
     {"cpu": cpu, "session_io": session_io, "parallel": parallel, "emphasis": emphasis}
 )
 """The measures of presman 1.x."""
@@ -247,7 +247,7 @@ def head(target: str, parameters: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def boxed(table: ClassicTable) -> str:
+def boxed(table: V1Table) -> str:
     """Return the table with its frame, numbers to the right."""
     texts = [[_text(value) for value in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
@@ -264,7 +264,7 @@ def boxed(table: ClassicTable) -> str:
     return "\n".join([rule, line(table.columns), rule, *map(line, texts), rule]) + "\n"
 
 
-def bars(table: ClassicTable, column: int) -> str:
+def bars(table: V1Table, column: int) -> str:
     """Return one line per group: ``BATCH    [ 12.34%] ############``, one # per unit, 100 at most."""
     values = table.values(column)
     width = max(map(len, values), default=0)

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.output import classic
+from presman.output import v1_tables
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
 from presman.rows.instance_rows import Osstat, Parameter
 from presman.rows.plan_rows import ConsumerGroupDefinition, Plan, PlanDirective
@@ -40,25 +40,25 @@ def metric(name: str, used_ms: int, inst_id: int = 1, con_id: int = 0, waited_ms
 
 def test_cpu_percent_is_of_capacity_and_the_interval_is_measured() -> None:
     given = snapshot([metric("A", 120_000, waited_ms=30_500, csec=3000), row(Osstat, stat_name="NUM_CPUS", value=16.0)])
-    table = classic.cpu(given, reading())
+    table = v1_tables.cpu(given, reading())
     # 120 s of 8 CPUs x 30 s; of the host's 16 CPUs it is half of that; the host was 75 % busy
     assert table.rows == ((1, "A", 8, 120.0, 50.0, 30.5, 50.0, 25.0, 75.0),)
-    assert table.columns == classic.CPU
+    assert table.columns == v1_tables.CPU
 
 
 def test_an_idle_group_beside_an_idle_one_is_zero_percent_not_an_error() -> None:
-    table = classic.cpu(snapshot([metric("A", 0), metric("B", 0, csec=0)]), reading())
+    table = v1_tables.cpu(snapshot([metric("A", 0), metric("B", 0, csec=0)]), reading())
     assert [line[4] for line in table.rows] == [0.0, None]
 
 
 def test_instances_are_kept_apart() -> None:
     given = snapshot([metric("A", 48_000, 2), metric("A", 24_000, 1), metric("B", 0, 1)])
-    table = classic.cpu(given, on_two_instances())
+    table = v1_tables.cpu(given, on_two_instances())
     assert table.values(4) == {"A@1": 5.0, "B@1": 0.0, "A@2": 10.0}
 
 
 def test_containers_are_kept_apart() -> None:
-    table = classic.cpu(snapshot([metric("A", 1, con_id=3), metric("A", 2, con_id=4)]), reading())
+    table = v1_tables.cpu(snapshot([metric("A", 1, con_id=3), metric("A", 2, con_id=4)]), reading())
     assert list(table.values(3)) == ["A#3", "A#4"]
 
 
@@ -73,7 +73,7 @@ def test_io_percent_adds_up_to_a_hundred_on_each_instance() -> None:
     given = snapshot(
         [session("A", 1, 2, 3, 4, sql_canceled=1), session("A", 10), session("ORA$X", 60), session("A", 5, inst_id=2)]
     )
-    table = classic.session_io(given, reading())
+    table = v1_tables.session_io(given, reading())
     assert table.rows == (
         (1, "A", 2, 11, 2, 3, 4, 1, 20, 25.0),
         (1, "ORA$X", 1, 60, 0, 0, 0, 0, 60, 75.0),
@@ -88,7 +88,7 @@ def test_before_12_1_groups_are_known_by_number() -> None:
             row(ConsumerGroupDefinition, consumer_group_id=77, consumer_group="BATCH"),
         ]
     )
-    assert classic.session_io(given, reading()).rows[0][:2] == (1, "BATCH")
+    assert v1_tables.session_io(given, reading()).rows[0][:2] == (1, "BATCH")
 
 
 def test_parallel() -> None:
@@ -96,7 +96,7 @@ def test_parallel() -> None:
         ConsumerGroup, name="A", pq_active_time=12_345, current_pqs_active=2, current_pqs_queued=3, pq_queued_time=999,
         current_pq_servers_active=32, pq_queue_time_outs=4,
     )  # fmt: skip
-    assert classic.parallel(snapshot([given]), reading()).rows == ((1, "A", 12.35, 2, 3, 999, 32, 4),)
+    assert v1_tables.parallel(snapshot([given]), reading()).rows == ((1, "A", 12.35, 2, 3, 999, 32, 4),)
 
 
 def directive(plan: str, name: str, kind: str = "CONSUMER_GROUP", status: str = "", **levels: int) -> Any:
@@ -114,7 +114,7 @@ def test_emphasis_hands_down_what_is_left_and_nests() -> None:
             directive("SUB", "B", mgmt_p2=100),
         ]
     )
-    table = classic.emphasis(given, reading())
+    table = v1_tables.emphasis(given, reading())
     assert {line[0]: line[1:4] for line in table.rows} == {
         "SYS_GROUP": (75.0, 0.0, 0.0),
         "SUB": (0.0, 20.0, 0.0),
@@ -132,12 +132,12 @@ def test_shares_are_shares() -> None:
             directive("DAYTIME", "B", mgmt_p1=1),
         ]
     )
-    assert classic.emphasis(given, reading()).values(1) == {"A": 75.0, "B": 25.0}
+    assert v1_tables.emphasis(given, reading()).values(1) == {"A": 75.0, "B": 25.0}
 
 
 def test_a_plan_in_a_circle_ends() -> None:
     given = snapshot([directive("DAYTIME", "DAYTIME", "PLAN", mgmt_p1=100)])
-    assert len(classic.emphasis(given, reading()).rows) < 5
+    assert len(v1_tables.emphasis(given, reading()).rows) < 5
 
 
 def test_a_group_in_two_subplans_is_there_twice() -> None:
@@ -148,27 +148,27 @@ def test_a_group_in_two_subplans_is_there_twice() -> None:
             directive("S", "G", mgmt_p1=100),
         ]
     )
-    assert classic.emphasis(given, reading()).values(1) == {"S": 50.0, "G": 50.0, "G (2)": 50.0}
+    assert v1_tables.emphasis(given, reading()).values(1) == {"S": 50.0, "G": 50.0, "G (2)": 50.0}
 
 
 def test_parameters_of_instances_that_differ() -> None:
     given = [row(Parameter, inst_id=i, name="cpu_count", value=value) for i, value in ((1, "8"), (2, "16"))]
-    assert classic.parameters(snapshot(given))["cpu_count"] == "8/16"
+    assert v1_tables.parameters(snapshot(given))["cpu_count"] == "8/16"
 
 
 def test_the_screen_has_a_frame_and_bars() -> None:
-    table = classic.cpu(snapshot([metric("A", 48_000), metric("LONG", 0, csec=0)]), reading())
-    lines = classic.boxed(table).splitlines()
+    table = v1_tables.cpu(snapshot([metric("A", 48_000), metric("LONG", 0, csec=0)]), reading())
+    lines = v1_tables.boxed(table).splitlines()
     assert {len(line) for line in lines} == {len(lines[0])}
-    assert classic.bars(table, 4) == "A     [ 10.00%] ##########\nLONG  [     -%]\n"
+    assert v1_tables.bars(table, 4) == "A     [ 10.00%] ##########\nLONG  [     -%]\n"
     huge = replace(table, rows=((1, "A", 0, 0.0, 5000.0),))
-    assert classic.bars(huge, 4).count("#") == 100
+    assert v1_tables.bars(huge, 4).count("#") == 100
 
 
-@pytest.mark.parametrize("measure", classic.TABLES)
+@pytest.mark.parametrize("measure", v1_tables.TABLES)
 def test_nothing_to_show_is_a_table_without_rows(measure: str) -> None:
-    table = classic.TABLES[measure](snapshot([]), reading())
+    table = v1_tables.TABLES[measure](snapshot([]), reading())
     assert table.rows == ()
-    assert table.columns == classic.COLUMNS[measure]
-    assert classic.boxed(table).count("\n") == 4
-    assert classic.bars(table, 1) == ""
+    assert table.columns == v1_tables.COLUMNS[measure]
+    assert v1_tables.boxed(table).count("\n") == 4
+    assert v1_tables.bars(table, 1) == ""

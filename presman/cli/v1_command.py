@@ -11,9 +11,9 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, measure, positive
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved, load, resolve
-from presman.output import classic
-from presman.output.classic import ClassicTable
+from presman.output import v1_tables
 from presman.output.csv_export import WideCsv
+from presman.output.v1_tables import V1Table
 
 _CLEAR = "\x1b[H\x1b[2J"
 
@@ -44,18 +44,18 @@ def run(options: Namespace) -> int:
     """Show one table until Ctrl-C or `--polls`."""
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
-    if measure not in classic.TABLES:
-        known = ", ".join(classic.TABLES)
+    if measure not in v1_tables.TABLES:
+        known = ", ".join(v1_tables.TABLES)
         raise Failure(f"-m knows {known}; for {measure}: presman export --measure {measure}")
     column = _column(options, measure)
     file = WideCsv(Path(options.output), tell=console.say) if options.output else None
     try:
         for snapshot, reading in Polling(resolved).moments(polls=options.polls):
-            table = classic.TABLES[measure](snapshot, reading)
+            table = v1_tables.TABLES[measure](snapshot, reading)
             if file is not None and column is not None:
                 file.write(reading.at, table.values(column))
             console.show(
-                _screen(resolved, measure, classic.parameters(snapshot), table, column if options.plot else None)
+                _screen(resolved, measure, v1_tables.parameters(snapshot), table, column if options.plot else None)
             )
     except KeyboardInterrupt:
         console.say("Bye!")
@@ -72,7 +72,7 @@ def _column(options: Namespace, measure: str) -> int | None:
         if options.plot or options.output:
             raise Failure(f"{'-p' if options.plot else '-o'} needs -c COLUMN")
         return None
-    columns = classic.COLUMNS[measure]
+    columns = v1_tables.COLUMNS[measure]
     text = options.column
     index = int(text) if text.isdecimal() else next((i for i, name in enumerate(columns) if name == text.upper()), -1)
     first = 1 if measure == "emphasis" else 2
@@ -82,11 +82,9 @@ def _column(options: Namespace, measure: str) -> int | None:
     raise Failure(f"-c {text}: {measure} has these columns of numbers: {known}")
 
 
-def _screen(
-    resolved: Resolved, measure: str, parameters: dict[str, str], table: ClassicTable, column: int | None
-) -> str:
+def _screen(resolved: Resolved, measure: str, parameters: dict[str, str], table: V1Table, column: int | None) -> str:
     clear = _CLEAR if sys.stdout.isatty() else ""
-    head = classic.head(resolved.target.name, parameters)
-    drawn = "" if column is None else "\n" + classic.bars(table, column)
-    note = f"{classic.NOTES[measure]}\n" if measure in classic.NOTES else ""
-    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{note}{classic.boxed(table)}{drawn}\n"
+    head = v1_tables.head(resolved.target.name, parameters)
+    drawn = "" if column is None else "\n" + v1_tables.bars(table, column)
+    note = f"{v1_tables.NOTES[measure]}\n" if measure in v1_tables.NOTES else ""
+    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{note}{v1_tables.boxed(table)}{drawn}\n"

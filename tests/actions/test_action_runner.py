@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from presman.actions.action_runner import ActionRunner
 from presman.actions.gateway import offers
-from presman.actions.performer import Performer
 from presman.base.release import Release
 from presman.polling.sampler import ActionResult, Event, Sampler
 from presman.rows.commands import CommandKind, Victim, cancel, dequeue, kill, switch
@@ -58,25 +58,25 @@ class Database:
 
 
 @pytest.fixture
-def performer(tmp_path: Path) -> Performer:
-    return Performer(tmp_path / "state" / "actions.log", now=lambda: NOON)
+def runner(tmp_path: Path) -> ActionRunner:
+    return ActionRunner(tmp_path / "state" / "actions.log", now=lambda: NOON)
 
 
-def logged(performer: Performer) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in performer.log.read_text().splitlines()]
+def logged(runner: ActionRunner) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in runner.log.read_text().splitlines()]
 
 
-def test_it_is_sent_as_shown_with_binds_and_written_down(performer: Performer) -> None:
+def test_it_is_sent_as_shown_with_binds_and_written_down(runner: ActionRunner) -> None:
     database = Database()
-    outcome = performer.carry_out(dequeue(WHO), database, Release(19))
+    outcome = runner.carry_out(dequeue(WHO), database, Release(19))
     assert outcome.done
     ((statement, binds),) = database.sent
     assert statement == dequeue(WHO).statement
     assert binds == {"sid": 144, "serial": 1201, "inst_id": 1, "sql_id": "9md3ukhghgj58"}
-    asked, sent, done = logged(performer)
+    asked, sent, done = logged(runner)
     assert (asked["outcome"], sent["outcome"], done["outcome"]) == ("asked for", "being sent", "done")
     assert (done["database"], done["kind"], done["sid"], done["statement"]) == ("DWPROD", "DEQUEUE", 144, statement)
-    assert stat.S_IMODE(performer.log.stat().st_mode) == 0o600
+    assert stat.S_IMODE(runner.log.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_it_is_sent_as_shown_with_binds_and_written_down(performer: Performer) -
         ({"sql_id": ""}, "executes nothing now"),
     ],
 )
-def test_nothing_is_sent_to_somebody_else(performer: Performer, session: dict[str, Any], text: str) -> None:
+def test_nothing_is_sent_to_somebody_else(runner: ActionRunner, session: dict[str, Any], text: str) -> None:
     database = Database(**session)
-    outcome = performer.carry_out(cancel(WHO), database, Release(19))
+    outcome = runner.carry_out(cancel(WHO), database, Release(19))
     assert not outcome.done
     assert text in outcome.text
     assert database.sent == []
-    assert text in logged(performer)[-1]["outcome"]
+    assert text in logged(runner)[-1]["outcome"]
 
 
 SEEN = WHO._replace(status="ACTIVE", exec_id=16777217)
@@ -116,14 +116,14 @@ SEEN = WHO._replace(status="ACTIVE", exec_id=16777217)
 )
 @pytest.mark.parametrize("make", [kill, lambda victim: switch(victim, "LOW")])
 def test_nothing_is_sent_to_who_does_something_else(
-    performer: Performer, make: Any, victim: Victim, session: dict[str, Any], text: str
+    runner: ActionRunner, make: Any, victim: Victim, session: dict[str, Any], text: str
 ) -> None:
     database = Database(**session)
-    outcome = performer.carry_out(make(victim), database, Release(19))
+    outcome = runner.carry_out(make(victim), database, Release(19))
     assert (outcome.done, database.sent) == (False, [])
     assert outcome.text.startswith("not sent: ")
     assert text in outcome.text
-    assert [line["outcome"] for line in logged(performer)] == ["asked for", outcome.text]
+    assert [line["outcome"] for line in logged(runner)] == ["asked for", outcome.text]
 
 
 @pytest.mark.parametrize(
@@ -136,62 +136,62 @@ def test_nothing_is_sent_to_who_does_something_else(
         (SEEN._replace(queued=True, exec_id=None), {"event": "resmgr:pq queued", "state": "WAITING"}),
     ],
 )
-def test_it_is_sent_to_who_still_does_the_same(performer: Performer, victim: Victim, session: dict[str, Any]) -> None:
-    assert performer.carry_out(kill(victim), Database(**session), Release(19)).text == "done"
+def test_it_is_sent_to_who_still_does_the_same(runner: ActionRunner, victim: Victim, session: dict[str, Any]) -> None:
+    assert runner.carry_out(kill(victim), Database(**session), Release(19)).text == "done"
 
 
-def test_marked_for_kill_is_done(performer: Performer) -> None:
+def test_marked_for_kill_is_done(runner: ActionRunner) -> None:
     database = Database()
     database.error = SourceError("session marked for kill", code="ORA-00031", retry=False)
-    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    outcome = runner.carry_out(kill(WHO), database, Release(19))
     assert outcome.done
-    assert logged(performer)[-1]["outcome"].startswith("done: ORA-00031, marked for kill")
-    outcome = performer.carry_out(cancel(WHO), database, Release(19))
+    assert logged(runner)[-1]["outcome"].startswith("done: ORA-00031, marked for kill")
+    outcome = runner.carry_out(cancel(WHO), database, Release(19))
     assert not outcome.done, "of no other command it is an answer"
 
 
-def test_what_was_sent_and_not_answered_is_not_known(performer: Performer) -> None:
+def test_what_was_sent_and_not_answered_is_not_known(runner: ActionRunner) -> None:
     database = Database()
     database.error = OutcomeUnknown("no answer within 65 s")
-    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    outcome = runner.carry_out(kill(WHO), database, Release(19))
     assert not outcome.done
     assert outcome.text == "sent; whether it was done is not known: no answer within 65 s"
-    assert [line["outcome"] for line in logged(performer)] == ["asked for", "being sent", outcome.text]
+    assert [line["outcome"] for line in logged(runner)] == ["asked for", "being sent", outcome.text]
 
 
-def test_it_is_always_known_who_acted(performer: Performer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_always_known_who_acted(runner: ActionRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("USER", "LOGNAME", "USERNAME"):
         monkeypatch.setenv(name, "somebody else")
-    performer.carry_out(kill(WHO), Database(), Release(19))
+    runner.carry_out(kill(WHO), Database(), Release(19))
     monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])  # a container whose user has no name
-    performer.carry_out(kill(WHO), Database(), Release(19))
-    first, last = logged(performer)[0]["by"], logged(performer)[-1]["by"]
+    runner.carry_out(kill(WHO), Database(), Release(19))
+    first, last = logged(runner)[0]["by"], logged(runner)[-1]["by"]
     assert first == f"{NAME}@{socket.gethostname()}"
     assert last == f"uid {os.getuid()}@{socket.gethostname()}"
 
 
-def test_a_link_in_place_of_the_log_is_not_followed(performer: Performer, tmp_path: Path) -> None:
-    performer.log.parent.mkdir()
+def test_a_link_in_place_of_the_log_is_not_followed(runner: ActionRunner, tmp_path: Path) -> None:
+    runner.log.parent.mkdir()
     (tmp_path / "elsewhere").write_text("")
-    performer.log.symlink_to(tmp_path / "elsewhere")
+    runner.log.symlink_to(tmp_path / "elsewhere")
     database = Database()
-    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    outcome = runner.carry_out(kill(WHO), database, Release(19))
     assert outcome.text.startswith("not sent: ")
     assert outcome.text.endswith("cannot be written: it is a link")
     assert database.sent == []
     assert (tmp_path / "elsewhere").read_text() == ""
 
 
-def test_an_idle_holder_is_known_by_its_last_statement(performer: Performer) -> None:
+def test_an_idle_holder_is_known_by_its_last_statement(runner: ActionRunner) -> None:
     idle = {"sql_id": "", "prev_sql_id": "9md3ukhghgj58", "status": "INACTIVE"}
-    assert performer.carry_out(kill(WHO), Database(**idle), Release(19)).done
-    assert not performer.carry_out(cancel(WHO), Database(**idle), Release(19)).done
+    assert runner.carry_out(kill(WHO), Database(**idle), Release(19)).done
+    assert not runner.carry_out(cancel(WHO), Database(**idle), Release(19)).done
 
 
-def test_a_switch_is_sent_on_the_sessions_own_instance_only(performer: Performer) -> None:
+def test_a_switch_is_sent_on_the_sessions_own_instance_only(runner: ActionRunner) -> None:
     database = Database()
     database.instance = 2
-    outcome = performer.carry_out(switch(WHO, "LOW"), database, Release(19))
+    outcome = runner.carry_out(switch(WHO, "LOW"), database, Release(19))
     assert outcome.text.startswith("not sent: it acts on instance 2 only, the session is on 1: connect to 1")
 
 
@@ -199,46 +199,46 @@ def test_a_switch_is_sent_on_the_sessions_own_instance_only(performer: Performer
     ("own", "theirs", "done"), [(1, 3, False), (3, 3, True), (3, 4, False), (0, 0, True), (None, 3, True)]
 )
 def test_a_switch_is_sent_in_the_sessions_own_container_only(
-    performer: Performer, own: int | None, theirs: int, done: bool
+    runner: ActionRunner, own: int | None, theirs: int, done: bool
 ) -> None:
     database = Database(con_id=theirs)
     database.own_container = own
-    outcome = performer.carry_out(switch(WHO, "LOW"), database, Release(19))
+    outcome = runner.carry_out(switch(WHO, "LOW"), database, Release(19))
     assert (outcome.done, len(database.sent)) == (done, done)
     if not done:
         assert outcome.text == (
             f"not sent: it acts on container {own} only, the session is in {theirs}: "
             "connect to that one and run it there"
         )
-    assert performer.carry_out(kill(WHO), database, Release(19)).done
+    assert runner.carry_out(kill(WHO), database, Release(19)).done
 
 
-def test_what_the_database_refuses_is_told_and_written_down(performer: Performer) -> None:
+def test_what_the_database_refuses_is_told_and_written_down(runner: ActionRunner) -> None:
     database = Database()
     database.error = SourceError("User session ID does not exist.", code="ORA-00030", retry=False)
-    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    outcome = runner.carry_out(kill(WHO), database, Release(19))
     assert (outcome.done, outcome.text) == (False, "refused: ORA-00030 User session ID does not exist.")
-    assert logged(performer)[-1]["outcome"] == outcome.text
+    assert logged(runner)[-1]["outcome"] == outcome.text
 
 
 def test_without_a_log_nothing_is_sent(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     database = Database()
-    outcome = Performer(tmp_path / "file" / "actions.log").carry_out(kill(WHO), database, Release(19))
+    outcome = ActionRunner(tmp_path / "file" / "actions.log").carry_out(kill(WHO), database, Release(19))
     assert not outcome.done
     assert "cannot be written" in outcome.text
     assert database.sent == []
 
 
-def test_a_session_that_cannot_be_read_is_not_acted_on(performer: Performer) -> None:
+def test_a_session_that_cannot_be_read_is_not_acted_on(runner: ActionRunner) -> None:
     database = Database()
     database.sections = [Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$SESSION"))]
-    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    outcome = runner.carry_out(kill(WHO), database, Release(19))
     assert "cannot be read" in outcome.text
     assert database.sent == []
 
 
-def test_a_source_without_hands_is_told_so(performer: Performer) -> None:
+def test_a_source_without_hands_is_told_so(runner: ActionRunner) -> None:
     class Spool:
         name = "spool:x"
         instance = 1
@@ -246,7 +246,7 @@ def test_a_source_without_hands_is_told_so(performer: Performer) -> None:
         def read(self, _requests: list[Request]) -> Answer:
             return Database().read([Request(load_session())])
 
-    outcome = performer.carry_out(kill(WHO), Spool(), Release(19))
+    outcome = runner.carry_out(kill(WHO), Spool(), Release(19))
     assert outcome.text == "not sent: spool:x cannot be acted on"
 
 
@@ -329,11 +329,11 @@ print([name for name in sys.modules if name.startswith("presman.actions")])
     }
 
 
-def test_what_takes_too_long_to_look_at_is_not_sent(performer: Performer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_long_to_look_at_is_not_sent(runner: ActionRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that was stopped, or a database that hung, in the middle of it: the confirmation is of another time."""
-    monkeypatch.setattr("presman.actions.performer.LOOK", -1.0)
+    monkeypatch.setattr("presman.actions.action_runner.LOOK", -1.0)
     database = Database()
-    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    outcome = runner.carry_out(kill(WHO), database, Release(19))
     assert not outcome.done
     assert outcome.text.startswith("not sent: reading its session took ")
-    assert [line["outcome"] for line in logged(performer)] == ["asked for", outcome.text]
+    assert [line["outcome"] for line in logged(runner)] == ["asked for", outcome.text]

@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
     text: str
 
 
-class Performer:
+class ActionRunner:
     """Carries out commands on a source that can `perform`, one at a time, and keeps a line about each in a log.
 
     `log` is a file that lines are appended to, one JSON object each; `now` the clock of those lines.
