@@ -32,6 +32,9 @@ FEW = 6
 CODE = 3
 """The exit code: what presman is to read cannot be read."""
 
+LEAST = 64 << 20
+"""Bytes of addresses without which no command that reads a database ends in good order."""
+
 STACK = 24 << 20
 """Bytes of addresses that a thread takes, with some to spare: where there are no more, no thread can be had."""
 
@@ -39,14 +42,26 @@ STACK = 24 << 20
 def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
     """Return in one line what has run out, if an error came of that, and how much is allowed; "" for other errors.
 
-    One that nobody foresaw, where hardly a file can be opened, came of that.
+    One that nobody foresaw, where hardly a file can be opened or hardly any memory is left, came of that.
     """
     each: BaseException | None = error
     while each is not None:
         if what := _of(each):
             return what + _allowed(what)
         each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
-    return "" if foreseen or _files_left() >= FEW else _FILES + _allowed(_FILES)
+    what = "" if foreseen else _FILES if _files_left() < FEW else _MEMORY if _is_full_of_memory() else ""
+    return what and what + _allowed(what)
+
+
+def too_little() -> str:
+    """Return in one line that there is less memory than presman needs to say what it lacks; "" where there is more.
+
+    Where not even a small number finds room, Python 3.11 tries for ever to handle the error, and hears no signal.
+    """
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if allowed == resource.RLIM_INFINITY or allowed >= LEAST:
+        return ""
+    return f"memory is too little{_allowed(_MEMORY)}, and presman needs {LEAST >> 20} MB"
 
 
 def _of(error: BaseException) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from argparse import Namespace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +16,7 @@ from presman.base.status.run_status import DatabaseStatus
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.interruption import rest
 from presman.cli.limits import give_back_memory, make_room
 from presman.cli.parser import Parser, add_log_options, command_parser, listening, seconds, some_seconds
 from presman.cli.settings import load, resolve
@@ -104,7 +104,7 @@ def run(options: Namespace) -> int:
             if push is not None:
                 push.start()
             exporter.start()
-            threading.Event().wait()
+            rest()
     finally:
         exporter.stop()
         server.stop()
