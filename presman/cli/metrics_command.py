@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.listeners import is_loopback
+from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.secret import METRICS_PASSWORD, of_environment
-from presman.base.status.reporting import reporting
-from presman.base.status.run_status import DatabaseStatus
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
@@ -26,9 +25,9 @@ from presman.config.target import Target
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
     from presman.services.live import LiveTarget
-    from presman.services.metrics.metric_page import Exporter, ObservedDatabase
+    from presman.services.metrics.observed_database import Exporter, ObservedDatabase
     from presman.services.metrics.otlp_push import OtlpPush
-    from presman.services.metrics.web_server import Credentials
+    from presman.services.metrics.web_app import Credentials
 
 INTERVAL = 5.0
 """Seconds between polls: Prometheus asks more rarely than somebody looks at a screen."""
@@ -83,8 +82,10 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Poll and be scraped until told to stop. Raises Failure, ListenError."""
     event_log.begin(options)
-    from presman.services.metrics.metric_page import Exporter, Exposition
-    from presman.services.metrics.web_server import WebApp, WebServer
+    from presman.services.metrics.metric_page import Exposition
+    from presman.services.metrics.observed_database import Exporter
+    from presman.services.metrics.web_app import WebApp
+    from presman.services.metrics.web_server import WebServer
 
     give_back_memory()
     config = load(options)
@@ -158,14 +159,14 @@ def label_of(target: Target) -> str:
 
 def credentials_of(config: Config) -> Credentials | None:
     """Return who may scrape, None for everybody. Raises Failure."""
-    from presman.services.metrics.web_server import Credentials
+    from presman.services.metrics.web_app import Credentials
 
     own = config.defaults
     password = own.metrics_password
     if own.metrics_password_command is not None:
         if config.path and others_may_change(config.path):
             raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
-        from presman.config.setup.credentials import PasswordCommandError, password_of
+        from presman.config.credentials import PasswordCommandError, password_of
 
         try:
             password = password_of(own.metrics_password_command)

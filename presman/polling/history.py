@@ -15,8 +15,8 @@ from errno import ENOSPC
 from typing import IO
 from weakref import finalize
 
-from presman.recording.codec.poll_codec import QUICK, FrameDecoder, FrameEncoder
-from presman.records.snapshot import Snapshot
+from presman.recording.codec.chain import QUICK, FrameDecoder, FrameEncoder
+from presman.rows.snapshot import Snapshot
 
 MEBIBYTE = 1 << 20
 LIVE = 2

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, case, func, select
 
 from presman.base.formats import counted
+from presman.recording.codec.chain import MOST_POLLS, FrameDecoder, is_old, unpack_block
 from presman.recording.codec.old_formats import OldChain
-from presman.recording.codec.poll_codec import MOST_POLLS, FrameDecoder, is_old, unpack_block
-from presman.recording.codec.shapes import DamagedError
+from presman.recording.codec.values import DamagedError
 from presman.recording.schema import BLOCKS, POLLS, TEXTS
 from presman.recording.store import DamagedStoreError, Store
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 # ---- Chain index: which polls of a database stand in which chain of which store, without reading any of them
 

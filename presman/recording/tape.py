@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import select, text
 
 from presman.analysis import analyse
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
@@ -23,9 +23,9 @@ from presman.recording.chain_reader import (
     polls_until,
     read_chains,
 )
-from presman.recording.codec.poll_codec import is_whole
-from presman.recording.codec.shapes import DamagedError, instant, microseconds
-from presman.recording.measure_tables import STRIP, window_selects
+from presman.recording.codec.chain import is_whole
+from presman.recording.codec.values import DamagedError, instant, microseconds
+from presman.recording.measure_views import STRIP, window_selects
 from presman.recording.schema import EVENTS, POLLS
 from presman.recording.store import DamagedStoreError, RecordingError, Store
 from presman.recording.tape_values import (
@@ -43,7 +43,7 @@ from presman.recording.tape_values import (
     mark_of,
     whole,
 )
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
 Pair = tuple[Snapshot | None, Snapshot]

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, delete, func, select
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
 from presman.base.text import clean
-from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
-from presman.recording.codec.shapes import DamagedError, microseconds
+from presman.recording.codec.chain import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
+from presman.recording.codec.values import DamagedError, microseconds
 from presman.recording.figure_writer import FigureWriter, TextKeeper
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, scaled
@@ -19,7 +19,7 @@ from presman.recording.row_commands import insert, run_named
 from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import RecordingError, Store
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 # ---- Snapshot writer: the chain of frames of one database. Each poll is a block at once; a whole chain becomes one
 

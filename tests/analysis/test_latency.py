@@ -12,7 +12,7 @@ from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, HistogramS
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import EventWaits, Histogram
 from presman.figures.histogram_figures import figures
-from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
+from presman.rows.instance_rows import EventHistogram, SystemEvent, WatchedHistogram
 from tests.analysis.make import instance, row, snapshot
 
 PLACE = (1, "log file parallel write")

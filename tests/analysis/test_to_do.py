@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import LONG_IDLE
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
-from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
+from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Servers, Shortage
-from presman.analysis.readings.total_readings import UsageTotals
+from presman.analysis.readings.wait_readings import UsageTotals
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
@@ -150,7 +149,7 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
         ({"groups": (group("BATCH", 0.0, 4.0, verdict=Verdict.ZERO_SHARE),)}, "give BATCH a share on a level"),
         (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
-            "check who uses the CPUs: ETL gets 1.8 less than the plan gives it",
+            "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that the plan gives it",
         ),
         (
             {"groups": (group("BATCH", pool=POOL),)},
@@ -277,6 +276,9 @@ def test_nobody_is_ended_where_a_rival_may_be_served_first_and_wait_on() -> None
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
     assert told(larger).commands == ()
+    assert told(larger).short == (
+        "wait: MARTIN 1:526 keeps 32 servers, idle 15:00; ETL may be served first and want more than that"
+    )
     assert told(larger).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; ETL may be served first and want more "
         "than that"

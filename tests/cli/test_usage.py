@@ -55,7 +55,7 @@ def test_help_explains_what_fits_and_names_the_rest(inside: Run) -> None:
 
 @pytest.mark.parametrize("name", ["", "-m", *COMMANDS])
 def test_help_all_explains_every_option_of_a_command(name: str, inside: Run) -> None:
-    parser = parser_of({"": "monitor", "-m": "classic"}.get(name, name))
+    parser = parser_of({"": "monitor", "-m": "v1"}.get(name, name))
     page, whole = (inside(*name.split(), "--help", *more).stdout for more in ([], ["all"]))
     for action in parser._actions:
         for option in action.option_strings[-1:]:
@@ -82,10 +82,12 @@ def test_versions_of_all_that_is_needed(inside: Run) -> None:
     assert inside("--verbose").stderr == "presman: --verbose goes with --version\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["completions", "bash"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [command("--help")[1:], ["-c", "import presman.cli.completions_command"]], ids=["help", "completions"]
+)
 def test_help_and_completions_import_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     done = subprocess.run(
-        [command()[0], "-X", "importtime", *command(*arguments)[1:]],
+        [command()[0], "-X", "importtime", *arguments],
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from docs.json_page import BY_HAND, ROOT, objects
-from docs.make import SHELL, TABS, shell_files, written
+from docs.make import TABS, written
 from presman.analysis import analyse
 from presman.analysis.assessment import assess
 from presman.analysis.plans import lint
 from presman.cli import exit_codes
-from presman.output.classic import COLUMNS
 from presman.output.csv_export import MEASURES
 from presman.output.json_document import document, names
+from presman.output.v1_tables import COLUMNS
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs import tab, tab_names
@@ -31,7 +31,6 @@ from tests.scenarios import with_short_past
 def test_what_make_docs_writes_is_as_it_would_be_now() -> None:
     stale = [named(path) for path, text in written().items() if not path.exists() or path.read_text("utf-8") != text]
     assert stale == [], "run make docs"
-    assert {path.name for path in SHELL.iterdir()} == set(shell_files())
     assert set(TABS.glob("*.md")) <= set(written()), "a page of a tab that is gone"
 
 

@@ -14,10 +14,10 @@ from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.records.queries import Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Snapshot
 from presman.sources import SourceError
-from presman.sources.embedded import EmbeddedDatabase
+from presman.sources.embedded.database import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle.bench import NOW, USUAL

@@ -14,10 +14,9 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.records.conversion import field_types
-from presman.records.queries import Cadence, Query, Scope, load, read, variants
-from presman.records.rows import by_query
-from presman.sources.embedded import EmbeddedDatabase, catalog, columns_of
+from presman.rows.conversion import field_types
+from presman.rows.queries import Cadence, Query, Scope, by_query, load, read, variants
+from presman.sources.embedded.database import EmbeddedDatabase, catalog, columns_of
 
 Databases = Callable[[Release], EmbeddedDatabase]
 each_query = pytest.mark.parametrize("name", sorted(by_query()))

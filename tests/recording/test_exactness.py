@@ -16,13 +16,12 @@ from presman.analysis.readings.reading import Reading
 from presman.base.release import SUPPORTED, Release
 from presman.config.offline_targets import scenarios
 from presman.figures.measures import MEASURES
-from presman.recording.codec.poll_codec import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
+from presman.recording.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.recording.reader import Recording
-from presman.records.focus import Focus
-from presman.records.group_rows import GroupMetric
-from presman.records.queries import Scope
-from presman.records.session_rows import Session
-from presman.records.snapshot import Section, Snapshot
+from presman.rows.group_rows import GroupMetric
+from presman.rows.queries import Focus, Scope
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Section, Snapshot
 from tests.recording.taped import polled, record
 from tests.sources.fakes import row
 from tests.thorough import some
@@ -98,7 +97,7 @@ def test_what_a_poll_adds_is_little_beside_all_of_it() -> None:
 
 
 def test_a_chain_of_large_polls_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.recording.codec.poll_codec._FULL", 10_000)
+    monkeypatch.setattr("presman.recording.codec.chain._FULL", 10_000)
     encoder = FrameEncoder(QUICK)
     full = []
     for number in range(3):

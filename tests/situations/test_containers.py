@@ -13,13 +13,13 @@ import pytest
 from presman.analysis import analyse
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.containers.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.plan_view import parts_text, plan_view
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from tests.situations.spooled import Views, reading, snapshots
 
 FIRST, SECOND = "2026-03-14 12:00:00", "2026-03-14 12:01:00"
@@ -315,4 +315,4 @@ def test_what_is_lacking_is_told_of_the_instance_where_it_is(tmp_path: Path) -> 
     )
     step = to_do(found)
     assert step is not None
-    assert step.text.endswith("OTHER_GROUPS (P1) gets 1.0 less than the plan gives it on instance 1")
+    assert step.text.endswith("OTHER_GROUPS (P1) gets 5.0 of 6.0 CPUs that the plan gives it on instance 1")

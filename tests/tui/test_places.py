@@ -10,14 +10,13 @@ from msgspec.structs import replace
 from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, SERVERS_HIGH
-from presman.records.session_rows import SessionCount
-from presman.tabs import inside
-from presman.tabs.choices import Choices
+from presman.rows.session_rows import SessionCount
+from presman.tabs import drill_down
+from presman.tabs.choices import Choices, Place, breadcrumb
+from presman.tabs.drill_down import inside as inside_of
+from presman.tabs.drill_down import place_of
 from presman.tabs.moment import Moment
 from presman.tabs.parallel import queue_rows
-from presman.tabs.place import inside as inside_of
-from presman.tabs.place import place_of
-from presman.tabs.trail import Place, trail
 from tests.analysis import make
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued, sessions
@@ -141,7 +140,7 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
     def look(place: Place, number: int | None = 25, **choices: Any) -> tuple[str, str]:
         seen = replace(reading, unlisted=number)
         moment = Moment(seen, Choices(places=(place,), **choices), find=lambda: (None, taken))
-        return "".join(text for text, _ in inside.about(moment)[0]), inside.told(moment)
+        return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.told(moment)
 
     about, told = look(Place("SALES", con_id=3), paused=1.0)
     assert "5 sessions, 2 active" in about
@@ -156,8 +155,10 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
 
 def test_the_instance_is_said_where_one_comes_to_it() -> None:
     etl = Place("ETL", inst_id=2, con_id=0, group="ETL")
-    assert trail("CPU", [etl], "2:503,7", several=True) == "CPU › ETL on 2 › 2:503,7"
-    assert trail("CPU", [Place("ETL", con_id=0, group="ETL")], several=True) == "CPU › ETL"
-    assert trail("Overview", [Place("instance 2", inst_id=2), etl], several=True) == "Overview › instance 2 › ETL"
-    assert trail("PDBs", [Place("SALES", inst_id=1, con_id=3), etl], several=True) == "PDBs › SALES on 1 › ETL on 2"
-    assert trail("CPU", [etl]) == "CPU › ETL", "there is only one"
+    assert breadcrumb("CPU", [etl], "2:503,7", several=True) == "CPU › ETL on 2 › 2:503,7"
+    assert breadcrumb("CPU", [Place("ETL", con_id=0, group="ETL")], several=True) == "CPU › ETL"
+    assert breadcrumb("Overview", [Place("instance 2", inst_id=2), etl], several=True) == "Overview › instance 2 › ETL"
+    assert (
+        breadcrumb("PDBs", [Place("SALES", inst_id=1, con_id=3), etl], several=True) == "PDBs › SALES on 1 › ETL on 2"
+    )
+    assert breadcrumb("CPU", [etl]) == "CPU › ETL", "there is only one"

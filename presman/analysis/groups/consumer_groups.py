@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
-from presman.analysis.groups import entitlement, io_rates, session_pools
+from presman.analysis.groups import counter_deltas, entitlement, session_pools
 from presman.analysis.groups.counter_deltas import CounterDeltas, GroupPlace, of_groups
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.server_pools import ServerBudget
@@ -24,15 +24,14 @@ from presman.analysis.readings.group_readings import (
 )
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
-from presman.analysis.sight import unseen
 from presman.analysis.usage_totals import together_used, usage_of_group
-from presman.records.conversion import null_row
-from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import CdbPlanDirective
-from presman.records.session_rows import Session
-from presman.records.snapshot import Snapshot
-from presman.records.wait_events import is_pooled
+from presman.analysis.view_availability import unavailable
+from presman.rows.conversion import null_row
+from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
+from presman.rows.plan_rows import CdbPlanDirective
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.session_state import is_pooled
+from presman.rows.snapshot import Snapshot
 
 
 class Statements(Struct, frozen=True):
@@ -280,7 +279,7 @@ def _row(
         yields_per_s=rated.yields / seconds if rated and seconds else None,
         requests_per_s=rated.requests / seconds if rated and seconds else None,
         pool_queue_length=row.queue_length if found else None,
-        io=io_rates.rates(rated, seconds) if rated and seconds else None,
+        io=counter_deltas.rates(rated, seconds) if rated and seconds else None,
         px_active=row.current_pqs_active,
         px_servers=row.current_pq_servers_active,
         px_queued=row.current_pqs_queued,
@@ -311,12 +310,12 @@ def _told(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snapshot) ->
     absent = snapshot.section(ConsumerGroup).absent
     if found is not None and not absent:
         return found
-    sees_holders = not unseen(snapshot, PxSession)
+    sees_holders = not unavailable(snapshot, PxSession)
     counted: dict[str, Any] = {
-        "active_sessions": None if unseen(snapshot, Session, ("status",)) else counts.sessions,
+        "active_sessions": None if unavailable(snapshot, Session, ("status",)) else counts.sessions,
         "current_pqs_active": counts.active if sees_holders else None,
         "current_pq_servers_active": counts.held if sees_holders else None,
-        "current_pqs_queued": None if unseen(snapshot, Session, ("event",)) else counts.queued,
+        "current_pqs_queued": None if unavailable(snapshot, Session, ("event",)) else counts.queued,
     }
     if found is None:
         return null_row(ConsumerGroup)._replace(**counted)
@@ -409,7 +408,7 @@ def _cluster(
         share=sum([row.share * row.capacity for row in rows]) / capacity if capacity else first.share,
         entitled=sum(claims) if claims else None,
         verdict=entitlement.worst([row.verdict for row in rows]),
-        io=io_rates.together(ios) if len(ios) == len(there) else None,
+        io=counter_deltas.together(ios) if len(ios) == len(there) else None,
         servers_limit=number,
         servers_limit_percent=percent,
         head_waited=max(waits, default=None),

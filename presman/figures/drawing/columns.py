@@ -1,4 +1,7 @@
-"""Column layout of a table: which columns fit in a width, and how wide each becomes. Pure."""
+"""Columns of a table: which fit in a width, how wide each becomes, and the lines of heads and rows in them. Pure.
+
+Screens and text have theirs from here.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import Any
 
 from presman.base.colours import CLASS_STYLES, GroupColours
 from presman.base.text import one_line
-from presman.figures.drawing.bars import Scale, bar_runs, spark
-from presman.figures.drawing.lines import Run, cells, fit
+from presman.figures.drawing.bars import Scale, bar_runs, shared_scale, spark
+from presman.figures.drawing.lines import Line, Run, cells, fit, merge, pad
 from presman.figures.figure import Figure
 
 _READABLE = 28
@@ -62,6 +65,8 @@ def fit_columns(
     steps = [(column, wanted[column.key] - column.width) for column in first]
     second = [(column, wanted[column.key] - column.width) for column in shown if not column.narrow]
     if growing is not None and growing.flexible:
+        beside = (column for column in first if column.vital and column.bar is not None)
+        steps += [(column, min(_BESIDE, column.most) - column.width) for column in beside]
         comfort = [(growing, _comfort(growing, wanted) - growing.width)]
         steps += second + comfort if growing.bar else comfort + second  # a bar can be short, a text cannot
     else:
@@ -110,13 +115,22 @@ def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mappin
     return chosen
 
 
+_BESIDE = 18
+"""Cells that a text and its bar have before the flexible bar grows."""
+
+_WITH_BAR = 14
+"""Cells from which a text has a bar beside it: below, the text alone is whole."""
+
+
 def _comfort(column: Figure[Any], wanted: Mapping[str, int]) -> int:
     """Return the cells a column should have before more of second rank appear."""
+    if column.flexible and column.bar is not None:
+        return max(column.width, column.most) * (_COMFORT - 1)
     if column.flexible and column.most:
         return wanted[column.key]
     if not column.flexible:
         return max(column.width, min(wanted[column.key], _READABLE))
-    return column.width * (_COMFORT if column.bar is None else _COMFORT - 1)
+    return column.width * _COMFORT
 
 
 def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
@@ -155,6 +169,8 @@ def cell_runs(
         if bar is None:
             return ((fit(text, width), "dim"),)
         return bar_runs(bar, width, scale)
+    if width < min(_WITH_BAR, column.most):
+        return ((fit(text, width, column.align), style),)
     text_width = (width - 1) // 2
     return ((fit(text, text_width, column.align) + " ", style), *bar_runs(bar, width - text_width - 1, scale))
 
@@ -170,3 +186,56 @@ def matches(needle: str, text: str) -> bool:
     if wanted.startswith("!"):
         return not wanted[1:] or wanted[1:].strip() not in text
     return wanted in text
+
+
+def scales_of(
+    figures: Sequence[Figure[Any]],
+    rows: Sequence[Any],
+    least: Mapping[str, float] | None = None,
+    trend: Trend | None = None,
+) -> dict[str, Scale]:
+    """Return the scale of each column of bars and of trends, by key: one for all rows, so that they can be compared.
+
+    `least` are values that scales reach up to at least.
+    """
+    found: dict[str, Scale] = {}
+    for figure in figures:
+        if figure.bar is not None:
+            found[figure.key] = shared_scale(map(figure.bar, rows), (least or {}).get(figure.key, 0.0))
+        elif figure.trend and trend is not None:
+            values = (value for row in rows for value in trend(row, figure.key) if value is not None)
+            found[figure.key] = Scale(max(values, default=0.0))
+    return found
+
+
+def head_line(fitted: Fitted, gap: int, sorted_by: str = "", *, descending: bool = False) -> str:
+    """Return the heads above the columns; the one that is sorted by has a mark."""
+    heads = ""
+    for figure, size in fitted:
+        mark = ("▼" if descending else "▲") if figure.key == sorted_by else ""
+        if mark and heads and len(figure.head) >= size:  # no room: the mark stands in the gap before it
+            heads = heads[:-1] + mark
+            mark = ""
+        heads += fit(fit(figure.head, size - len(mark)).rstrip() + mark, size, figure.align) + " " * gap
+    return heads[:-gap]
+
+
+def row_line(
+    fitted: Fitted,
+    gap: int,
+    row: Any,
+    scales: Mapping[str, Scale],
+    trend: Trend | None = None,
+    width: int | None = None,
+    colours: GroupColours | None = None,
+) -> Line:
+    """Return a row in its columns, padded to `width` where that is given; `scales` are those of :func:`scales_of`."""
+    blank: Run = (" " * gap, "")
+    runs: list[Run] = []
+    for figure, size in fitted:
+        runs += cell_runs(figure, size, row, scales.get(figure.key), trend, colours)
+        runs.append(blank)
+    if width is None:
+        return merge(runs[:-1])
+    room = width - sum(size + gap for _, size in fitted) + gap
+    return merge([*runs[:-1], (" " * room, "")]) if room >= 0 else pad(merge(runs[:-1]), width)

@@ -12,12 +12,12 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_past import SqlExecution, SqlPast, sql_past
 from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line
-from presman.figures.xplan import xplan
-from presman.tabs.place import Inside, inside
+from presman.tabs.choices import Place
+from presman.tabs.drill_down import Inside, inside
 from presman.tabs.statement import Statement
-from presman.tabs.trail import Place
 from presman.tui.pages.detail_lines import cost_lines
 from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, title
+from presman.tui.pages.xplan import xplan
 
 _LISTED = 12
 """Sessions that the page lists."""
@@ -90,8 +90,8 @@ def _sessions(found: Inside, reading: Reading) -> list[Line]:
     lines += [_session(row, f"queued for {duration(row.waited)}, number {row.position}") for row in found.queue]
     lines += [_session(row, row.event or row.status) for row in own]
     if not lines:
-        unseen = reading.why_unseen("V$SESSION")
-        return [sentence(f"Not known: {unseen}." if unseen else "No session runs it at this moment.", "dim")]
+        unavailable = reading.why_unavailable("V$SESSION")
+        return [sentence(f"Not known: {unavailable}." if unavailable else "No session runs it at this moment.", "dim")]
     more = len(lines) - _LISTED
     hint = f"{f'… and {more} more: ' if more > 0 else ''}Enter lists them, with what can be done"
     return [*lines[:_LISTED], sentence(hint, "dim")]

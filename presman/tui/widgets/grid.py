@@ -21,8 +21,7 @@ from presman.figures.drawing.columns import Trend
 from presman.figures.drawing.lines import Line, changes, pad
 from presman.figures.figure import Table
 from presman.tui.widgets.line_api import LineApiWidget
-from presman.tui.widgets.table_frame import HEADER_LINES, TableFrame
-from presman.tui.widgets.table_rows import TableRows
+from presman.tui.widgets.table_frame import HEADER_LINES, TableFrame, TableRows
 
 
 class _Drawn(NamedTuple):
@@ -89,18 +88,18 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         note: str = "",
         least: Mapping[str, float] | None = None,
         *,
-        unseen: str = "",
+        unavailable: str = "",
         late: str = "",
         colours: GroupColours | None = None,
     ) -> None:
         """Show these rows. `hidden` are keys of columns left out; behind the title stand `late`, how old they are if
         they are older than they should be, and `note`. `least` are values that the scales of bars reach up to at
-        least, by column. `unseen` stands where there is no row as none could be seen. `colours` are those of groups.
+        least, by column. `unavailable` stands where no row could be seen. `colours` are those of groups.
         """
         self.rows.all = rows
         drawing = self.drawing
         drawing.hidden, drawing.least = frozenset(hidden), least or {}
-        drawing.note, drawing.unseen, drawing.late = note, unseen, late
+        drawing.note, drawing.unavailable, drawing.late = note, unavailable, late
         drawing.colours = colours
         self.drawing.filled = True
         self._arrange()

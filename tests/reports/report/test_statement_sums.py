@@ -15,14 +15,14 @@ import pytest
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import RunningStatement
+from presman.recording.past_spans import past_spans
 from presman.recording.reader import Recording
-from presman.recording.statement_lives import past_spans
 from presman.recording.store import Store
 from presman.recording.tape_values import StatementLife
 from presman.recording.writer import RecordingWriter
-from presman.reports.compare.statement_servers import servers_held
+from presman.reports.compare.window_series import servers_held
 from presman.reports.report.incident import Incident, gather
-from presman.reports.report.life_chart import life_chart
+from presman.reports.report.report_charts import life_chart
 from presman.reports.report.time_axis import TimeAxis
 from tests.recording.taped import Moment, polled, record
 from tests.thorough import THOROUGH

@@ -1,0 +1,297 @@
+"""`presman doctor TARGET`: what presman can see there, line by line, and what to grant where it cannot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from statistics import median
+from typing import Any
+
+from presman.analysis.instances import database_kind
+from presman.base.formats import counted
+from presman.base.release import Release, named
+from presman.config.target import Target
+from presman.rows.conversion import field_types
+from presman.rows.instance_rows import SEED, Database, Instance, Pdb, SystemEvent
+from presman.rows.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
+from presman.rows.queries import Cadence, Query, Scope, bind_names, load
+from presman.rows.session_rows import SessionInfo
+from presman.rows.snapshot import Section
+from presman.sources import Request, Source
+
+_RECORDS = (SessionInfo, ConsumerGroupDefinition, RsrcPlan, PlanDirective)
+
+OTHER_GROUPS = "OTHER_GROUPS"
+SYS_GROUP = "SYS_GROUP"
+
+CURE = (
+    "put presman's user into a group that comes before the others (DBMS_RESOURCE_MANAGER.SET_CONSUMER_GROUP_MAPPING), "
+    "so that it can poll when the database is busiest"
+)
+
+
+def own_group(source: Source, release: Release, inst_id: int, sid: int) -> Iterator[str]:
+    """Yield the group of the session, then a line for each thing that the plan may do to it, and what helps.
+
+    Raises SourceError if the connection is lost.
+    """
+    queries = load(release)
+    answer = source.read([Request(queries[record]) for record in _RECORDS])
+    found = dict(zip(_RECORDS, answer.sections, strict=True))
+    info = next((row for row in found[SessionInfo].rows if (row.inst_id, row.sid) == (inst_id, sid)), None)
+    if info is None:
+        yield "not known: V$RSRC_SESSION_INFO does not show presman's session"
+        return
+    names = {row.consumer_group_id: row.consumer_group for row in found[ConsumerGroupDefinition].rows}
+    group = info.current_consumer_group or names.get(info.current_consumer_group_id, "")
+    plans = [row for row in found[RsrcPlan].rows if row.inst_id == inst_id]
+    plans.sort(key=lambda row: row.is_top_plan != "TRUE")
+    plan = next((row for row in plans if row.con_id == info.con_id), plans[0] if len(plans) == 1 else None)
+    if not group or plan is None:
+        yield f"{group or 'none'}, under no plan that can be read"
+        return
+    yield f"{group} under {plan.name}"
+    hazards = list(_hazards(group, plan, found))
+    yield from (f"warning: {hazard}" for hazard in hazards)
+    if hazards:
+        yield CURE
+
+
+def _hazards(group: str, plan: RsrcPlan, found: Mapping[type[Any], Section]) -> Iterator[str]:
+    rows = _in_force(plan.name, found[PlanDirective].rows)
+    row = rows.get(group) or rows.get(OTHER_GROUPS)
+    if row is None:
+        return
+    if plan.cpu_managed == "ON" and group != SYS_GROUP:
+        levels = [(level, getattr(row, f"mgmt_p{level}")) for level in range(1, 9)]
+        given = ", ".join(f"{part} at level {level}" for level, part in levels if part)
+        yield f"when CPU is short it may be throttled: the plan gives its group {given or 'no share'}"
+    if row.utilization_limit is not None and row.utilization_limit < 100:
+        yield f"its group never gets more than {row.utilization_limit} % of the CPU"
+    if row.active_sess_pool_p1 is not None:
+        yield f"its group may have {counted(row.active_sess_pool_p1, 'active session')} at once: it may be queued"
+    if row.switch_group:
+        yield f"long calls are switched: {row.switch_group}"
+    if row.max_idle_time is not None:
+        yield f"sessions idle for {row.max_idle_time} s are ended: poll more often than that"
+
+
+def _in_force(plan: str, directives: Iterable[PlanDirective]) -> dict[str, PlanDirective]:
+    """Return the directive of each group that a plan or a plan below it names."""
+    rows = [row for row in directives if not row.status]
+    found: dict[str, PlanDirective] = {}
+    seen, todo = {plan}, [plan]
+    while todo:
+        name = todo.pop()
+        for row in rows:
+            if row.plan == name and row.type == "PLAN" and row.group_or_subplan not in seen:
+                seen.add(row.group_or_subplan)
+                todo.append(row.group_or_subplan)
+            elif row.plan == name and row.type != "PLAN":
+                found.setdefault(row.group_or_subplan, row)
+    return found
+
+
+CALLS = 5
+"""Round trips that are timed."""
+
+TOLERANCE = timedelta(seconds=2)
+
+
+def doctor(
+    target: Target,
+    *,
+    scope: Scope = Scope.CLUSTER,
+    packs: tuple[str, ...] = (),
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Iterator[str]:
+    """Yield the findings as they come, one line each. Raises SourceError if `target` cannot be opened or is lost."""
+    source = target.make_source()
+    source.scope = scope
+    yield _line("target", f"{source.name} ({source.kind})")
+    begun = time.perf_counter()
+    try:
+        release = source.open()
+        yield _line("connected", f"in {_milliseconds(time.perf_counter() - begun)}")
+        source.advance()
+        lacking = yield from _facts(source, release, target)
+        yield _line("packs", f"allowed: {', '.join(packs)}" if packs else "none allowed: no view of a pack is read")
+        yield from _latency(source, now)
+        yield from (_line("note", note) for note in source.read(()).notes)
+        yield from _sight(source, release, packs, lacking)
+    finally:
+        source.close()
+
+
+def _line(name: str, text: str) -> str:
+    return f"{name:<11} {text}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _facts(source: Source, release: Release, target: Target) -> Generator[str, None, dict[str, str]]:
+    """Say what kind of database this is; return what it is known not to be, in words, by the header `only:`."""
+    from presman.sources.oracle.oracle_source import OracleSource
+
+    about = source.about() if isinstance(source, OracleSource) else None
+    if about is not None:
+        yield _line("driver", about.driver)
+        yield _line("session", f"SID {about.sid} on instance {about.instance}, user {about.user or '?'}")
+    queries = load(release)
+    asked = [record for record in (Instance, Database, Pdb, SystemEvent) if record in queries]
+    answer = source.read([Request(queries[record]) for record in asked])
+    found = dict(zip(asked, answer.sections, strict=True))
+    yield _line("release", _release(release, found[Instance]))
+    yield from _kind_of_database(found)
+    cloud = about.cloud_service if about else ""
+    pdbs = found[Pdb].rows if Pdb in found else ()
+    words = database_kind(found[Database].rows, found[Instance].rows, pdbs, found[SystemEvent].rows, cloud)
+    yield _line("kind", ", ".join(words) or "not known")
+    if about is not None and any(row.cdb == "YES" for row in found[Database].rows):
+        yield _line("container", about.container)
+    if about is not None:
+        lines = own_group(source, release, about.instance, about.sid)
+        yield from (_line("" if place else "group", text) for place, text in enumerate(lines))
+    where = "GV$: every instance" if source.scope is Scope.CLUSTER else "V$: this instance only"
+    yield _line("scope", f"{source.scope.value} ({where})")
+    if target.connect is not None:
+        yield _line("timeout", f"{target.connect.call_timeout:g} s for each query")
+    return _lacking(found[Database], found[Instance], pdbs)
+
+
+def _lacking(database: Section, instances: Section, pdbs: Sequence[Pdb]) -> dict[str, str]:
+    """Return what the database is known not to be. What cannot be read may be so: asking tells which grants help."""
+    lacking = {}
+    containers = any(row.cdb == "YES" for row in database.rows) or any(row.con_id > 2 for row in pdbs)
+    if not containers and not (database.problem and not pdbs):
+        lacking["cdb"] = "a container database"
+    if "cdb" in lacking or (pdbs and not any(row.con_id == SEED for row in pdbs)):
+        lacking["root"] = "the root of a container database"
+    if instances.rows and not any(row.parallel == "YES" for row in instances.rows):
+        lacking["cluster"] = "a cluster"
+    return lacking
+
+
+def _release(release: Release, instances: Section) -> str:
+    versions = sorted({named(row.version) for row in instances.rows})
+    return f"{', '.join(versions) or release} (queries for {release})"
+
+
+def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
+    for row in found[Database].rows:
+        kind = "container database" if row.cdb == "YES" else "no containers"
+        yield _line("database", f"{row.db_unique_name or row.name}, {row.database_role}, {row.open_mode}, {kind}")
+    instances = found[Instance].rows
+    if instances:
+        names = ", ".join(f"{row.instance_name} on {row.host_name}" for row in instances)
+        cluster = "RAC" if any(row.parallel == "YES" for row in instances) else "single instance"
+        yield _line("instances", f"{len(instances)} ({cluster}): {names}")
+    for row in instances:
+        if row.active_state in {"QUIESCING", "QUIESCED"}:
+            who = f"{row.instance_name} is {row.active_state}: only SYS and SYSTEM get in"
+            yield _line("quiesced", f"{who} until ALTER SYSTEM UNQUIESCE")
+    if Pdb in found and found[Pdb].rows:
+        yield _line("pdbs", ", ".join(open_modes(found[Pdb].rows)))
+
+
+def open_modes(rows: Sequence[Pdb]) -> Iterator[str]:
+    """Return each container with its open mode, or with that on each instance where they differ."""
+    by_name: dict[str, dict[str, list[int]]] = {}
+    for row in rows:
+        by_name.setdefault(row.name, {}).setdefault(row.open_mode, []).append(row.inst_id)
+    for name, modes in by_name.items():
+        where = (f"{mode} on {', '.join(map(str, on))}" if len(modes) > 1 else mode for mode, on in modes.items())
+        yield f"{name} {' and '.join(where)}"
+
+
+def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
+    """Time empty reads, and compare clocks."""
+    times, ahead, trips = [], [], 0
+    for _ in range(CALLS):
+        begun, clock = time.perf_counter(), now()
+        answer = source.read(())
+        times.append(time.perf_counter() - begun)
+        ahead.append(answer.at - clock - timedelta(seconds=times[-1] / 2))
+        trips += answer.round_trips
+    if not trips:
+        yield _line("round trip", "none: this source is inside presman")
+        return
+    yield _line("round trip", f"{_milliseconds(median(times))} (median of {CALLS})")
+    difference = sorted(ahead)[CALLS // 2]
+    if abs(difference) < TOLERANCE:
+        yield _line("clock", "agrees with this machine's")
+    else:
+        side = "ahead of" if difference > timedelta(0) else "behind"
+        yield _line(
+            "clock", f"{abs(difference).total_seconds():.0f} s {side} this machine's; presman uses the database's"
+        )
+
+
+def _sight(source: Source, release: Release, packs: tuple[str, ...], lacking: Mapping[str, str]) -> Iterator[str]:
+    """Run every query once that this database has an answer to, and say what it saw."""
+    cures: dict[str, None] = {}
+    told, untold = 0, dict[str, None]()
+    queries = load(release).values()
+    allowed = [query for query in queries if query.pack == "none" or query.pack in packs]
+    yield ""
+    yield f"{'query':<26} {'view':<32} sees"
+    for query in allowed:
+        if query.only in lacking:
+            yield f"{query.name:<26} {query.view_in(source.scope):<32} not asked: only {lacking[query.only]} has rows"
+            continue
+        section = source.read([Request(query, _binds(query))]).sections[0]
+        yield f"{query.name:<26} {query.view_in(source.scope):<32} {_seen(query, section)}"
+        if section.problem and section.problem.cure:
+            cures[section.problem.cure] = None
+        if section.problem or _is_unseen(query, section):
+            untold[query.view_in(source.scope)] = None
+        told += not section.problem and not section.absent
+    yield ""
+    yield from _advice(cures, untold, told)
+    yield from _packs([query for query in queries if query.pack != "none"], packs)
+
+
+def _binds(query: Query) -> dict[str, Any]:
+    """Return binds for a query on demand: it finds nothing, but the view is read."""
+    return dict.fromkeys(bind_names(query.sql())) if query.cadence is Cadence.DEMAND else {}
+
+
+def _seen(query: Query, section: Section) -> str:
+    if section.problem:
+        return f"nothing: {section.problem.code} {section.problem.text}".replace("  ", " ")
+    if _is_unseen(query, section):
+        return "nothing: not there"
+    if query.cadence is Cadence.DEMAND:
+        return f"may be read, {_milliseconds(section.seconds)}"
+    count = len(section.rows)
+    lacking = f", without {', '.join(sorted(section.absent)).upper()}" if section.absent else ""
+    return f"{counted(count, 'row')}, {_milliseconds(section.seconds)}{lacking}"
+
+
+def _is_unseen(query: Query, section: Section) -> bool:
+    """Whether the source has nothing of the view, so that no rows do not mean that there are none."""
+    return section.absent >= set(field_types(query.record))
+
+
+def _advice(cures: Mapping[str, None], untold: Mapping[str, None], told: int) -> Iterator[str]:
+    if not cures and not untold:
+        yield f"Nothing is missing: {counted(told, 'query was', 'queries were')} answered in full."
+        return
+    if untold:
+        yield f"These could not be read: {', '.join(untold)}."
+    if not cures:
+        return
+    yield "What would help:"
+    for cure in cures:
+        yield f"  {cure};" if cure.startswith("GRANT ") else f"  {cure}"
+
+
+def _packs(queries: list[Query], packs: tuple[str, ...]) -> Iterator[str]:
+    if not queries:
+        yield "No query needs the Diagnostics or the Tuning pack."
+    for query in queries:
+        state = "allowed" if query.pack in packs else "not read"
+        yield f"{query.name} needs the {query.pack.capitalize()} pack ({query.view}): {state}"

@@ -1,0 +1,299 @@
+"""The replay: observed statements once more through the simulator's scheduler. Pure; all times are seconds.
+
+Assumptions, which :data:`ASSUMPTIONS` tells the user: a statement wants the servers it had and runs for as long as it
+ran, however many others run beside it; it comes when it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from heapq import heappop, heappush
+from itertools import combinations
+from math import inf
+from random import Random
+from statistics import fmean, median_high
+from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
+from presman.sources.simulator.plan_tree import LEVELS, Group, Node
+from presman.sources.simulator.scheduler import (
+    Limits,
+    QueueEntry,
+    Queueing,
+    QueueOutcome,
+    QueueRule,
+    ServerPoolLimit,
+    StatementQueue,
+)
+
+ASSUMPTIONS = (
+    "statements arrive when they arrived, whatever happens to those before them",
+    "each wants the servers it had, all of them; its run time does not depend on what else runs",
+    "those that never started are assumed to run for the mean time of their group",
+    "those that already ran at the start, or that started past a limit, are not queued",
+    "statements queued before the start or still queued at the end waited at least that long: both waits, observed "
+    "and replayed, are cut there, so many such statements make medians look alike",
+    "which group of a level comes next is random, weighted by guaranteed shares; all are on one level unless --level "
+    "says otherwise",
+    "a statement that timed out or was cancelled in the queue leaves at its group's timeout",
+)
+
+COURSES = 9
+"""How often a replay is played, each time with other draws between the groups."""
+
+_UNLIMITED = 1_000_000
+_SETTLED = 1.0
+"""Seconds of waiting that are still called none: polls see no more."""
+
+
+class Rules(Struct, frozen=True):
+    """What the replay is told: target of servers; per group its limit, weight, level (1..8), timeout and its action."""
+
+    target: int
+    limits: Mapping[Group, int] = field(default_factory=dict)
+    weights: Mapping[Group, float] = field(default_factory=dict)
+    levels: Mapping[Group, int] = field(default_factory=dict)
+    timeouts: Mapping[Group, float] = field(default_factory=dict)
+    actions: Mapping[Group, str] = field(default_factory=dict)
+
+
+class ReplayedStatement(NamedTuple):
+    """A statement in the replay: seconds in the queue, and whether it timed out."""
+
+    group: Group
+    waited: float
+    timed_out: bool
+
+
+class Replayed(Struct, frozen=True):
+    """The result: what became of each arrival, in their order, and the most servers in use at once (of several courses
+    the middle one).
+
+    `spread` is by how many seconds the wait of a statement differs between two courses of the draws, on average.
+    """
+
+    statements: tuple[ReplayedStatement, ...]
+    peak: int
+    spread: float = 0.0
+
+
+def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
+    """Return what held when the statements were observed: the newest that is told of each group."""
+    target = next((each.target for each in reversed(arrivals) if each.target), _UNLIMITED)
+    rules = Rules(target, {}, {}, {}, {}, {})
+    for each in arrivals:
+        group = Group(each.con_id, each.group)
+        changes = {"weights": each.weight, "levels": 1}
+        if each.limit is not None:
+            changes["limits"] = each.limit
+        if each.timeout is not None:
+            changes["timeouts"] = each.timeout
+        for name, value in changes.items():
+            getattr(rules, name)[group] = value
+        rules.actions[group] = each.action  # type: ignore[index]
+    return rules
+
+
+def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
+    """Return what really became of the statements."""
+    return tuple(ReplayedStatement(Group(each.con_id, each.group), each.waited, _timed_out(each)) for each in arrivals)
+
+
+def _timed_out(each: Arrival) -> bool:
+    return each.outcome is ArrivalOutcome.LEFT and each.timeout is not None and each.waited >= each.timeout - 5
+
+
+def replay(arrivals: Sequence[Arrival], rules: Rules, seed: int = 1, courses: int = COURSES) -> Replayed:
+    """Play `arrivals` (by time) under `rules`, from the first reading of the observation to its last.
+
+    The plan draws which group's statement is next, and nobody sees the draws. So it is played in several courses of
+    them, and what is told of each statement is the middle one of its waits.
+    """
+    free = bypassing(arrivals)
+    played = [_played(arrivals, rules, f"{seed}/whatif/{course}", free) for course in range(courses)]
+    together = tuple(map(_middle, zip(*(each.statements for each in played), strict=True)))
+    waits = [[one.waited for one in each.statements] for each in played]
+    return Replayed(together, median_high(each.peak for each in played), _spread(waits))
+
+
+def _played(arrivals: Sequence[Arrival], rules: Rules, seed: str, free: frozenset[int]) -> Replayed:
+    play = _Play(arrivals, rules, seed, free)
+    play.run()
+    return Replayed(tuple(play.statements), play.peak)
+
+
+def _middle(statements: Sequence[ReplayedStatement]) -> ReplayedStatement:
+    return sorted(statements, key=lambda each: each.waited)[len(statements) // 2]
+
+
+def _spread(courses: Sequence[Sequence[float]]) -> float:
+    """Return the mean difference between the waits of one statement in two courses."""
+    pairs = [abs(a - b) for one, other in combinations(courses, 2) for a, b in zip(one, other, strict=True)]
+    return fmean(pairs) if pairs else 0.0
+
+
+def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
+    table = {
+        group: QueueRule(
+            pools=(ServerPoolLimit(f"{group.con_id} {group.name}", rules.limits[group]),)
+            if group in rules.limits
+            else (),
+            timeout=rules.timeouts.get(group),
+            action=rules.actions.get(group) or "CANCEL",
+        )
+        for group in groups
+    }
+    nodes = tuple(Node(group.name, _weights(rules, group), group=group) for group in groups)
+    return Limits(rules.target, _UNLIMITED, Queueing.FULL, table, Node("observed", children=nodes))
+
+
+def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
+    place = min(LEVELS, max(1, rules.levels.get(group, 1))) - 1
+    weight = max(rules.weights.get(group, 0.0), 1e-6)
+    return tuple(weight if level == place else 0.0 for level in range(LEVELS))
+
+
+class _Play:
+    def __init__(self, arrivals: Sequence[Arrival], rules: Rules, seed: str, free: frozenset[int]) -> None:
+        self._arrivals = arrivals
+        self._begin = min(each.first for each in arrivals)
+        self._end = (max(each.last for each in arrivals) - self._begin).total_seconds()
+        groups = sorted({Group(each.con_id, each.group) for each in arrivals})
+        self._queue = StatementQueue(_limits(rules, groups), Random(seed))
+        self._mean = _mean_runs(arrivals)
+        self._free = free
+        self._events: list[tuple[float, int, int, int]] = []
+        self._tickets: dict[int, QueueEntry] = {}
+        self._left: set[int] = set()
+        self.statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
+        self.peak = 0
+
+    def run(self) -> None:
+        """Play to the end of the observation."""
+        for place, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
+            heappush(self._events, (came, 1, place, number))
+        while self._events or self._queue.next_timeout() is not None:
+            now = min(self._events[0][0] if self._events else inf, self._queue.next_timeout() or inf)
+            if now > self._end:
+                break
+            self._at(now)
+        for number, ticket in self._tickets.items():
+            if number not in self._left and not ticket.running:
+                self._waited(number, self._end)
+
+    def _at(self, now: float) -> None:
+        while self._events and self._events[0][0] <= now:
+            _, kind, _, number = heappop(self._events)
+            if kind == 0:
+                self._queue.release(self._tickets[number])
+            else:
+                self._arrive(number, now)
+        for ticket, outcome in self._queue.expire(now):
+            self._waited(ticket.number, now, timed_out=True)
+            if outcome is QueueOutcome.FORCED:
+                self._start(ticket.number, now)
+        for ticket in self._queue.pump():
+            self._waited(ticket.number, now)
+            self._start(ticket.number, now)
+
+    def _arrive(self, number: int, now: float) -> None:
+        each = self._arrivals[number]
+        came = min(now, (each.at - self._begin).total_seconds())
+        ticket = QueueEntry(number, Group(each.con_id, each.group), max(1, each.servers), 1, came)
+        ticket.queues = number not in self._free
+        self._tickets[number] = ticket
+        if self._queue.submit(ticket):
+            self._start(number, now)
+
+    def _start(self, number: int, now: float) -> None:
+        self._left.add(number)
+        self.peak = max(self.peak, self._queue.in_use)
+        heappush(self._events, (now + self._run_time(number, now), 0, number, number))
+
+    def _run_time(self, number: int, now: float) -> float:
+        each = self._arrivals[number]
+        if each.ran is None:
+            return self._mean.get((each.con_id, each.group), self._mean.get((-1, ""), 60.0))
+        if each.outcome is ArrivalOutcome.RUNNING:
+            return max(each.ran, self._end - now) + 1.0  # it was not over when the observation was
+        started_before = (self._begin - each.at).total_seconds() - each.waited
+        return max(0.0, each.ran - max(0.0, started_before))
+
+    def _waited(self, number: int, now: float, *, timed_out: bool = False) -> None:
+        ticket = self._tickets[number]
+        self._left.add(number)
+        self.statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out)
+
+
+def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, int]]:
+    """Return when each statement comes to the queue (seconds from `begin`) and its number, by that time.
+
+    When a statement came is known to a second only, and a group's queue is first in, first out: of two that came
+    together, the one that started first came first.
+    """
+    before: dict[Group, float] = {}
+    found = []
+    for number in sorted(range(len(arrivals)), key=lambda number: _starts(arrivals[number])):
+        each = arrivals[number]
+        group = Group(each.con_id, each.group)
+        came = max(0.0, (each.at - begin).total_seconds())
+        if came < before.get(group, 0.0) <= came + _SETTLED:
+            came = before[group]
+        before[group] = came
+        found.append((came, number))
+    return sorted(found, key=lambda arrival: arrival[0])
+
+
+def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
+    """Return the numbers of the statements that were not queued although there was no room for them, or ran before."""
+    begin = min(each.first for each in arrivals)
+    found = {
+        number
+        for number, each in enumerate(arrivals)
+        if each.outcome is not ArrivalOutcome.QUEUED and _starts(each) < begin.timestamp()
+    }
+    for number, each in enumerate(arrivals):
+        if number in found or each.waited > _SETTLED or each.ran is None:
+            continue
+        start = _starts(each)
+        beside = [one for one in arrivals if one is not each and one.ran is not None and _runs_at(one, start)]
+        held = sum(one.servers for one in beside if (one.con_id, one.group) == (each.con_id, each.group))
+        in_use = sum(one.servers for one in beside)
+        past_target = each.target is not None and in_use + each.servers > each.target and in_use > 0
+        past_limit = each.limit is not None and held + each.servers > each.limit and held > 0
+        if past_target or past_limit:
+            found.add(number)
+    return frozenset(found)
+
+
+def _starts(each: Arrival) -> float:
+    return each.at.timestamp() + each.waited
+
+
+def _runs_at(each: Arrival, when: float) -> bool:
+    start = _starts(each)
+    # Both ends are known to half a poll: what ends or starts at that moment is taken not to be there.
+    return start < when - _SETTLED and start + (each.ran or 0.0) > when + 2 * _SETTLED
+
+
+def _mean_runs(arrivals: Sequence[Arrival]) -> dict[tuple[int, str], float]:
+    runs: dict[tuple[int, str], list[float]] = {}
+    for each in arrivals:
+        if each.outcome is ArrivalOutcome.ENDED and each.ran is not None:
+            runs.setdefault((each.con_id, each.group), []).append(each.ran)
+            runs.setdefault((-1, ""), []).append(each.ran)
+    return {key: fmean(values) for key, values in runs.items()}
+
+
+def changed(rules: Rules, **changes: object) -> Rules:
+    """Return other rules: mappings are laid over those that are there."""
+    laid = {
+        name: {**getattr(rules, name), **value} if isinstance(value, Mapping) else value
+        for name, value in changes.items()
+        if value is not None
+    }
+    return replace(rules, **laid)

@@ -1,0 +1,107 @@
+"""Going anywhere by name: what is meant by a tab, a group, an instance, a session, an SQL_ID or a target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.base.errors import did_you_mean
+from presman.tabs import tab_names
+from presman.tabs.choices import Place
+from presman.tabs.drill_down import place_of
+
+_SESSION = re.compile(r"(?:(?P<inst>\d+):)?(?P<sid>\d+)(?:,(?P<serial>\d+))?")
+_SOME = 4
+"""SQL_IDs that are named where several are meant."""
+
+_SQL_ID = re.compile(r"[0-9a-z]{1,13}")
+
+
+class Goal(NamedTuple):
+    """What a name means: a tab, a place, a session or a target; `trouble` if it means nothing."""
+
+    tab: str = ""
+    place: Place | None = None
+    session: SessionReading | None = None
+    target: str = ""
+    trouble: str = ""
+
+
+def names(reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> dict[str, Goal]:
+    """Return what can be gone to by name: tabs, the groups and instances of a reading, targets."""
+    found = {each.title: Goal(tab=each.name) for each in tab_names() if each.name not in hidden}
+    if reading is not None:
+        for group in reading.cluster_groups():
+            found.setdefault(group.title, Goal(place=place_of(group)))
+            found.setdefault(group.name, Goal(place=place_of(group)))
+        for instance in reading.header.instances if len(reading.header.instances) > 1 else ():
+            found[f"instance {instance.inst_id}"] = found[instance.name] = Goal(place=place_of(instance))
+        for group in reading.cluster_groups():
+            if group.container:
+                found.setdefault(group.container, Goal(place=Place(group.container, con_id=group.con_id)))
+    return {**{name: Goal(target=name) for name in targets}, **found}
+
+
+def goal(text: str, reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> Goal:
+    """Return what a text means. A tab's key and name come first; a name may be begun only, where it is the one."""
+    wanted = text.strip()
+    known = names(reading, hidden, targets)
+    for each in tab_names():
+        if each.key == wanted and each.name not in hidden:
+            return Goal(tab=each.name)
+    if (found := _named(wanted, known, reading)) is not None:
+        return found
+    what = "no tab, group, instance, session (1:503), SQL_ID on show, or target of config.ini"
+    return Goal(trouble=f"{wanted or 'Nothing'}: {what}; {did_you_mean(wanted, known)}.")
+
+
+def _named(wanted: str, known: Mapping[str, Goal], reading: Reading | None) -> Goal | None:
+    """Return what a name or the beginning of one means, None if nothing."""
+    exact = [name for name in known if name.lower() == wanted.lower()]
+    begun = exact or [name for name in known if wanted and name.lower().startswith(wanted.lower())]
+    goals = {known[name]: name for name in begun}
+    if len(goals) == 1:
+        return next(iter(goals))
+    if reading is not None and (found := next(_of_reading(wanted, reading), None)) is not None:
+        return found
+    if goals:
+        return Goal(trouble=f"{wanted} may be {' or '.join(sorted(goals.values()))}.")
+    if reading is not None and (begun := _sql_ids(wanted.lower(), reading)):
+        if len(begun) == 1:
+            return Goal(place=Place(begun[0], sql_id=begun[0]))
+        more = f" or {len(begun) - _SOME} more" if len(begun) > _SOME else ""
+        return Goal(trouble=f"{wanted} may be {' or '.join(begun[:_SOME])}{more}.")
+    return None
+
+
+def _of_reading(wanted: str, reading: Reading) -> Iterator[Goal]:
+    """Return what of the sessions and statements of a reading is meant."""
+    if match := _SESSION.fullmatch(wanted):
+        found = [row for row in reading.sessions if _is_meant(row, match)]
+        if len(found) > 1:
+            there = " or ".join(f"{row.inst_id}:{row.sid}" for row in found)
+            yield Goal(trouble=f"{wanted} may be {there}.")
+        elif found:
+            yield Goal(session=found[0])
+    if (sql_id := wanted.lower()) in _sql_ids(sql_id, reading):
+        yield Goal(place=Place(sql_id, sql_id=sql_id))
+
+
+def _sql_ids(beginning: str, reading: Reading) -> list[str]:
+    """Return the SQL_IDs of a reading that begin so, in order."""
+    if not _SQL_ID.fullmatch(beginning):
+        return []
+    rows = (row for rows in (reading.queue, reading.running, reading.sessions) for row in rows)
+    return sorted({row.sql_id for row in rows if row.sql_id.startswith(beginning)})
+
+
+def _is_meant(row: SessionReading, match: re.Match[str]) -> bool:
+    return (
+        str(row.sid) == match["sid"]
+        and match["inst"] in {None, str(CLUSTER), str(row.inst_id)}
+        and match["serial"] in {None, str(row.serial)}
+    )
