@@ -25,9 +25,9 @@ from presman.config.target import Target
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
     from presman.services.live import LiveTarget
-    from presman.services.metrics.observed_database import Exporter, ObservedDatabase
+    from presman.services.metrics.metric_page import Exporter, ObservedDatabase
     from presman.services.metrics.otlp_push import OtlpPush
-    from presman.services.metrics.web_app import Credentials
+    from presman.services.metrics.web_server import Credentials
 
 INTERVAL = 5.0
 """Seconds between polls: Prometheus asks more rarely than somebody looks at a screen."""
@@ -82,10 +82,8 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Poll and be scraped until told to stop. Raises Failure, ListenError."""
     event_log.begin(options)
-    from presman.services.metrics.metric_page import Exposition
-    from presman.services.metrics.observed_database import Exporter
-    from presman.services.metrics.web_app import WebApp
-    from presman.services.metrics.web_server import WebServer
+    from presman.services.metrics.metric_page import Exporter, Exposition
+    from presman.services.metrics.web_server import WebApp, WebServer
 
     give_back_memory()
     config = load(options)
@@ -159,7 +157,7 @@ def label_of(target: Target) -> str:
 
 def credentials_of(config: Config) -> Credentials | None:
     """Return who may scrape, None for everybody. Raises Failure."""
-    from presman.services.metrics.web_app import Credentials
+    from presman.services.metrics.web_server import Credentials
 
     own = config.defaults
     password = own.metrics_password

@@ -19,8 +19,9 @@ from presman.cli.settings import Resolved
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
+from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
-from presman.rows.queries import Breadth, RecordType
+from presman.rows.queries import Breadth
 from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted, Finite, SourceError, WholePolls
 

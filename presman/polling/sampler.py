@@ -26,7 +26,7 @@ from presman.sources import Exhausted, LoginRefusal, Source, SourceError
 
 if TYPE_CHECKING:
     from presman.polling.poller import Poller
-    from presman.sources.apart.looked_at import Looked
+    from presman.sources.subprocess_source import Looked
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
