@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from presman.analysis.fleet import KEPT, by_trouble, counts, further, is_late, is_silent, vitals_of
-from presman.analysis.readings.fleet_readings import Member, Past, Presence
+from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past
 from presman.analysis.readings.reading import Evidence
 from presman.analysis.readings.statement_readings import Cause, Servers
 from tests.services.fleet.members import every_state, live, vitals
@@ -41,7 +41,7 @@ def test_trouble_comes_first_and_equals_stand_by_name() -> None:
     assert names == [
         "test-lost", "prod-dwh", "test-wrong", "prod-erp", "test-late", "test-over", "test-new", "a-web", "prod-web",
     ]  # fmt: skip
-    assert counts(every_state())[Presence.LIVE] == 3
+    assert counts(every_state())[ConnectionState.LIVE] == 3
 
 
 def test_a_storm_stands_before_a_wait_of_ten_seconds() -> None:
@@ -49,7 +49,7 @@ def test_a_storm_stands_before_a_wait_of_ten_seconds() -> None:
     short = replace(reading.heads[0], cause=Cause.NEVER_FITS, wants=Servers(36, 72), target=24, allowed=None)
     long = replace(reading.heads[0], queue_waited=27 * 260.0)  # 7,020 s
     found = [
-        Member(name, Presence.LIVE, vitals_of(replace(quiet(), heads=(head,), queue=reading.queue[:1])))
+        Member(name, ConnectionState.LIVE, vitals_of(replace(quiet(), heads=(head,), queue=reading.queue[:1])))
         for name, head in (("a-queueing", short), ("b-storm", long))
     ]
     assert [each.vitals.severity for each in found if each.vitals] == ["warn", "bad"]

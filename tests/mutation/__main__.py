@@ -46,7 +46,7 @@ LEFT_OUT = (
     "presman/cli/",
     "presman/tabs/",
     "presman/figures/",
-    "presman/output/classic/",
+    "presman/output/v1_tables/",
 )
 """Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.alert import Alert
 from presman.tabs.alerts import AlertNews, kind_of
-from presman.tabs.going import goal
+from presman.tabs.go_to import goal
 from presman.tabs.link import Link
 from presman.tui import saved_view
 from presman.tui.saved_view import SavedView, ViewSaver
@@ -58,6 +58,19 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
         await acting.keys("O", "r")
         assert " Session " in acting.screen.splitlines()[5]
     assert saved_view.load()[0].columns == {}
+
+
+@acted
+async def test_how_often_a_recording_was_polled_is_not_kept_for_databases() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        acting.app.replayed = mock.Mock
+        acting.app.view_saver = ViewSaver(["refresh"])
+        acting.app.put_back()
+        acting.app.monitor.choose(refresh=60.0)  # as a replay does when it has read its first poll
+        await acting.keys("s")
+    kept = json.loads(saved_view.path().read_text())
+    assert kept["sorts"]
+    assert "refresh" not in kept
 
 
 @acted
