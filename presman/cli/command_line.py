@@ -35,7 +35,7 @@ COMMANDS = {
     "whatif": "observed parallel statements replayed under other limits",
     "lint": "what is doubtful about the plans in force, and why",
     "doctor": "what presman can see in a database, and which grants are missing",
-    "grants": "grants.sql for a user who may read what presman reads, and no more",
+    "grants": "grants.sql: creates a user who can read what presman reads, and nothing more",
     "collect": "a script that spools what presman reads, for sites that allow no tools",
     "trace": "waits of 10046 trace files: counts, percentiles, charts, CSV",
     "config": "where each setting comes from; --sample prints a config.ini",

@@ -23,7 +23,7 @@ def arguments() -> Parser:
     """Return the parser of `presman completions`."""
     parser = command_parser(
         "completions",
-        "Print what lets a shell complete presman's commands, options and targets; `man` prints the manual page.\n"
+        "Print the shell completions of presman's commands, options and targets; `man` prints the manual page.\n"
         "--install puts both where your shell and man look for them, for your user only.",
         """\
   presman completions --install

@@ -20,11 +20,13 @@ from presman.records.snapshot import Snapshot
 def check(measure: str, name: str, options: Namespace) -> None:
     """Refuse what the view cannot tell, and options that are about the polls to come. Raises Failure."""
     if measure not in KNOWN:
-        raise Failure(f"{VIEW} tells nothing of {measure} (only of {', '.join(KNOWN)}); {recording(name)}")
+        raise Failure(f"{VIEW} does not have {measure} (only {', '.join(KNOWN)}); {recording(name)}")
     if options.polls or options.duration or options.fsync:
-        raise Failure("--from and --to are about the past of a database: without --polls, --duration and --fsync")
+        raise Failure("--from and --to export the past of a database: leave out --polls, --duration and --fsync")
     if options.format == "parquet":
-        raise Failure("--from of a database goes with --format csv or jsonl: means of minutes are no whole numbers")
+        raise Failure(
+            "--from of a database goes with --format csv or jsonl: its means per minute are not whole numbers"
+        )
 
 
 def recording(name: str) -> str:
@@ -41,7 +43,7 @@ def past_of(resolved: Resolved, measure: str, start: str, end: str) -> list[Past
     begins, ends = span_of(start, end, first, snapshot.at, tell=console.say)
     found = within(minutes, begins, ends)
     if not found:
-        raise Failure(f"{VIEW} has no minute then: it is from {spelled_instant(first)} to {spelled_instant(last)}")
+        raise Failure(f"{VIEW} has no rows for that time: it has {spelled_instant(first)} to {spelled_instant(last)}")
     if begins is not None and begins < first - timedelta(seconds=minutes[0].seconds):
         console.say(f"{VIEW} begins at {spelled_instant(first)}")
     return found

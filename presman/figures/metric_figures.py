@@ -204,7 +204,7 @@ OPERATIONS: Subject[Downgrades] = Subject(
     (of_figure("parallel_", DOWNGRADES.column("operations_total")),),
 )
 STARTED: Subject[InstanceTotals] = Subject(
-    "What an instance has made", {"inst_id": _instance},
+    "Redo of an instance", {"inst_id": _instance},
     rows_of("V$SYSSTAT", of_reading(lambda reading: reading.since_startup)), (of_figure("", usage_figures.REDO),),
 )
 ALERTS: Subject[Alert] = Subject(

@@ -32,7 +32,7 @@ _presman_table() {
 --from|@any|from then on
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
---allow-actions||offer to start, switch, cancel or kill (key a), after a question
+--allow-actions||allow start, switch, cancel and kill (key a), each confirmed first
 --bell||ring the terminal’s bell when a new alert appears
 --version||show presman’s version and exit
 --verbose||with --version: those of all libraries, too
@@ -59,7 +59,7 @@ _presman_table() {
 --size|@any|a machine and a load F times as big
 --release|23.26 23 21 19 18 12.2 12.1 11.2|shape the views as release R has them (19, 12.1, ...)
 --polls|@any|without a terminal: readings to print
---allow-actions||offer to start, switch, cancel or kill (key a), after a question
+--allow-actions||allow start, switch, cancel and kill (key a), each confirmed first
 --tour||show the tour, or not (default: until you have finished it once)
 --no-tour||show the tour, or not (default: until you have finished it once)
 --bell||ring the terminal’s bell when a new alert appears
@@ -92,7 +92,7 @@ _presman_table() {
 --format|text json csv|print it once: text, json, csv
 --interval|@any|seconds between polls of each (default 5; printed: 1)
 --timeout|@any|printed: seconds to wait for those that do not answer (default 30)
---allow-actions||offer to start, switch, cancel or kill (key a) in a database that was opened, after a question
+--allow-actions||allow start, switch, cancel and kill (key a) in an opened database, each confirmed first
 |@target|sections of config.ini, globs of them, other targets; or a store' ;;
     once) table='-h||show this help message and exit
 --help||show this help message and exit
@@ -143,7 +143,7 @@ _presman_table() {
 --to|@any|up to then
 --measure|cpu session_io parallel queue latency emphasis arrivals|cpu, session_io, parallel, queue, latency, emphasis, arrivals (default cpu)
 --layout|tidy wide|tidy (default): a line per group; wide: a column per group
---column|used_cpus waited_cpus capacity_cpus limit_cpus guaranteed_cpus entitled_cpus used_percent throttled_percent verdict state active_sessions execution_waiters yields_per_s requests_per_s pool_queue_length session_pool_limit session_pool_longest_s session_pool_timeout_s io_mb_per_s io_requests_per_s small_read_mb_per_s small_write_mb_per_s large_read_mb_per_s large_write_mb_per_s small_read_requests_per_s small_write_requests_per_s large_read_requests_per_s large_write_requests_per_s service_ms px_servers_active px_statements_active px_statements_queued px_servers_limit px_servers_limit_percent head_waited_s statements_queued_total statements_completed_total servers_used_total active_ms_total queued_ms_total queue_timeouts_total mean_ms guaranteed_share in_plan|which figure a wide file has
+--column|used_cpus waited_cpus capacity_cpus limit_cpus guaranteed_cpus entitled_cpus used_percent throttled_percent verdict state active_sessions execution_waiters yields_per_s requests_per_s pool_queue_length session_pool_limit session_pool_longest_s session_pool_timeout_s io_mb_per_s io_requests_per_s small_read_mb_per_s small_write_mb_per_s large_read_mb_per_s large_write_mb_per_s small_read_requests_per_s small_write_requests_per_s large_read_requests_per_s large_write_requests_per_s service_ms px_servers_active px_statements_active px_statements_queued px_servers_limit px_servers_limit_percent head_waited_s statements_queued_total statements_completed_total servers_used_total active_ms_total queued_ms_total queue_timeouts_total mean_ms guaranteed_share in_plan|the figure a wide file has
 --format|csv jsonl parquet|csv (default), jsonl: JSON lines, parquet (pip install ’presman[parquet]’)
 -o|@file|where to (default -: standard output)
 --output|@file|where to (default -: standard output)
@@ -194,7 +194,7 @@ _presman_table() {
 --interval|@any|seconds between polls (default: --refresh, or 5)
 --certificate|@file|TLS with this certificate and its chain (PEM)
 --key|@file|the certificate’s key (default: in the same file)
---client-ca|@file|let in only clients with a certificate of these authorities
+--client-ca|@file|accept only clients with a certificate from these authorities
 --insecure||listen for other machines without a user, or without a certificate
 --otlp|@any|push to this collector, too (OTLP over HTTP)
 --push-interval|@any|seconds between pushes (default 60)
@@ -294,7 +294,7 @@ _presman_table() {
 --from|@any|from then on
 --to|@any|up to then
 --format|text json html|text (default), json, html
-|@file|FILE.presman@FROM..TO, or any recording as TARGET has it' ;;
+|@file|FILE.presman@FROM..TO, or any other recording' ;;
     chart) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -325,7 +325,7 @@ _presman_table() {
 --warning|@any|amount from which an alert is warning; `presman alerts` lists the keys
 --critical|@any|amount from which an alert is critical; `presman alerts` lists the keys
 --interval|@any|between the two polls (default 1)
---timeout|@any|UNKNOWN after so many seconds (default 30)
+--timeout|@any|give up with UNKNOWN after N seconds (default 30)
 -v||more lines: every alert, what to do, what was not seen
 --verbose||more lines: every alert, what to do, what was not seen
 |@target|what to check (default: the one in config.ini)' ;;
@@ -421,7 +421,7 @@ _presman_table() {
 --at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
---sql||print the script (the only thing there is, so far)
+--sql||print the script
 --release|23.26 23 21 19 18 12.2 12.1 11.2|the database’s release (default: 19)' ;;
     trace) table='-h||show this help message and exit
 --help||show this help message and exit
@@ -446,7 +446,7 @@ _presman_table() {
 --from|@any|from then on
 --to|@any|up to then
 --sample||print a commented config.ini to start from
-|@target|the target whose settings are wanted' ;;
+|@target|the target whose settings to show' ;;
     completions) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -604,7 +604,7 @@ alerts|the rules behind the alerts, their thresholds, and with a TARGET their st
 whatif|observed parallel statements replayed under other limits
 lint|what is doubtful about the plans in force, and why
 doctor|what presman can see in a database, and which grants are missing
-grants|grants.sql for a user who may read what presman reads, and no more
+grants|grants.sql: creates a user who can read what presman reads, and nothing more
 collect|a script that spools what presman reads, for sites that allow no tools
 trace|waits of 10046 trace files: counts, percentiles, charts, CSV
 config|where each setting comes from; --sample prints a config.ini

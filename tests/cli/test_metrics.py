@@ -59,7 +59,7 @@ def test_wrong_use_is_a_line(inside: Run, words: tuple[str, ...], line: str) -> 
 def test_what_ends_is_refused(inside: Run) -> None:
     Path("spool").mkdir()
     done = inside("metrics", "spool:spool")
-    assert (done.returncode, done.stderr) == (2, "presman: spool:spool has an end: metrics need a live database\n")
+    assert (done.returncode, done.stderr) == (2, "presman: spool:spool is not a live database: metrics need one\n")
 
 
 def test_a_port_in_use_is_a_line(inside: Run) -> None:

@@ -68,7 +68,7 @@ async def test_enter_opens_the_page_and_there_the_sessions_that_run_it(size: tup
         screen = await acting.press("enter")
         assert f"Statement {row.activity.sql_id}" in screen
         text = acting.app.reader.text
-        for part in ("SQL text\n", "Sessions that run it now\n", "Its past here\n", "How it came to its degree\n"):
+        for part in ("SQL text\n", "Sessions that run it now\n", "Executions seen\n", "Why it has this degree\n"):
             assert part in text
         assert row.sql_text.split("\n")[0] in text
         assert "Enter sessions" in screen
@@ -104,7 +104,7 @@ def test_a_long_text_does_not_push_the_rest_away() -> None:
     watch.sql_texts.add(replace(busy(), texts=(SqlText(1, GONE, 0, text),)))
     lines = page(Statement(GONE), watch=watch).split("\n")
     assert "  … 24 more lines at the end of this page" in lines
-    assert lines.index("  line 15") < lines.index("Its past here") < lines.index("  line 16")
+    assert lines.index("  line 15") < lines.index("Executions seen") < lines.index("  line 16")
     assert lines[-1] == "  line 39"
 
 

@@ -128,7 +128,7 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     if head.cause is Cause.NEVER_FITS:
         helps = "a lower DOP or another group lets it start"
         if head.starts_alone:
-            helps = "it may start once no server is in use, and with a lower DOP before that"
+            helps = "it may start once no server is in use; a lower DOP lets it start sooner"
         if head.starts_alone and head.in_use == 0:
             helps = "no server is in use and it is still queued, so give it a lower DOP"
         short = f"{name}'s head is {head.why}: a lower DOP helps"
@@ -318,8 +318,8 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
     if found is None:
         return None
     who = f"ask {found.by[0]}" if found.by else "find out who quiesced the database"
-    held = "those that wait" if found.waiting is None else counted(found.waiting, "session")
-    more = f"{who}{'' if found.by else ' and'} whether that may end"
+    held = "the waiting sessions" if found.waiting is None else counted(found.waiting, "session")
+    more = f"{who}{'' if found.by else ' and'} whether it may end"
     text = f"{more}: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets {held} in"
     return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
 

@@ -15,6 +15,8 @@ from presman.reports.report.time_axis import LEFT, RIGHT, TimeAxis, below, betwe
 
 _TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
 _LEVELS = 3
+_COUNTED = frozenset({"servers", "queued"})
+"""Units of which there is no half one."""
 
 
 class ChartColumn(Struct, frozen=True):
@@ -62,7 +64,8 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
     caption = element(
         "figcaption", element("strong", f"{chart.title}, {chart.by}"), element("span", *legend, class_="legend")
     )
-    scale, ticks = nice_axis(max(chart.top, *(each.line or 0.0 for each in chart.columns)), _LEVELS)
+    highest = max(chart.top, *(each.line or 0.0 for each in chart.columns))
+    scale, ticks = nice_axis(highest, _LEVELS, whole=chart.unit in _COUNTED)
     parts = [below(axis, _TOP, _BOTTOM), _levels(ticks, chart.unit), *_areas(chart, axis, scale)]
     hover = [_hover(chart, each, axis) for each in chart.columns]
     body = drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])

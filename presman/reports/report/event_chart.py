@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.trends.database_events import KINDS
+from presman.analysis.trends.database_events import KINDS, kind_in_words
 from presman.base.markup import BAD, FAINT, Markup, drawing, element, label
 from presman.recording.incident_rows import EventMark
 from presman.reports.report.time_axis import LEFT, TimeAxis, below, between, clock
@@ -36,7 +36,11 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
 
 def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
     one = f"{clock(mark.start)}\n{mark.text}"
-    told = one if mark.many == 1 else f"{between(mark.start, mark.end)}\n{mark.many} × {mark.kind}, as: {mark.text}"
+    told = (
+        one
+        if mark.many == 1
+        else f"{between(mark.start, mark.end)}\n{mark.many} × {kind_in_words(mark.kind)}, as: {mark.text}"
+    )
     fill = BAD if mark.kind in _BAD else FAINT
     width = max(3.0, axis.x(mark.end) - axis.x(mark.start))
     return element("rect", element("title", told), x=axis.x(mark.start) - 1.5, y=y + 2, width=width, height=_LINE - 4,

@@ -178,7 +178,9 @@ def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member
     since = None if row.since is None else row.since + passed
     every = max(row.every or USUAL, interval)  # more often than it is looked at nothing can be new
     if row.link == LOST:
-        return Member(row.target, Presence.LOST, None, age, since, f"its recorder lost it: {row.reason}", past=past)
+        return Member(
+            row.target, Presence.LOST, None, age, since, f"its recorder lost the connection: {row.reason}", past=past
+        )
     if row.link == STOPPED or age is None:
         reason = row.reason or "nothing was recorded since this format"
         return Member(row.target, Presence.STOPPED, None, age, since, reason, past=past)

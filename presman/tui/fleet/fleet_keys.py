@@ -198,7 +198,8 @@ POLL_NOW = AppKey(
 COPY = AppKey(Key("copy", "c", "c", "copy", "Copy the row: to the clipboard (OSC 52) and to a file."), copy)
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
 SIGNS = AppKey(
-    Key("signs", "T", "T", "signs", "Show ASCII only, for terminals that show other signs badly, or all signs."),
+    Key("signs", "T", "T", "signs", "Switch between ASCII only, for terminals that show other characters badly, and "
+        "all characters."),
     change_signs,
 )  # fmt: skip
 PALETTE = AppKey(

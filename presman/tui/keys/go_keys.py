@@ -126,6 +126,7 @@ COLUMNS = AppKey(
     choose_columns, has_tables, "A page is open: q goes back to the tables.",
 )  # fmt: skip
 SIGNS = AppKey(
-    Key("signs", "T", "T", "signs", "Show ASCII only, for terminals that show other signs badly, or all signs."),
+    Key("signs", "T", "T", "signs", "Switch between ASCII only, for terminals that show other characters badly, and "
+        "all characters."),
     change_signs,
 )  # fmt: skip

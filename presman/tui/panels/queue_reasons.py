@@ -91,7 +91,8 @@ def _unsaid(heads: Sequence[Unblock], width: int) -> list[Line]:
         return []
     names = ", ".join(group_title(each.head) for each in heads)
     text = (
-        f"{len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names} (go to a row of theirs to see why)"
+        f"{len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names} (move to one of their rows to "
+        f"see why)"
     )
     return wrap(((f"  … {text}", "dim"),), width, _INDENT)[:1]
 
