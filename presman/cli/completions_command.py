@@ -103,7 +103,7 @@ def _refuse_foreign(path: Path) -> None:
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
     if MARK not in there.lower():
-        raise Failure(f"{path} is there and was not written by presman: move it away first", exit_codes.OUTPUT)
+        raise Failure(f"{path} exists and was not written by presman: move it away first", exit_codes.OUTPUT)
 
 
 def _write(path: Path, text: str) -> None:

@@ -66,7 +66,9 @@ def arguments() -> Parser:
         metavar="F",
         help="csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')",
     )
-    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to (default -: standard output)")
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="where to write (default -: standard output)"
+    )
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
     parser.add_argument("--fsync", action="store_true", help="wait for the disk at each poll")

@@ -141,7 +141,7 @@ def targets(options: Namespace, config: Config) -> list[LiveTarget]:
     labels = [each.name for each in found]
     twice = next((label for label in labels if labels.count(label) > 1), "")
     if twice:
-        raise Failure(f"{twice} is there twice: a section of config.ini for each gives them names")
+        raise Failure(f"{twice} appears twice: give each a section of config.ini with its own name")
     make_room(len(found), server=server)
     return found
 

@@ -28,7 +28,7 @@ EVENTS: Table[DatabaseEvent] = Table(
         Event("at", "At", INSTANT, "The first poll that showed it; before the first poll, the time in "
               "V$RSRC_PLAN_HISTORY or V$INSTANCE.STARTUP_TIME. The newest is on top.", "at",
               text=lambda row: row.at.astimezone().strftime("%m-%d %H:%M:%S"), width=14),
-        Event("event", "Event", TEXT, "What kind of event it is: a queue began or ended, a plan, directive, parameter, "
+        Event("event", "Event", TEXT, "The kind of event: a queue began or ended, a plan, directive, parameter, "
               "instance or CPU state changed, a downgrade, a queue timeout, an alert that began, grew worse or ended, "
               "a "
               "connection that came back.", "kind",

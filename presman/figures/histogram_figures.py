@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from presman.analysis.latency.histograms import THRESHOLDS_US, EventLatency, Latency, LatencyBucket, Percentile
 from presman.analysis.readings.wait_readings import Outlier, RedoHealth
-from presman.base.formats import ABSENT, compact, count, microseconds, number, throughput
+from presman.base.formats import ABSENT, compact, count, microseconds, milliseconds, number, throughput
 from presman.figures.figure import NUMBER, RATE, TEXT, TOTAL, Bar, Figure, Table, Unit
 from presman.figures.group_figures import INSTANCE
 
@@ -194,7 +194,7 @@ def _outlier(row: Outlier) -> Hashable:
     return row.view, row.inst_id, row.function, row.file, row.event, row.latency_ms, row.size_kb
 
 
-_MEAN_MS = Unit("milliseconds", lambda value: number(value, 2), 8)
+_MEAN_MS = Unit("milliseconds", lambda value: milliseconds(value, lambda short: number(short, 2)), 8)
 _BOUND = Unit("microseconds", number, 8)
 _SHARE = Unit("percent", lambda value: f"{value:.2f}", 16)
 

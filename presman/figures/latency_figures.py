@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from presman.analysis.latency.histograms import PERMILLES, THRESHOLDS_US, HistogramSpan, Latency
-from presman.base.formats import ABSENT, duration, number
+from presman.base.formats import ABSENT, duration, milliseconds, number
 from presman.figures.figure import COUNT, NUMBER, TEXT, Figure, Table, Unit
 from presman.figures.histogram_figures import bound_text, percentile_bound
 
 LatencyFigure = Figure[Latency]
 
-_MS = Unit("milliseconds", lambda value: ABSENT if value is None else f"{value:,.3f}", 9)
+_MS = Unit("milliseconds", lambda value: milliseconds(value, "{:,.3f}".format), 9)
 _BOUND = Unit("microseconds", number, 8)
 _PERCENT = Unit("percent", lambda value: ABSENT if value is None else f"{value:.4f}", 10)
 

@@ -117,7 +117,7 @@ GROUP_SERVERS: Subject[GroupReading] = Subject(
     (of_figure("group_", group_figures.PX_LIMIT),),
 )
 GROUP_COUNTS: Subject[GroupReading] = Subject(
-    "A consumer group on an instance: what is counted of it", {"inst_id": _instance, **_OF_GROUP},
+    "A consumer group on an instance: its counters", {"inst_id": _instance, **_OF_GROUP},
     rows_of("V$RSRC_CONSUMER_GROUP", counted_groups),
     (
         *of_figures("group_", (
@@ -167,7 +167,7 @@ PLUGGABLE: Subject[PdbReading] = Subject(
     ),
 )
 PLUGGABLE_COUNTS: Subject[PdbReading] = Subject(
-    "A pluggable database on an instance: what is counted of it (from 12.2 on)", _PDB_LABELS,
+    "A pluggable database on an instance: its counters (from 12.2 on)", _PDB_LABELS,
     rows_of("V$RSRC_PDB", counted_containers),
     (
         *of_figures("pdb_", map(PDBS.column, ("px_statements_queued", "px_servers_active"))),

@@ -155,8 +155,8 @@ function __presman_table
 --layout|tidy wide|tidy (default): a line per group; wide: a column per group
 --column|used_cpus waited_cpus capacity_cpus limit_cpus guaranteed_cpus entitled_cpus used_percent throttled_percent verdict state active_sessions execution_waiters yields_per_s requests_per_s pool_queue_length session_pool_limit session_pool_longest_s session_pool_timeout_s io_mb_per_s io_requests_per_s small_read_mb_per_s small_write_mb_per_s large_read_mb_per_s large_write_mb_per_s small_read_requests_per_s small_write_requests_per_s large_read_requests_per_s large_write_requests_per_s service_ms px_servers_active px_statements_active px_statements_queued px_servers_limit px_servers_limit_percent head_waited_s statements_queued_total statements_completed_total servers_used_total active_ms_total queued_ms_total queue_timeouts_total mean_ms guaranteed_share in_plan|the figure a wide file has
 --format|csv jsonl parquet|csv (default), jsonl: JSON lines, parquet (pip install ’presman[parquet]’)
--o|@file|where to (default -: standard output)
---output|@file|where to (default -: standard output)
+-o|@file|where to write (default -: standard output)
+--output|@file|where to write (default -: standard output)
 --polls|@any|stop after N readings
 --duration|@any|stop after S seconds (90, 15m, 2h)
 --fsync||wait for the disk at each poll
@@ -278,8 +278,8 @@ function __presman_table
 --at|@any|the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
--o|@file|where to (-: standard output); a file there is replaced
---output|@file|where to (-: standard output); a file there is replaced
+-o|@file|where to write it (-: standard output); an existing file is replaced
+--output|@file|where to write it (-: standard output); an existing file is replaced
 |@file|what `presman record` wrote'
         case bundle
             set table '-h||show this help message and exit
@@ -295,8 +295,8 @@ function __presman_table
 --from|@any|from then on
 --to|@any|up to then
 --minutes|@any|how long (default 10)
--o|@file|where to (default presman-bundle-TIME.presman)
---output|@file|where to (default presman-bundle-TIME.presman)
+-o|@file|where to write it (default presman-bundle-TIME.presman)
+--output|@file|where to write it (default presman-bundle-TIME.presman)
 |@target|what to read (default: the one in config.ini)'
         case compare
             set table '-h||show this help message and exit
@@ -574,8 +574,8 @@ compare|two windows of recordings: what differs, by how much, and whether it is 
 chart|a file that `presman export` wrote: in the terminal, as a picture, as a page
 check|one line and an exit code for Nagios, Icinga or cron
 alerts|the rules behind the alerts, their thresholds, and with a TARGET their state
-whatif|observed parallel statements replayed under other limits
-lint|what is doubtful about the plans in force, and why
+whatif|replay observed parallel statements under other limits
+lint|problems in the active plans, and why
 doctor|what presman can see in a database, and which grants are missing
 grants|grants.sql: creates a user who can read what presman reads, and nothing more
 collect|a script that spools what presman reads, for sites that allow no tools

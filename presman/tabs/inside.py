@@ -151,7 +151,7 @@ TAB = Tab(
         ),
     ),
     notes=(
-        "Listed are the sessions and statements that match everything in the trail: a statement is on an instance "
+        "The lists show the sessions and statements that match everything in the trail: a statement is on an instance "
         "where it has servers, and at an event while its coordinator or one of its servers waits for it.",
     ),
     progress=True,

@@ -92,7 +92,7 @@ def _came(before: _Instance | None, now: _Instance) -> str:
         return f"{now.name} appeared{since}"
     if now.started is not None and before.started not in {None, now.started}:
         return f"{now.name} was restarted{since}"
-    return f"{now.name} is there again{since}" if before.is_away else ""
+    return f"{now.name} is back{since}" if before.is_away else ""
 
 
 class _Verdicts(Struct):

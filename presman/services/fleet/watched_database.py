@@ -165,7 +165,9 @@ class WatchedDatabase:
         elif isinstance(heard, SourceLost):
             self._lose(heard)
         elif isinstance(heard, SourceEnded):
-            self._seen = replace(self._seen, presence=Presence.STOPPED, since=self._clock(), reason="no more will come")
+            self._seen = replace(
+                self._seen, presence=Presence.STOPPED, since=self._clock(), reason="no more data will come"
+            )
         return heard
 
     def _came(self, reading: Reading) -> None:
