@@ -94,7 +94,7 @@ def test_a_text_that_is_not_there_says_why() -> None:
     assert "V$SQL cannot be read" in page(Statement(GONE), replace(busy(), reads_texts=False))
     old = page(Statement(GONE), recorded=True)
     assert "The text is not recorded" in old
-    assert "not in the recording" in old, "nor plan and statistics"
+    assert "Not in the recording" in old, "nor plan and statistics"
 
 
 def test_a_long_text_does_not_push_the_rest_away() -> None:

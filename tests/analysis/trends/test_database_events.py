@@ -139,7 +139,7 @@ def test_instances_that_go_come_and_are_restarted() -> None:
         f"instance 2 (DB2) appeared (started {started})"
     ]
     again = watched(snapshot(*both), snapshot(instance(1), after=2), snapshot(*both, after=4))
-    assert again[1].startswith("instance 2 (DB2) is there again"), "it was only not seen"
+    assert again[1].startswith("instance 2 (DB2) is back"), "it was only not seen"
     assert watched(snapshot(*both), snapshot(*both, after=2)) == []
 
 
