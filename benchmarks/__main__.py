@@ -27,7 +27,7 @@ from benchmarks.storm import storm
 from benchmarks.terminal import Screen, first_frame, key_answer, run_time
 from benchmarks.trace import traces
 from presman.base.release import Release
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from tests.analysis import large_plan
 
 BIN = Path(sys.executable).parent

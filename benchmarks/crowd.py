@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource

@@ -7,21 +7,19 @@ from types import MappingProxyType
 from typing import Any
 
 from presman.base.release import Release
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Database, Instance
-from presman.records.parallel_rows import PxProcessSysstat, PxSession
-from presman.records.plan_rows import Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
-from presman.records.queries import Scope
-from presman.records.rows import RecordType
-from presman.records.session_rows import Session, SessionInfo
-from presman.records.snapshot import Section, Snapshot
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Database, Instance
+from presman.rows.plan_rows import Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
+from presman.rows.queries import RecordType, Scope
+from presman.rows.session_rows import PxProcessSysstat, PxSession, Session, SessionInfo
+from presman.rows.snapshot import Section, Snapshot
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
 
 def _filled(record: Any, **values: Any) -> Any:
     """A record with `values`; what is not given is what NULL becomes."""
-    from presman.records.conversion import to_records
+    from presman.rows.conversion import to_records
 
     (row,) = to_records(record, [tuple(values.get(name) for name in record._fields)])
     return row

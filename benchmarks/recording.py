@@ -29,11 +29,11 @@ from msgspec.structs import replace
 from benchmarks.report import Report
 from benchmarks.wire import serving
 from presman.analysis import analyse
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
-from presman.records.queries import Breadth
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth
+from presman.rows.snapshot import Snapshot
 
 PRESMAN = str(Path(sys.executable).parent / "presman")
 START = datetime(2026, 11, 22, tzinfo=UTC)
@@ -198,8 +198,8 @@ async def painted_jumps(place: Path, many: int = PAINTED) -> list[float]:
     from textual.message import Message
 
     from presman.recording.recording_source import RecordingSource
+    from presman.tui.messages import Jumped
     from presman.tui.replay_app import ReplayApp
-    from presman.tui.replay_messages import Jumped
 
     come = asyncio.Event()
 

@@ -127,7 +127,7 @@ def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0, 
 
 def watch(healthy: list[str], others: list[str], polls: int, interval: float) -> Watched:
     """Be the presman that is measured."""
-    from presman.base.collecting import collect_seldom
+    from presman.base.running_out import collect_seldom
     from presman.cli.limits import give_back_memory, make_room
     from presman.services.metrics.metric_page import Exposition
     from presman.services.metrics.observed_database import Exporter

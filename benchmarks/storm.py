@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from benchmarks.idle_feed import IdleFeed
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 SIZE = 8
 """How many times the scenario's machine and load."""
@@ -53,7 +53,7 @@ class Cost(NamedTuple):
 def polls() -> list[Poll]:
     """Return consecutive polls of the storm, each with the one before it."""
     from presman.polling.poller import Poller
-    from presman.records.focus import Focus
+    from presman.rows.queries import Focus
     from presman.sources.simulator_source import SimulatorSource
 
     now = [0.0]
@@ -72,7 +72,7 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
     """Measure a refresh of the Parallel tab on a terminal of that size."""
     from presman.tui.app import MonitorApp
     from presman.tui.feed import Arrived
-    from presman.tui.garbage import settle
+    from presman.tui.textual_internals import settle_garbage
 
     moments = polls()
     taken: list[tuple[float, float, float]] = []
@@ -93,7 +93,7 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
         idle = 0.0
         for number, (before, after) in enumerate(moments):
             if number == WARM:
-                settle()
+                settle_garbage()
                 idle = await _idle(pilot)
             gc.collect()
             begun = time.process_time()

@@ -30,15 +30,15 @@ from benchmarks.load import simulated
 from benchmarks.report import Report
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.records.queries import Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Snapshot
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
 from presman.sources import Answer, Request
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
-from presman.tui import garbage
+from presman.tui import textual_internals
 from tests.oracle_server.faults import Delay, Stage
 from tests.oracle_server.simulated import simulated_server
 
@@ -50,7 +50,7 @@ SLOW = 2.0
 
 FOR_EVER = -1
 TIDY = 15.0
-"""Seconds between two looks for garbage: presman.tui.fleet.fleet_frame."""
+"""Seconds between two looks for garbage: presman.tui.fleet_app."""
 
 OF_A_DAY = 24 * 3600 // 5
 """Polls of a database in a day."""
@@ -146,7 +146,7 @@ def watch(places: Sequence[str], databases: int, seconds: float, interval: float
     fleet = LiveFleet("bench", targets, interval)
     fleet.start()
     _rest(WARM_UP * interval + 2)
-    garbage.settle()
+    textual_internals.settle_garbage()
     counts, cpu, memory, since = list(map(len, begun)), time.process_time(), _rss_mb(), time.monotonic()
     _rest(seconds)
     cpu, memory_after = time.process_time() - cpu, _rss_mb()
@@ -171,7 +171,7 @@ def _rest(seconds: float) -> None:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(left, TIDY))
-        garbage.tidy()
+        textual_internals.tidy_garbage()
 
 
 _kept: list[socket.socket] = []

@@ -14,7 +14,7 @@ from benchmarks.terminal import Screen, key_answer
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
@@ -23,7 +23,7 @@ from tests.oracle_server.faults import Delay, Stage
 from tests.oracle_server.simulated import simulated_server
 
 if TYPE_CHECKING:
-    from presman.records.snapshot import Snapshot
+    from presman.rows.snapshot import Snapshot
 
 RELEASES = (Release(12, 1), Release(19), Release(23))
 WARM_UP, POLLS = 3, 5

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from docs.command_line import Command, Option, commands
+from docs.man_page import man_page
 from presman.cli.command_line import COMMANDS
 from presman.config.offline_targets import SCENARIOS, scenarios
 
@@ -28,6 +29,16 @@ at && $at ~ /^[A-Za-z0-9_#]+$/ && !seen[$at]++ { print $at }
 NR > 5000 { exit }
 """.strip()
 """awk -F,: the consumer groups in a file that `presman export` wrote."""
+
+
+def shell_files() -> dict[str, str]:
+    """Return all that shells and man read of presman, by file name."""
+    return {
+        "presman.bash": script("bash"),
+        "_presman": script("zsh"),
+        "presman.fish": script("fish"),
+        "presman.1": man_page(),
+    }
 
 
 def script(shell: str) -> str:

@@ -14,8 +14,7 @@ from presman.figures.figure import Figure
 from presman.figures.measures import COMMON, MEASURES
 from presman.recording.measure_tables import ARRIVALS, BUCKET, ROW_TABLES
 from presman.recording.schema import METADATA
-from presman.records.queries import Query, read, variants
-from presman.records.rows import by_query
+from presman.rows.queries import Query, by_query, read, variants
 
 
 def csv_page() -> str:

@@ -1,7 +1,6 @@
 """`make docs`: what the documents say of keys, columns, options, views and rules, written from presman itself.
 
-Pages of the book as a whole, tables in others, and in presman/shell/ the completions of shells and the manual page. A
-test holds them to what presman has.
+Pages of the book as a whole, and tables in others. A test holds them to what presman has.
 """
 
 from __future__ import annotations
@@ -10,12 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docs.command_page import command_page
-from docs.completions import script
-from docs.contents import DOCS, ROOT, tab_pages
+from docs.contents import DOCS, tab_pages
 from docs.file_pages import csv_page, recording_page, views_page
 from docs.fleet_page import fleet_page
 from docs.json_page import json_page
-from docs.man_page import man_page
 from docs.metrics_page import metrics_page
 from docs.rule_tables import rule_table, table_of_rules
 from docs.tab_pages import keys_page, tab_page
@@ -23,7 +20,6 @@ from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.config.setup.assumptions import in_markdown
 from presman.tabs import tab_names
 
-SHELL = ROOT / "presman" / "shell"
 TABS = DOCS / "tabs"
 
 BEGIN, END = "<!-- written by make docs -->\n", "<!-- end of what make docs wrote -->\n"
@@ -31,7 +27,7 @@ BEGIN, END = "<!-- written by make docs -->\n", "<!-- end of what make docs wrot
 
 def written() -> dict[Path, str]:
     """Return every file that is written, with its text as it would be now."""
-    return {**dict(_pages()), **dict(_tables()), **{SHELL / name: text for name, text in shell_files().items()}}
+    return {**dict(_pages()), **dict(_tables())}
 
 
 def _pages() -> Iterator[tuple[Path, str]]:
@@ -61,16 +57,6 @@ def with_part(text: str, part: str) -> str:
     before, _, rest = text.partition(BEGIN)
     _, _, behind = rest.partition(END)
     return f"{before}{BEGIN}\n{part}\n{END}{behind}"
-
-
-def shell_files() -> dict[str, str]:
-    """Return the files of presman/shell/ by name."""
-    return {
-        "presman.bash": script("bash"),
-        "_presman": script("zsh"),
-        "presman.fish": script("fish"),
-        "presman.1": man_page(),
-    }
 
 
 if __name__ == "__main__":

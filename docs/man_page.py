@@ -29,7 +29,7 @@ def man_page() -> str:
     front, *others = commands()
     shared = everywhere()
     lines = [
-        ".\\\" Written by `make docs` from presman's own options.",
+        ".\\\" Made from presman's own options.",
         f'.TH PRESMAN 1 "" "presman {__version__}" "User Commands"',
         ".SH NAME",
         r"presman \- terminal monitor of Oracle Database Resource Manager and the parallel statement queue",

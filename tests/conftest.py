@@ -61,10 +61,10 @@ def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 @pytest.fixture(scope="session", autouse=True)
 def the_collector_is_of_the_tests() -> Iterator[None]:
     """An app that settles takes all that there is out of the collector's rounds: here, what other tests have left."""
-    from presman.tui import garbage  # not above: who gives tests to others needs no screen
+    from presman.tui import textual_internals  # not above: who gives tests to others needs no screen
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(garbage, "settle", lambda: None)
+        patch.setattr(textual_internals, "settle_garbage", lambda: None)
         yield
 
 

@@ -19,7 +19,7 @@ from presman.reports.chart.file_series import read_series
 from presman.reports.chart.series_chart import chart_svg, chart_text
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
-from presman.trace.sampling import HistogramBar
+from presman.trace.tally import HistogramBar
 from presman.trace.trace_charts import SvgChart, svg
 from presman.tui.widgets.gantt import GanttData, columns, gantt, label_width
 from tests.recording.taped import START, polled, record

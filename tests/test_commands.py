@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.base.release import Release
-from presman.records.commands import CommandKind, Victim, cancel, dequeue, for_queued, is_sql_id, kill, switch, to_end
+from presman.rows.commands import CommandKind, Victim, cancel, dequeue, for_queued, is_sql_id, kill, switch, to_end
 
 WHO = Victim(2, 144, 1201, "9md3ukhghgj58")
 

@@ -6,9 +6,8 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.groups.cpu_waiters import cpu_waiters
-from presman.records.parallel_rows import PxSession
-from presman.records.session_rows import Session, SessionInfo
-from presman.records.wait_events import doing, is_held, is_queued
+from presman.rows.session_rows import PxSession, Session, SessionInfo
+from presman.rows.session_state import doing, is_held, is_queued
 from tests.analysis.make import instance, row, snapshot
 
 QUANTUM = "resmgr:cpu quantum"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from presman.actions.performer import default_log
 from presman.base import watcher
+from presman.base.private_files import state_folder
 from presman.config.config_file import places
-from presman.tui.state_files import state_folder
 
 
 def test_nothing_is_kept_or_looked_for_at_home() -> None:

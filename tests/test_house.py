@@ -38,7 +38,7 @@ NO_NOUN = {
 TEXTUALS = {"Vertical", "Horizontal", "Container"}
 """Textual's own names, for its own classes with other lines."""
 
-BY_ROOM = {"containers.py", "database.py", "settings.py", "polling.py", "parallel_panel.py"}
+BY_ROOM = {"database.py", "settings.py", "polling.py", "parallel_panel.py"}
 """File names that say one thing in each of two rooms."""
 
 

@@ -7,6 +7,7 @@ import runpy
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -16,14 +17,30 @@ ROOT = Path(__file__).parents[1]
 def test_the_wheel_is_presman_alone() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["packages"] == ["presman"]
-    given = [*wheel["force-include"], *wheel["shared-data"]]
+    given = [*wheel["force-include"], wheel["hooks"]["custom"]["path"]]
     assert [name for name in given if not (ROOT / name).exists()] == []
+
+
+def test_the_wheel_has_what_shells_and_man_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interface = ModuleType("interface")
+    interface.BuildHookInterface = type("Hook", (), {"root": str(tmp_path)})  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "hatchling.builders.hooks.plugin.interface", interface)
+    hook = runpy.run_path(str(ROOT / "packaging/shell_files.py"))["ShellFiles"]()
+    data: dict[str, dict[str, str]] = {"force_include": {}, "shared_data": {}}
+    hook.initialize("editable", data)
+    assert data == {"force_include": {}, "shared_data": {}}, "a checkout is not written into"
+    hook.initialize("standard", data)
+    for name, place in (("presman.1", "share/man/man1/presman.1"), ("_presman", "share/zsh/site-functions/_presman")):
+        file = tmp_path / "build/shell" / name
+        assert "completions" in file.read_text("utf-8")
+        assert (data["force_include"][str(file)], data["shared_data"][str(file)]) == (f"presman/shell/{name}", place)
+    assert len(data["shared_data"]) == 4
 
 
 def test_what_the_packages_bring_is_there() -> None:
     text = (ROOT / "packaging/nfpm.yaml").read_text("utf-8")
     sources = [name for name in re.findall(r"src: (\S+)", text) if not name.startswith("build/")]
-    assert len(sources) >= 6
+    assert len(sources) >= 3
     assert [name for name in sources if not list(ROOT.glob(name))] == []
 
 
@@ -31,7 +48,7 @@ def test_the_container_is_built_of_all_that_the_wheel_is_made_of() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     wanted = {*wheel["packages"], *wheel["force-include"], *project["project"]["license-files"], "pyproject.toml"}
-    wanted.add(project["project"]["readme"])
+    wanted |= {project["project"]["readme"], "docs", "packaging"}  # of which the hook makes what shells read
     text = (ROOT / "packaging/Containerfile").read_text("utf-8")
     copied = {word for line in re.findall(r"^COPY (?!--)(.+) /src", text, re.MULTILINE) for word in line.split()}
     assert copied == wanted

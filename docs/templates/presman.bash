@@ -1,4 +1,4 @@
-# Completions of presman for bash, written by `make docs` from presman's own options.
+# Completions of presman for bash, made from presman's own options.
 
 _presman_sections() {
     local file=$1

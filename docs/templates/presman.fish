@@ -1,4 +1,4 @@
-# Completions of presman for fish, written by `make docs` from presman's own options.
+# Completions of presman for fish, made from presman's own options.
 
 function __presman_sections
     set -l file $argv[1]

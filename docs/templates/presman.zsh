@@ -1,5 +1,5 @@
 #compdef presman
-# Completions of presman for zsh, written by `make docs` from presman's own options.
+# Completions of presman for zsh, made from presman's own options.
 
 _presman_sections() {
     local file=$1

@@ -17,10 +17,10 @@ from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.polling.named_sessions import requests
-from presman.records.commands import Command, CommandKind
-from presman.records.queries import load
-from presman.records.session_rows import NamedSession, Session
-from presman.records.wait_events import is_queued
+from presman.rows.commands import Command, CommandKind
+from presman.rows.queries import load
+from presman.rows.session_rows import NamedSession, Session
+from presman.rows.session_state import is_queued
 from presman.sources import OutcomeUnknown, SourceError
 
 _LONGEST = 500

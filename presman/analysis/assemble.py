@@ -9,33 +9,30 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from presman.analysis import instances, session_list, sight
-from presman.analysis.activity import activity
-from presman.analysis.containers.limited_containers import limited_containers
+from presman.analysis.caches import LazyRows, RowCache
 from presman.analysis.facts.cursor_facts import reads_texts
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
+from presman.analysis.groups.container_io import limited_containers
 from presman.analysis.groups.group_reasons import with_reasons
-from presman.analysis.latency import io_outliers, redo, system_waits
-from presman.analysis.lazy_rows import LazyRows
+from presman.analysis.latency import system_waits
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
 from presman.analysis.plans.plan_changes import newest_switch
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
+from presman.analysis.session_list import activity
 from presman.analysis.usage_totals import instance_totals
 from presman.base.formats import counted, duration
-from presman.records.cursor_rows import SqlText
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
-from presman.records.queries import Scope
-from presman.records.rows import OF_AN_UPDATE
-from presman.records.session_rows import Session, SessionCount
-from presman.records.snapshot import Section, Snapshot
-from presman.records.wait_rows import EventHistogram
+from presman.rows.cursor_rows import SqlText
+from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.instance_rows import EventHistogram
+from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
+from presman.rows.queries import OF_AN_UPDATE, Scope
+from presman.rows.session_rows import PxSession, Session, SessionCount
+from presman.rows.snapshot import Section, Snapshot
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -88,8 +85,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         notes=notes(facts, header),
         detail=detail.detail(facts),
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))),
-        redo=redo.redo(facts, waited),
-        outliers=io_outliers.outliers(facts, histograms),
+        redo=system_waits.redo(facts, waited),
+        outliers=system_waits.outliers(facts, histograms),
         basis=sight.bases(current, cluster_rows, operations, facts.system.inst_ids),
         unseen=sight.unseen_views(current),
         statements_to_come=current.statements_to_come,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from presman.analysis.containers.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.groups.verdicts import Conformance, conformance, in_words
-from presman.analysis.plans.lint import lint
-from presman.analysis.plans.lint_case import Finding
-from presman.analysis.plans.lint_sight import LintSight, lint_sight
+from presman.analysis.plans.lint import LintSight, lint, lint_sight
+from presman.analysis.plans.lint_rules import Finding
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.analysis.readings.reading import Reading
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 
 class Sentence(Struct, frozen=True):

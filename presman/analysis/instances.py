@@ -1,15 +1,13 @@
-"""The top line: which database, its instances, its plan and what that manages."""
+"""Instances: the top line, the kind of database, its plan and what that manages. What is not known is left out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from presman.analysis.database_kind import container_of, database_kind, on_exadata
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
-from presman.records.instance_rows import Database, Instance, Osstat, Pdb
-from presman.records.wait_rows import SystemEvent
+from presman.rows.instance_rows import SEED, Database, Instance, Osstat, Pdb, SystemEvent
 
 
 def host_busy(facts: Facts) -> dict[int, float]:
@@ -89,3 +87,41 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
 def _container(facts: Facts) -> str:
     """Return the container connected to, "" without containers."""
     return container_of(facts.snapshot.rows(Pdb)) if facts.system.cdb else ""
+
+
+ROOT = "CDB$ROOT"
+
+
+def container_of(pdbs: Sequence[Pdb]) -> str:
+    """Return the container connected to: a pluggable database sees only itself in V$PDBS, the root sees the seed."""
+    return pdbs[0].name if len({row.con_id for row in pdbs}) == 1 and pdbs[0].con_id > SEED else ROOT
+
+
+def on_exadata(events: Iterable[SystemEvent]) -> bool:
+    """Whether storage cells answered: their waits begin with "cell" and are counted nowhere else (V$SYSTEM_EVENT)."""
+    return any(row.event.startswith("cell ") and (row.total_waits or 0) > 0 for row in events)
+
+
+def database_kind(
+    databases: Sequence[Database],
+    instances: Sequence[Instance],
+    pdbs: Sequence[Pdb],
+    events: Iterable[SystemEvent],
+    cloud_service: str = "",
+) -> tuple[str, ...]:
+    """Return the words for a database, read from its views.
+
+    Containers: V$DATABASE.CDB and V$PDBS. RAC: V$INSTANCE.PARALLEL, or several instances. Exadata: waits for storage
+    cells; without one yet nothing is said. Autonomous: `cloud_service`, which is SYS_CONTEXT's CLOUD_SERVICE.
+    """
+    words = []
+    if databases:
+        in_root = container_of(pdbs) == ROOT
+        words.append("non-CDB" if databases[0].cdb != "YES" else "CDB root" if in_root else "PDB")
+    if len({row.inst_id for row in instances}) > 1 or any(row.parallel == "YES" for row in instances):
+        words.append("RAC")
+    if on_exadata(events):
+        words.append("Exadata")
+    if cloud_service:
+        words.append(f"Autonomous Database ({cloud_service})")
+    return tuple(words)

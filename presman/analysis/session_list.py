@@ -1,15 +1,23 @@
-"""The user sessions: what each does, waits for and uses."""
+"""User sessions: what each does, waits for and uses; how many are active by wait class and statement; who blocks whom.
+
+What they did at the instant of a poll is a sample, without history, from V$SESSION. Views that keep such samples
+(V$ACTIVE_SESSION_HISTORY) need a licensed pack and are not read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
+from types import MappingProxyType
+from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
 from presman.analysis.parallel.running import Coordinator, Holdings
-from presman.analysis.readings.session_readings import SessionReading
-from presman.records.session_rows import Session, SessionInfo
-from presman.records.wait_events import ON_CPU, blocker, doing, is_held, is_queued
+from presman.analysis.readings.session_readings import CLASSES, OTHER, Activity, SessionReading, SqlSample
+from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
 
 COORDINATOR, SERVER, QUEUED, GV_QUERY = "QC", "server", "queued", "GV$"
 """What a session is to parallel execution."""
@@ -107,3 +115,84 @@ def _session(
         None,
         row.type,
     )
+
+
+IDLE = "Idle"
+_KNOWN = frozenset(CLASSES)
+
+_alike = itemgetter(
+    *(
+        Session._fields.index(name)
+        for name in ("con_id", "sql_id", "status", "state", "wait_class", "resource_consumer_group", "username")
+    )
+)
+"""What sessions that count alike have in common: of thousands there are few kinds."""
+
+
+def activity(rows: Iterable[Session]) -> Activity:
+    """Return what the sessions of V$SESSION do: active are those in a call that do not wait for something idle."""
+    classes: Counter[str] = Counter()
+    statements: dict[tuple[int, str], list[int]] = {}
+    who: dict[tuple[int, str], tuple[str, str]] = {}
+    for (con_id, sql_id, status, state, wait_class, group, user), count in Counter(map(_alike, rows)).items():
+        # Without STATE (a listing that lacks the column) the wait named is taken to be one of now.
+        on_cpu = state not in {"WAITING", ""} or (not state and not wait_class)
+        if status != "ACTIVE" or (wait_class == IDLE and not on_cpu):
+            continue
+        classes[ON_CPU if on_cpu else wait_class if wait_class in _KNOWN else OTHER] += count
+        if sql_id:
+            key = con_id, sql_id
+            statements.setdefault(key, [0, 0])[not on_cpu] += count
+            who.setdefault(key, (group, user))
+    samples = (SqlSample(*key, *who[key], *counts) for key, counts in statements.items())
+    return Activity(classes.total(), MappingProxyType(dict(classes)), tuple(samples))
+
+
+class Blocking(NamedTuple):
+    """A session that others wait for, or that waits for one, at its `depth` in the tree (0: it waits for nobody seen).
+
+    `place` is ``instance:SID``. `session` is None where it is not seen: a background process, or one that is gone.
+    `below` counts who waits for it, directly or not.
+    """
+
+    place: str
+    depth: int
+    below: int
+    session: SessionReading | None
+
+
+def blocking(sessions: Iterable[SessionReading]) -> tuple[Blocking, ...]:
+    """Return the sessions that block or are blocked, each below the one it waits for; who holds up most comes first.
+
+    Rows are read one after the other, so that they may go round in a ring: each session is told once.
+    """
+    seen = {f"{row.inst_id}:{row.sid}": row for row in sessions}
+    waiting: dict[str, list[str]] = {}
+    for place, row in seen.items():
+        if row.blocker and row.blocker != place:
+            waiting.setdefault(row.blocker, []).append(place)
+    if not waiting:
+        return ()
+    told: set[str] = set()
+    roots = [place for place in waiting if place not in seen or not seen[place].blocker]
+    trees = [tuple(_tree(place, 0, waiting, seen, told)) for place in (*roots, *waiting) if place not in told]
+    return tuple(row for tree in sorted(trees, key=lambda tree: -len(tree)) for row in tree)
+
+
+def _tree(
+    place: str, depth: int, waiting: dict[str, list[str]], seen: dict[str, SessionReading], told: set[str]
+) -> Iterator[Blocking]:
+    """Return a session and all below it, the deepest path bounded by the sessions there are."""
+    stack = [(place, depth)]
+    order: list[tuple[str, int]] = []
+    while stack:
+        here, level = stack.pop()
+        if here in told:
+            continue
+        told.add(here)
+        order.append((here, level))
+        longest = sorted(waiting.get(here, ()), key=lambda each: seen[each].waited or 0.0)
+        stack += [(each, level + 1) for each in longest]
+    for index, (here, level) in enumerate(order):
+        after = next((i for i in range(index + 1, len(order)) if order[i][1] <= level), len(order))
+        yield Blocking(here, level, after - index - 1, seen.get(here))

@@ -12,20 +12,17 @@ from typing import Any
 
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
-from presman.analysis.readings.sight_readings import Basis, UnseenView
+from presman.analysis.readings.reading import Basis, UnseenView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
-from presman.analysis.readings.total_readings import UsageTotals
+from presman.analysis.readings.wait_readings import UsageTotals
 from presman.analysis.usage_totals import USAGE_COLUMNS
-from presman.records.conversion import field_types
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Sysstat
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
-from presman.records.queries import Scope
-from presman.records.rows import RecordType
-from presman.records.session_rows import Session, SessionInfo
-from presman.records.snapshot import Snapshot
-from presman.records.wait_rows import SystemEvent
+from presman.rows.conversion import field_types
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Sysstat, SystemEvent
+from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
+from presman.rows.queries import RecordType, Scope
+from presman.rows.session_rows import PxSession, Session, SessionInfo
+from presman.rows.snapshot import Snapshot
 
 VIEWS: dict[RecordType, str] = {
     Session: "GV$SESSION",

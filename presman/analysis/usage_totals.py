@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from presman.analysis.latency.redo import redo_sizes
-from presman.analysis.readings.activity_readings import OTHER
-from presman.analysis.readings.total_readings import InstanceTotals, UsageTotals
-from presman.analysis.readings.wait_readings import EventWaits
-from presman.records.container_rows import RsrcPdb
-from presman.records.group_rows import ConsumerGroup
-from presman.records.snapshot import Snapshot
-from presman.records.wait_rows import SystemEvent
+from presman.analysis.latency.system_waits import redo_sizes
+from presman.analysis.readings.session_readings import OTHER
+from presman.analysis.readings.wait_readings import EventWaits, InstanceTotals, UsageTotals
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import RsrcPdb, SystemEvent
+from presman.rows.snapshot import Snapshot
 
 _COLUMNS = (
     "consumed_cpu_time",

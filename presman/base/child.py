@@ -7,12 +7,14 @@ one takes. A process with more than one thread must not be copied: another threa
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +24,7 @@ LINE = 3
 """The file that the child finds its end of the line in."""
 
 _BEGINS = (
-    "import sys; sys.path[:] = sys.argv[1:]; from presman.base.collecting import collect_seldom; collect_seldom(); "
+    "import sys; sys.path[:] = sys.argv[1:]; from presman.base.running_out import collect_seldom; collect_seldom(); "
 )
 """What a new process begins with: it finds presman where it was found here, in one file, too."""
 
@@ -130,3 +132,45 @@ def _spawned(theirs: socket.socket, module: str, name: str) -> int:
     files += [(os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)]
     words = [sys.executable, "-P", "-c", f"{_BEGINS}from {module} import {name}; {name}()", *sys.path]
     return os.posix_spawn(sys.executable, words, os.environ, file_actions=files)
+
+
+HEAD = 5
+"""Bytes before the content."""
+
+
+def packet(kind: bytes, content: bytes) -> bytes:
+    """Return a packet."""
+    return kind + len(content).to_bytes(4, "big") + content
+
+
+def meta_packet(content: Mapping[str, object]) -> bytes:
+    """Return a packet about the terminal."""
+    return packet(b"M", json.dumps(content).encode())
+
+
+def file_packet(header: Mapping[str, str], content: bytes) -> bytes:
+    """Return a packet with a file."""
+    said = json.dumps(header).encode()
+    return packet(b"F", len(said).to_bytes(4, "big") + said + content)
+
+
+def file_of(content: bytes) -> tuple[dict[str, str], bytes]:
+    """Return the header and the content of a file. Raises ValueError."""
+    end = 4 + int.from_bytes(content[:4], "big")
+    header = json.loads(content[4:end])
+    return {str(name): str(value) for name, value in header.items()}, content[end:]
+
+
+class PacketReader:
+    """Packets out of what comes in pieces."""
+
+    def __init__(self) -> None:
+        self._came = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the letter and the content of each packet that is complete."""
+        self._came += data
+        while len(self._came) >= HEAD and len(self._came) >= (end := HEAD + int.from_bytes(self._came[1:HEAD], "big")):
+            whole = bytes(self._came[:end])
+            del self._came[:end]
+            yield whole[:1], whole[HEAD:]

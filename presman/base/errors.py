@@ -1,4 +1,9 @@
-"""Errors that a user can mend: a file, an option or a name that presman cannot use, a limit that is too low."""
+"""Errors that a user can mend: a file, an option, a name, a limit; and what may be meant by a mistyped word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class InputError(Exception):
@@ -7,3 +12,34 @@ class InputError(Exception):
 
 class LimitError(Exception):
     """The machine allows less than it takes; the text is one line that names the limit."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word most like `word`, or None if none is near."""
+    by_lower = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.5)
+    return by_lower[found[0]] if found else None
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known name that `word` is a slip of: a letter or two left out, doubled or swapped. None without one.
+
+    >>> closest("v$sesion", ["v$session", "v$px_session"]), closest("SHOE_SIZE", ["SID", "STATE"])
+    ('v$session', None)
+    """
+    by_lower = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.8)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the second half of an error line: the nearest name, else all there are.
+
+    >>> did_you_mean("paralel", ["cpu", "parallel"])
+    "did you mean 'parallel'?"
+    >>> did_you_mean("x", ["cpu", "parallel"])
+    'known: cpu, parallel'
+    """
+    known = list(known)
+    found = nearest(word, known)
+    return f"did you mean {found!r}?" if found else f"known: {', '.join(known)}"

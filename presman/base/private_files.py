@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 from presman.base.errors import InputError
@@ -95,6 +96,28 @@ def _check(found: os.stat_result, path: Path) -> None:
         raise OSError(errno.EPERM, "it belongs to another user", str(path))
     if found.st_nlink > 1:
         raise OSError(errno.EPERM, "it has a second hard link", str(path))
+
+
+# ---- What presman keeps between runs.
+
+
+def keep_file(name: str, text: str) -> Path:
+    """Write a file into the state folder that only the user can read, and return its path. Raises OSError."""
+    path = state_folder() / name
+    with os.fdopen(open_private(path, os.O_TRUNC), "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def keep_crash(error: BaseException) -> Path | None:
+    """Write where an error came from, without the values of variables; None if that fails too."""
+    import traceback
+
+    trace = "".join(traceback.format_exception(error))
+    try:
+        return keep_file("crash.log", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}\n{trace}")
+    except OSError:
+        return None
 
 
 # ---- Paths that somebody wrote.

@@ -78,6 +78,14 @@ def _is_check(arguments: Sequence[str]) -> bool:
 
 def _checked(arguments: Sequence[str]) -> int:
     """Run `presman check`: whatever goes wrong is one line of a plug-in and UNKNOWN, never a code that says more."""
+    try:
+        return _check(arguments)
+    except Exception as error:  # without memory or files what tells an error cannot be imported
+        sys.stdout.write(f"PRESMAN UNKNOWN - {ran_out(error, foreseen=False) or error}\n")
+        return exit_codes.SOURCE
+
+
+def _check(arguments: Sequence[str]) -> int:
     from presman.cli.check_command import complain
 
     try:
@@ -95,7 +103,7 @@ def _checked(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]) -> int:
     with starting:
-        from presman.base.collecting import collect_seldom
+        from presman.base.running_out import collect_seldom
 
         collect_seldom()  # before anything is imported
 

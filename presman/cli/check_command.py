@@ -16,8 +16,8 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, some_seconds
 
 if TYPE_CHECKING:
-    from presman.analysis.alerts.alert_changes import AlertChange, Told
     from presman.analysis.alerts.alert_settings import AlertSettings
+    from presman.analysis.alerts.judge import AlertChange, Told
     from presman.analysis.readings.reading import Reading
     from presman.cli.settings import Resolved
 
@@ -75,7 +75,7 @@ def run(options: Namespace) -> int:
     from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
     from presman.config.alert_lines import with_thresholds
-    from presman.output.plugin_line import result
+    from presman.output.plugin_check import result
 
     with _ending_in_time(options.timeout):
         resolved = resolve(options.target, load(options), options)
@@ -113,7 +113,7 @@ def _judged(
     if not stateful:
         judge = Judge(settings, None)
         return judge.judge(reading), judge.unknown, []
-    from presman.output.check_state import CheckState, state_of
+    from presman.output.plugin_check import CheckState, state_of
 
     changes: list[AlertChange] = []
     problems: list[str] = []
@@ -139,9 +139,8 @@ def _changed(reading: Reading, told: dict[str, Told], resolved: Resolved) -> tup
     """Return what is told now, and what changed since the last run."""
     if not resolved.on_alert:
         return told, []
-    from presman.analysis.alerts.alert_changes import AlertChanges
     from presman.analysis.alerts.alert_rules import wrong
-    from presman.analysis.alerts.judge import sees_all
+    from presman.analysis.alerts.judge import AlertChanges, sees_all
 
     changes = AlertChanges(told)
     found = changes.take(wrong(reading), reading.at.timestamp(), whole=sees_all(reading))
@@ -178,8 +177,8 @@ def _leave(changes: Sequence[AlertChange], resolved: Resolved) -> None:
     """Have the next run tell what this one could not."""
     from msgspec.structs import replace
 
-    from presman.analysis.alerts.alert_changes import put_back
-    from presman.output.check_state import state_of
+    from presman.analysis.alerts.judge import put_back
+    from presman.output.plugin_check import state_of
 
     with suppress(OSError), state_of(resolved.target.name) as file:
         state = file.load()
@@ -206,7 +205,7 @@ def _ending_in_time(seconds: float) -> Iterator[None]:
 
 def complain(line: str) -> int:
     """Say in the one line of a plug-in why nothing could be checked, and return its exit code."""
-    from presman.output.plugin_line import unknown
+    from presman.output.plugin_check import unknown
 
     try:
         console.show(unknown(line).line + "\n")

@@ -15,8 +15,7 @@ from presman.config.offline_targets import named_recording
 from presman.output.json_document import plain
 from presman.recording.store import RecordingError
 from presman.reports.compare.compare_text import compare_text
-from presman.reports.compare.two_windows import WindowPlace, compare
-from presman.reports.compare.window_words import FORM, WindowWords, window_words
+from presman.reports.compare.two_windows import FORM, WindowPlace, WindowWords, compare, window_words
 
 
 def arguments() -> Parser:

@@ -1,6 +1,6 @@
 """`presman completions`: prints or puts in place what lets shells complete, and the manual page.
 
-The files are made when presman is (`make docs`) and come with it: nothing is worked out here.
+Packages bring the files (`packaging/shell_files.py` makes them); in a checkout they are made when they are asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from presman.cli.parser import OneOf, Parser, command_parser
 
 SHELLS = Path(__file__).parents[1] / "shell"
 FILES = {"bash": "presman.bash", "zsh": "_presman", "fish": "presman.fish", "man": "presman.1"}
-MARK = "written by `make docs` from presman's own options"
+MARK = "from presman's own options"
 """What each of the files says of itself; a file of another's is left alone."""
 
 
@@ -88,10 +88,15 @@ def _folder(variable: str, usual: str) -> Path:
 
 
 def _text(name: str) -> str:
+    """Return a file that came with presman, or is made in a checkout. Raises Failure where neither is there."""
+    path = SHELLS / FILES[name]
+    if path.exists():
+        return path.read_text(encoding="utf-8")
     try:
-        return (SHELLS / FILES[name]).read_text(encoding="utf-8")
-    except OSError:
+        from docs.completions import shell_files
+    except ImportError:
         raise Failure(f"{FILES[name]} is missing from this installation") from None
+    return shell_files()[FILES[name]]
 
 
 def _refuse_foreign(path: Path) -> None:

@@ -13,19 +13,18 @@ from presman.base.errors import InputError
 from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import asking, console, exit_codes
-from presman.cli.connect_questions import ask_address, ask_password, ask_user
+from presman.cli.connect_questions import Keeping, ask_address, ask_keeping, ask_password, ask_user, put_away
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads
 from presman.cli.limits import bound_memory
 from presman.cli.parser import Parser, command_parser
-from presman.cli.password_keeping import Keeping, ask_keeping, put_away
 from presman.cli.settings import load
 from presman.config.config_file import NAME, Config, places
 from presman.config.section_writing import write_section
 from presman.config.setup.connect_answers import Answers
 from presman.config.setup.doctor import doctor
 from presman.config.target import Target
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.sources import Source, SourceError
 from presman.sources.oracle.login_failures import ADDRESS, PASSWORD, USER, explained
 

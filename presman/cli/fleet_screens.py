@@ -13,14 +13,14 @@ from presman.cli.fleet_targets import FleetTargets
 from presman.cli.start import check_theme, fixed
 from presman.config.target import Target
 from presman.services.fleet.live_fleet import LiveFleet
-from presman.tui import kept_view
+from presman.tui import saved_view
 from presman.tui.app import MonitorEnd
-from presman.tui.fleet.fleet_app import run_fleet
-from presman.tui.fleet.fleet_view import FleetView
+from presman.tui.fleet_app import run_fleet
+from presman.tui.fleet_frame import FleetView
 
 if TYPE_CHECKING:
     from presman.services.fleet.live_fleet import Fleet
-    from presman.tui.action_gateway import ActionGateway
+    from presman.tui.feed import ActionGateway
 
 Open = Callable[[str, FleetView], MonitorEnd]
 """Shows the monitor on a database of the fleet, by its name. Raises Failure where that cannot be."""
@@ -30,7 +30,7 @@ def watch_fleet(fleet: Fleet, opened: Open, options: Namespace) -> int:
     """Show the fleet, and each database that is opened, until the user quits; return the exit code."""
     if options.theme:
         check_theme(options.theme)
-    view, kept = FleetView(theme=options.theme), kept_view.load()[0]
+    view, kept = FleetView(theme=options.theme), saved_view.load()[0]
     if kept.fleet_refresh is not None and options.interval is None:
         fleet.set_interval(kept.fleet_refresh)
     began = False
@@ -73,7 +73,7 @@ def live(fleet: LiveFleet, targets: FleetTargets, options: Namespace, gateway: A
 
     def opened(name: str, view: FleetView) -> MonitorEnd:
         from presman.tui.app import run_monitor
-        from presman.tui.fleet.watched_feed import WatchedFeed
+        from presman.tui.feed import WatchedFeed
 
         found, database = targets.resolved.get(name), fleet.databases.get(name)
         if found is None or database is None:

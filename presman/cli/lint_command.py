@@ -6,9 +6,8 @@ import json
 from argparse import Namespace
 
 from presman.analysis import analyse
-from presman.analysis.plans.lint import lint
-from presman.analysis.plans.lint_case import Finding, Severity
-from presman.analysis.plans.lint_sight import lint_sight
+from presman.analysis.plans.lint import lint, lint_sight
+from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -17,8 +16,8 @@ from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.json_document import plain
 from presman.output.text_report import findings
-from presman.records.queries import Breadth
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth
+from presman.rows.snapshot import Snapshot
 
 NEVER = "never"
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.listeners import is_loopback
+from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.secret import METRICS_PASSWORD, of_environment
-from presman.base.status.reporting import reporting
-from presman.base.status.run_status import DatabaseStatus
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure

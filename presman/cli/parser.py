@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
         """Return what is wrong with a word that is neither an option nor has a place."""
         if not word.startswith("-"):
             return f"too many arguments: {'user/***@...' if {'@', '/'} & set(word) else repr(word)}"
-        from presman.base.suggest import nearest
+        from presman.base.errors import nearest
 
         name = word.partition("=")[0]
         guess = nearest(name, [option for option in self._option_string_actions if option.startswith("--")])
@@ -129,7 +129,7 @@ class OneOf:
         """Return the word in lower case. Raises ArgumentTypeError."""
         if text.lower() in self.known:
             return text.lower()
-        from presman.base.suggest import did_you_mean
+        from presman.base.errors import did_you_mean
 
         raise argparse.ArgumentTypeError(f"unknown value {text!r}, {did_you_mean(text, self.known)}")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from presman.analysis import analyse
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import spelled
 from presman.base.log_event import LogEvent
@@ -19,10 +19,9 @@ from presman.cli.settings import Resolved
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
-from presman.records.queries import Breadth
-from presman.records.rows import RecordType
-from presman.records.snapshot import Snapshot
-from presman.records.wait_rows import IoOutlier, LgwrioOutlier
+from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
+from presman.rows.queries import Breadth, RecordType
+from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted, Finite, SourceError, WholePolls
 
 FINITE = frozenset({"spool", "recording"})

@@ -10,9 +10,8 @@ from datetime import timedelta
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
 from presman.base.private_files import expanded
+from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.running_out import ran_out
-from presman.base.status.reporting import reporting
-from presman.base.status.run_status import DatabaseStatus
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory, make_room

@@ -48,8 +48,7 @@ def run(options: Namespace) -> int:
         raise Failure(f"{resolved.target.name} is not a recording: {hint}")
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import RecordingError
-    from presman.reports.report.incident_page import incident_page
-    from presman.reports.report.report_making import incident_of
+    from presman.reports.report.incident_page import incident_of, incident_page
 
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)

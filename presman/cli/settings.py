@@ -33,7 +33,7 @@ from presman.config.config_file import (
 )
 from presman.config.target import Target, TargetError
 from presman.config.targets import parse_target
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 
 if TYPE_CHECKING:
     from presman.config.setup.credentials import Renewal

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from presman.polling.sampler import Event, Sampler
     from presman.services.live import HeadStart
     from presman.sources import Source
-    from presman.tui.action_gateway import ActionGateway
     from presman.tui.app import MonitorEnd
-    from presman.tui.feed import MakeFeed
+    from presman.tui.feed import ActionGateway, MakeFeed
 
 GETTING_STARTED = """\
 presman watches Oracle Database Resource Manager. Nothing is configured yet:
@@ -217,7 +216,7 @@ def check_theme(name: str) -> None:
     """Raise Failure if there is no such theme."""
     from textual.theme import BUILTIN_THEMES
 
-    from presman.base.suggest import did_you_mean
+    from presman.base.errors import did_you_mean
 
     if name not in BUILTIN_THEMES:
         raise Failure(f"no theme {name!r}, {did_you_mean(name, sorted(BUILTIN_THEMES))}")

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from presman.base.status.run_status import FORMAT, RunLine, RunState, found_runs, lines_of
+from presman.base.run_status import FORMAT, RunLine, RunState, found_runs, lines_of
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import OneOf, Parser, command_parser

@@ -16,14 +16,12 @@ from presman.base.markup import PictureError, png, require_png
 from presman.base.text import clean
 from presman.cli.parser import Parser
 from presman.trace import trace_report
-from presman.trace.expressions import LONGEST_NAME
-from presman.trace.progress_line import Progress
-from presman.trace.sampling import histogram
 from presman.trace.survey import Survey
+from presman.trace.tally import histogram
 from presman.trace.trace_charts import SvgChart, histogram_text, scatter_text, svg
-from presman.trace.trace_files import STANDARD_INPUT, TraceError, TraceFile
-from presman.trace.wait_counts import EVERYTHING, REDO_WRITE, EventSelection
-from presman.trace.waits_csv import WaitsCsv
+from presman.trace.trace_files import STANDARD_INPUT, Progress, TraceError, TraceFile
+from presman.trace.trace_report import WaitsCsv
+from presman.trace.wait_lines import EVERYTHING, LONGEST_NAME, REDO_WRITE, EventSelection
 
 REFUSED = 2
 """Exit code if a file could not be read, is no trace, ended before its time, or an argument cannot be followed."""

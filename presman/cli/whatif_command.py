@@ -5,14 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from presman.analysis.trends.arrivals import Arrival, ArrivalTracker
+from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
-from presman.records.queries import Breadth
 from presman.reports.whatif.observed import ArrivalsError, read
 from presman.reports.whatif.replay import Rules, changed, observed, observed_rules, replay
 from presman.reports.whatif.whatif_report import report
+from presman.rows.queries import Breadth
 from presman.sources.simulator.plan_tree import Group
 
 NEEDED = (
@@ -126,7 +126,7 @@ def _by_group(given: list[tuple[str, float]], arrivals: list[Arrival], option: s
     found: dict[Group, float] = {}
     for name, value in given:
         if name not in known:
-            from presman.base.suggest import did_you_mean
+            from presman.base.errors import did_you_mean
 
             raise Failure(f"{option}: no statement of {name!r} was seen, {did_you_mean(name, sorted(known))}")
         found |= {Group(each.con_id, each.group): value for each in arrivals if each.group == name}

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, merged
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
 from presman.analysis.readings.alert import SEVERITY_WORDS
+from presman.base.errors import did_you_mean
 from presman.base.formats import seconds_of
-from presman.base.suggest import did_you_mean
 
 _SEVERITIES = {word: severity for severity, word in SEVERITY_WORDS.items() if severity != "good"}
 _LONGEST = 86_400.0

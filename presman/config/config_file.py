@@ -26,15 +26,14 @@ from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
 from presman.analysis.alerts.alert_settings import AlertSettings, merged
-from presman.base.errors import InputError
+from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import seconds_of
 from presman.base.measure_names import MEASURES
 from presman.base.private_files import expanded
 from presman.base.secret import Secret
-from presman.base.suggest import did_you_mean
 from presman.config.alert_lines import read_alerts, read_command
 from presman.config.password_words import PasswordCommand
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.sources.oracle.settings import MODES
 
 DEFAULT_REFRESH = 2.0

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
+from presman.base.errors import did_you_mean, nearest
 from presman.base.private_files import expanded
-from presman.base.suggest import did_you_mean, nearest
 from presman.config.config_file import Config, Settings
 from presman.config.target import TapeWindow, Target, TargetError, number_of, options_of, release_of, taped
 from presman.sources.recipe import SourceRecipe

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl
 
 from msgspec import structs
 
+from presman.base.errors import did_you_mean
 from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
-from presman.base.suggest import did_you_mean
 from presman.config.config_file import ConfigError, Settings
 from presman.sources import SourceError
 from presman.sources.oracle.settings import ConnectSettings

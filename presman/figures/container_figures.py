@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.containers.containers import PdbReading
-from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.groups.containers import PdbReading
+from presman.analysis.readings.group_readings import IoVerdict
 from presman.base.formats import ABSENT, count, number
 from presman.figures.figure import COUNT, CPUS, MEGABYTES, NUMBER, PERCENT, RATE, TEXT, WORD, Figure, State, Table, Unit
 from presman.figures.group_figures import INSTANCE, VERDICT_MARKS, cpu_bar, verdict_text

@@ -2,19 +2,23 @@
 
 Its key is its name in CSV files; its head, unit and help stand on screen, in the text of `once`, in the help pages and
 in the reference; one function says how to get it from a record, and sorting, writing and exporting follow from that.
-So no two of them can disagree about what a figure is called, which unit it has or where it comes from.
+So no two of them can disagree about what a figure is called, which unit it has or where it comes from. The views that
+its help names are those it is read from: what of them did not come in time is said beside a table.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
+from presman.analysis.readings.reading import LateView, Reading
 from presman.base.formats import ABSENT, clock, compact, count, duration, megabytes, number, percent
 
 T = TypeVar("T")
@@ -192,3 +196,29 @@ class Table(Struct, Generic[T], frozen=True, dict=True):
             if column.key == key:
                 return column
         raise KeyError(key)
+
+
+_VIEW = re.compile(r"V\$\w+")
+
+
+@cache
+def views_of(figures: Sequence[Figure[Any]]) -> frozenset[str]:
+    """Return the views that the figures' helps name, in the form V$NAME."""
+    return frozenset(view for figure in figures for view in _VIEW.findall(figure.help))
+
+
+def late_among(figures: Sequence[Figure[Any]], reading: Reading) -> tuple[LateView, ...]:
+    """Return the late views that any of the figures is read from."""
+    if not reading.late:
+        return ()
+    views = views_of(figures)
+    return tuple(each for each in reading.late if each.view.removeprefix("G") in views)
+
+
+def late_note(table: Table[Any], reading: Reading) -> str:
+    """Say how old the oldest rows behind a table were when the poll came, "" if they are as new as they should be."""
+    found = late_among(table.columns, reading)
+    ages = [each.age for each in found if each.age is not None]
+    if ages:
+        return f"◌ {duration(max(ages) + reading.poll_seconds)} old"
+    return "◌ no answer" if found else ""

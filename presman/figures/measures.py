@@ -15,7 +15,7 @@ from msgspec import Struct
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import Bucket, Histogram, WaitReading
-from presman.analysis.trends.arrivals import Arrival
+from presman.analysis.trends.statement_runs import Arrival
 from presman.base.formats import count
 from presman.base.measure_names import MEASURES as NAMES
 from presman.figures import group_figures, io_figures, statement_figures

@@ -2,44 +2,178 @@
 
 What a database counts is a counter as it stands there, and no rate: whoever asks makes rates over the time that he
 wants. Labels are names of things that there are few of; no statement, session or user is one.
+
+A view's histogram has cumulative buckets with bounds that never change: a view has no rows for buckets without waits,
+and buckets that come and go would make nonsense of rates. Its bounds are powers of two, in microseconds or (before
+12.1) in milliseconds; of those some are kept, and nothing is estimated: how many waits were shorter than a bound is
+exact. A wait of just that bound counts as longer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
-from presman.analysis.containers.containers import PdbReading
+from msgspec import Struct, structs
+
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.facts.system_facts import ROOT
+from presman.analysis.groups.containers import PdbReading, pdbs
+from presman.analysis.latency.histograms import OPEN_FROM
 from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import Header, InstanceReading
-from presman.analysis.readings.reading import LateView, UnansweredQuery
+from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
+from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.readings.statement_readings import Downgrades, QueueHead
-from presman.analysis.readings.total_readings import InstanceTotals
-from presman.analysis.readings.wait_readings import Histogram
+from presman.analysis.readings.wait_readings import Histogram, InstanceTotals
 from presman.figures import group_figures, usage_figures
 from presman.figures.container_figures import PDBS
 from presman.figures.figure import COUNT, CPUS, SECONDS, Figure, Unit
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
-from presman.figures.metric import NAMESPACE, Metric, MetricKind, Subject, info, of_figure, of_figures
-from presman.figures.observed_reading import (
-    activity_rows,
-    alert_rows,
-    container_label,
-    container_rows,
-    counted_containers,
-    counted_groups,
-    event_rows,
-    group_rows,
-    of_reading,
-    pooled_groups,
-    rows_of,
-    wait_rows,
-)
-from presman.figures.usage_figures import ActiveSessions, ClassWaits, io_kinds, usage
-from presman.figures.wait_distributions import distribution
+from presman.figures.measures import groups
+from presman.figures.metric import NAMESPACE, Distribution, Metric, MetricKind, Subject, info, of_figure, of_figures
+from presman.figures.usage_figures import ActiveSessions, ClassWaits, class_waits, io_kinds, usage
+from presman.rows.snapshot import Snapshot
+
+MOST_EVENTS = 24
+"""Events of an instance that have a histogram: those waited for longest since it started."""
+
+_POWERS = (8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 24, 28)
+_MICROSECONDS = tuple(1 << power for power in _POWERS)
+_MILLISECONDS = tuple(1_000 << power - 10 for power in _POWERS if power >= 10)
+
+
+def distribution(histogram: Histogram) -> Distribution:
+    """Return a histogram since the instance started; its sum is measured (V$SYSTEM_EVENT), None where it is not."""
+    bounds = _MILLISECONDS if _is_coarse(histogram) else _MICROSECONDS
+    counts = tuple(
+        sum(bucket.count for bucket in histogram.buckets if bucket.upper_us <= bound < OPEN_FROM) for bound in bounds
+    )
+    total = sum(bucket.count for bucket in histogram.buckets)
+    measured = None if histogram.startup is None else histogram.startup.microseconds / 1_000_000
+    return Distribution(tuple(bound / 1_000_000 for bound in bounds), counts, total, measured)
+
+
+def _is_coarse(histogram: Histogram) -> bool:
+    """Tell whether the bounds are milliseconds: then every one is a multiple of a thousand."""
+    return all(bucket.upper_us % 1_000 == 0 for bucket in histogram.buckets)
+
+
+def longest_waited(histograms: Iterable[Histogram]) -> list[Histogram]:
+    """Return those of events that are not idle, of each instance so many at most, in the order given."""
+    found = [each for each in histograms if each.startup is not None]
+    by_time = sorted(found, key=lambda each: -(each.startup.microseconds if each.startup else 0))
+    taken: dict[int, int] = {}
+    kept = set()
+    for each in by_time:
+        taken[each.inst_id] = taken.get(each.inst_id, 0) + 1
+        if taken[each.inst_id] <= MOST_EVENTS:
+            kept.add(id(each))
+    return [each for each in found if id(each) in kept]
+
+
+T = TypeVar("T")
+
+LATE = 60.0
+"""Seconds after which rows of a view that does not answer are not given any more: they were so, and may not be now."""
+
+MOST_ROWS = 500
+"""Groups and containers that one database has metrics of: those that used most CPU."""
+
+
+class ObservedReading(Struct, frozen=True, dict=True):
+    """A Reading, the snapshots it was made of, and the histograms as they were last read, with their sums of then."""
+
+    reading: Reading
+    previous: Snapshot | None
+    snapshot: Snapshot
+    histograms: tuple[Histogram, ...]
+
+    @cached_property
+    def containers(self) -> tuple[PdbReading, ...]:
+        """The pluggable databases on each instance; made at the first look."""
+        found = pdbs(self.reading, self.previous, self.snapshot)
+        instances = self.reading.header.instances
+        only = instances[0].inst_id if instances else 1
+        return tuple(row for row in found if row.inst_id) or tuple(structs.replace(row, inst_id=only) for row in found)
+
+    @cached_property
+    def silent(self) -> frozenset[str]:
+        """The views (V$...) that have not answered for so long that their rows count no more."""
+        late = (each.view for each in self.reading.late if each.age is None or each.age > LATE)
+        return frozenset(view.removeprefix("G") for view in late)
+
+
+def rows_of(view: str, rows: Callable[[ObservedReading], Iterable[T]]) -> Callable[[ObservedReading], Iterable[T]]:
+    """Return what gives the rows of a view for as long as they count."""
+    return lambda observation: () if view in observation.silent else rows(observation)
+
+
+def of_reading(rows: Callable[[Reading], Iterable[T]]) -> Callable[[ObservedReading], Iterable[T]]:
+    """Return what gives rows of an observation's reading."""
+    return lambda observation: rows(observation.reading)
+
+
+def group_rows(observation: ObservedReading) -> Sequence[GroupReading]:
+    """Return the groups of each instance."""
+    return _largest(groups(observation.reading))
+
+
+def counted_groups(observation: ObservedReading) -> Sequence[GroupReading]:
+    """Return the groups that the view counts: a total that began at nothing would be taken for one that was reset."""
+    return [row for row in group_rows(observation) if row.usage is not None]
+
+
+def pooled_groups(observation: ObservedReading) -> Sequence[GroupReading]:
+    """Return those that have an active session pool."""
+    return [row for row in counted_groups(observation) if row.pool is not None]
+
+
+def container_rows(observation: ObservedReading) -> Sequence[PdbReading]:
+    """Return the pluggable databases on each instance."""
+    return _largest(observation.containers)
+
+
+def counted_containers(observation: ObservedReading) -> Sequence[PdbReading]:
+    """Return those that the view counts: before 12.2 there is none."""
+    return [row for row in container_rows(observation) if row.usage is not None]
+
+
+def _largest(rows: Sequence[Any]) -> Sequence[Any]:
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return sorted(rows, key=lambda row: -(row.usage.cpu_ms if row.usage else 0))[:MOST_ROWS]
+
+
+def wait_rows(reading: Reading) -> list[ClassWaits]:
+    """Return the waits of each instance by class."""
+    return [waits for totals in reading.since_startup for waits in class_waits(totals)]
+
+
+def event_rows(observation: ObservedReading) -> list[Histogram]:
+    """Return the histograms of the events that are waited for longest."""
+    return longest_waited(observation.histograms)
+
+
+def activity_rows(reading: Reading) -> list[ActiveSessions]:
+    """Return how many sessions are active in each wait class; none where that is not known."""
+    found = reading.activity
+    return [] if found is None else [ActiveSessions(name, found.by_class.get(name, 0)) for name in CLASSES]
+
+
+def alert_rows(reading: Reading) -> list[Alert]:
+    """Return what is wrong."""
+    return [alert for alert in wrong(reading) if alert.state != "good"]
+
+
+def container_label(row: GroupReading | QueueHead) -> str:
+    """Return the name of a row's container, "" outside of containers."""
+    return row.container or ("CDB$ROOT" if row.con_id == ROOT else str(row.con_id or ""))
+
 
 _BYTES = Unit("bytes", str, 8)
 _EPOCH = Unit("seconds since 1970", str, 10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from datetime import datetime
 
-from presman.analysis.plans.lint_case import Finding, Severity
+from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, Difference, GroupRule, PlanPeriod, PlanRow, parts_text
 from presman.base.formats import ABSENT, number
 from presman.figures.figure import COUNT, CPUS, FLAG, NUMBER, TEXT, WORD, Figure, State, Table, Unit

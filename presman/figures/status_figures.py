@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from presman.base.formats import duration, number
-from presman.base.status.run_status import RunLine, RunState
+from presman.base.run_status import RunLine, RunState
 from presman.figures.figure import COUNT, INSTANT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Figure, Table, Unit
 
 Line = Figure[RunLine]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from presman.analysis.blocking import Blocking
 from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.session_list import Blocking
 from presman.analysis.trends.sql_minutes import SqlActivity
 from presman.base.formats import ABSENT, duration
 from presman.base.text import one_line

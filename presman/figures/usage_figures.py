@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from presman.analysis.readings.total_readings import InstanceTotals
+from presman.analysis.readings.wait_readings import InstanceTotals
 from presman.figures.figure import COUNT, TEXT, TOTAL, Figure
 
 GROUPS = "V$RSRC_CONSUMER_GROUP"

@@ -16,14 +16,13 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from presman import __version__
-from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSettings
-from presman.analysis.alerts.judge import Judge, sees_all
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, sees_all
 from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
 from presman.base.running_out import ran_out
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 
 
 class Attention:

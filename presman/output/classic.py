@@ -15,11 +15,11 @@ from msgspec import Struct
 from presman.analysis.facts.plan_book import LEVELS
 from presman.analysis.plans.plan_view import GROUP, plan_view
 from presman.analysis.readings.reading import Reading
-from presman.records.group_rows import ConsumerGroup, GroupMetric
-from presman.records.instance_rows import Osstat, Parameter
-from presman.records.plan_rows import ConsumerGroupDefinition
-from presman.records.session_rows import SessionInfo
-from presman.records.snapshot import Snapshot
+from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.instance_rows import Osstat, Parameter
+from presman.rows.plan_rows import ConsumerGroupDefinition
+from presman.rows.session_rows import SessionInfo
+from presman.rows.snapshot import Snapshot
 
 Value = int | float | str | None
 

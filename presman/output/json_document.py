@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from presman import __version__
-from presman.analysis.advice.candidate import Candidate, Unblock
+from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
@@ -23,7 +23,7 @@ from presman.analysis.parallel.usual import compare
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.output.cells import instant, word
-from presman.records.commands import Command
+from presman.rows.commands import Command
 
 FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""

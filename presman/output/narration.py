@@ -24,7 +24,7 @@ from presman.analysis.trends.database_events import (
 from presman.base.ascii_signs import ascii_only
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.tabs.alerts import sight
 
 SUMMARY = 300.0

@@ -7,11 +7,11 @@ from typing import Any
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.containers.containers import io_limited, pdbs
-from presman.analysis.containers.io_limits import explain
+from presman.analysis.groups.container_io import explain
+from presman.analysis.groups.containers import io_limited, pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
-from presman.analysis.plans.lint_case import Finding, Severity
-from presman.analysis.plans.lint_sight import LintSight
+from presman.analysis.plans.lint import LintSight
+from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import OutlierReading

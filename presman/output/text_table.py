@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from presman.base.formats import ABSENT
-from presman.figures.drawing.columns import Fitted, cells_needed, fit_columns, gap_at
+from presman.figures.drawing.columns import Fitted, cells_needed, fit_columns, gap_at, head_line, row_line, scales_of
 from presman.figures.drawing.lines import cells, fit, plain
-from presman.figures.drawing.table_lines import head_line, row_line, scales_of
 from presman.figures.figure import Figure
 
 T = TypeVar("T")

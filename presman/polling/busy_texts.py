@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from presman.records.cursor_rows import SqlText
-from presman.records.queries import Query, for_several
-from presman.records.session_rows import BACKGROUND, Session
-from presman.records.snapshot import Section
+from presman.rows.cursor_rows import SqlText
+from presman.rows.queries import Query, for_several
+from presman.rows.session_rows import BACKGROUND, Session
+from presman.rows.snapshot import Section
 from presman.sources import Request
 
 AT_ONCE = 20

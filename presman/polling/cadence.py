@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.records.queries import Breadth, Cadence, Query
-from presman.records.snapshot import Section
+from presman.rows.queries import Breadth, Cadence, Query
+from presman.rows.snapshot import Section
 
 MINUTE = timedelta(seconds=60)
 """How often a `minute` query runs and a failed one is tried again, on the source's clock."""

@@ -16,7 +16,7 @@ from typing import IO
 from weakref import finalize
 
 from presman.recording.codec.chain import QUICK, FrameDecoder, FrameEncoder
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 MEBIBYTE = 1 << 20
 LIVE = 2

@@ -16,13 +16,11 @@ from msgspec import Struct
 
 from presman.polling.busy_texts import CursorKey, TextsLookup, text_of
 from presman.polling.cadence import MOST_ANSWERS, MOST_KEPT
-from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
-from presman.records.gv_servers import ALL_STATEMENTS, ServerProcesses
-from presman.records.parallel_rows import PxSession
-from presman.records.queries import Query
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section
-from presman.records.wait_events import NEXT_IN_LINE, is_held, is_queued
+from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
+from presman.rows.queries import Query
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.session_state import ALL_STATEMENTS, NEXT_IN_LINE, ServerProcesses, is_held, is_queued
+from presman.rows.snapshot import Problem, Section
 from presman.sources import Request
 
 MOST_HELD = 5

@@ -15,11 +15,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from presman.polling.cadence import MINUTE
-from presman.records.parallel_rows import PxSession
-from presman.records.queries import Breadth, Query
-from presman.records.session_rows import NamedSession, NamedSessionInfo, Session, SessionInfo
-from presman.records.snapshot import Section
-from presman.records.wait_events import is_waiting
+from presman.rows.queries import Breadth, Query
+from presman.rows.session_rows import NamedSession, NamedSessionInfo, PxSession, Session, SessionInfo
+from presman.rows.session_state import is_waiting
+from presman.rows.snapshot import Section
 from presman.sources import Request
 
 Place = tuple[int, int]

@@ -21,26 +21,25 @@ from presman.polling.busy_texts import BusyTexts, CursorKey, TextsLookup
 from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, is_within_cadence
 from presman.polling.lookups import PER_POLL, Lookup, Lookups, statements_on_show
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
-from presman.records.cursor_rows import SqlText
-from presman.records.focus import RECORDS as FOCUSED
-from presman.records.focus import Focus
-from presman.records.group_rows import GroupMetric, GroupMetricHistory
-from presman.records.gv_servers import ServerProcesses
-from presman.records.instance_rows import SEED, Database, Instance, Pdb
-from presman.records.parallel_rows import FastStartTransaction, PxProcess, PxSession
-from presman.records.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
-from presman.records.queries import Breadth, Cadence, Query, load
-from presman.records.session_rows import (
+from presman.rows.cursor_rows import SqlText
+from presman.rows.group_rows import GroupMetric, GroupMetricHistory
+from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Pdb, SystemEvent
+from presman.rows.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
+from presman.rows.queries import RECORDS as FOCUSED
+from presman.rows.queries import Breadth, Cadence, Focus, Query, load
+from presman.rows.session_rows import (
     BACKGROUND,
+    FastStartTransaction,
     NamedSession,
+    PxProcess,
+    PxSession,
     Session,
     SessionCount,
     SessionLongops,
     StatisticName,
 )
-from presman.records.snapshot import Section, Snapshot
-from presman.records.wait_events import is_queued
-from presman.records.wait_rows import EventHistogram, SystemEvent
+from presman.rows.session_state import ServerProcesses, is_queued
+from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
 
 LATER = frozenset(

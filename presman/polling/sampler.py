@@ -19,10 +19,9 @@ from presman.base.release import Release
 from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
 from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
-from presman.records.commands import Command
-from presman.records.focus import Focus
-from presman.records.queries import Breadth, Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.commands import Command
+from presman.rows.queries import Breadth, Focus, Scope
+from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted, LoginRefusal, Source, SourceError
 
 if TYPE_CHECKING:

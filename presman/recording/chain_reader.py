@@ -17,7 +17,7 @@ from presman.recording.codec.old_formats import OldChain
 from presman.recording.codec.values import DamagedError
 from presman.recording.schema import BLOCKS, POLLS, TEXTS
 from presman.recording.store import DamagedStoreError, Store
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 # ---- Chain index: which polls of a database stand in which chain of which store, without reading any of them
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from presman.analysis.trends.statement_spans import Span
+from presman.analysis.trends.statement_runs import Span
 from presman.recording.statement_lives import as_known
 from presman.recording.tape import Tape
 

@@ -11,8 +11,8 @@ from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.time_words import TimeError, instant_of, span_of, spelled_span
-from presman.records.queries import Scope
-from presman.records.snapshot import Section, Snapshot
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Exhausted, Request, SourceError
 
 

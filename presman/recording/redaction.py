@@ -19,9 +19,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from presman.base.private_files import open_private, read_private, state_folder
-from presman.records.conversion import field_types
-from presman.records.rows import RecordType
-from presman.records.snapshot import Problem, Section, Snapshot
+from presman.rows.conversion import field_types
+from presman.rows.queries import RecordType
+from presman.rows.snapshot import Problem, Section, Snapshot
 
 KEPT = frozenset(
     {

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.arrivals import ArrivalTracker
-from presman.analysis.trends.statement_spans import Span, Spans
+from presman.analysis.trends.statement_runs import ArrivalTracker, Span, Spans
 from presman.recording.codec.values import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.row_commands import insert, run_named, update

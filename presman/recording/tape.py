@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import select, text
 
 from presman.analysis import analyse
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
@@ -43,7 +43,7 @@ from presman.recording.tape_values import (
     mark_of,
     whole,
 )
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
 Pair = tuple[Snapshot | None, Snapshot]

@@ -19,7 +19,7 @@ from presman.recording.row_commands import insert, run_named
 from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import RecordingError, Store
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 # ---- Snapshot writer: the chain of frames of one database. Each poll is a block at once; a whole chain becomes one
 

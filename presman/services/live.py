@@ -27,12 +27,12 @@ from presman.polling.sampler import (
     SourceEnded,
     SourceLost,
 )
-from presman.records.queries import Breadth, Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth, Scope
+from presman.rows.snapshot import Snapshot
 from presman.sources import Source
 
 if TYPE_CHECKING:
-    from presman.analysis.facts.row_cache import RowCache
+    from presman.analysis.caches import RowCache
     from presman.analysis.readings.reading import Reading
 
 INTERVAL = 5.0
@@ -189,8 +189,7 @@ class Readings:
 
     def _read(self, snapshot: Snapshot) -> ReadingCame:
         from presman.analysis import analyse
-        from presman.analysis.facts.row_cache import RowCache
-        from presman.analysis.lazy_rows import prepare
+        from presman.analysis.caches import RowCache, prepare
 
         self._cache = self._cache or RowCache()
         previous, self._previous = self._previous, snapshot

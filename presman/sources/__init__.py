@@ -15,8 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct, field
 
 from presman.base.release import Release
-from presman.records.queries import Query, Scope
-from presman.records.snapshot import Section, Snapshot
+from presman.rows.queries import Query, Scope
+from presman.rows.snapshot import Section, Snapshot
 
 USUAL_BINDS: Mapping[str, Any] = MappingProxyType({"with_idle": 1})
 """Binds that a source fills in where a request does not: who asks once wants idle sessions, too."""

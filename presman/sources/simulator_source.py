@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.records.queries import Scope
-from presman.records.snapshot import Problem, Section
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Request, SourceError
 
 if TYPE_CHECKING:

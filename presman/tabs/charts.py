@@ -233,3 +233,23 @@ class ChartFeed:
             self._key = key
             self._data = chart_data(moment, self._part.series, self._part.title, capacity)
         return self._data
+
+
+def used_levels(moment: Moment) -> list[GroupLevel]:
+    """Return the CPUs that each group uses, with its limit."""
+    return [GroupLevel(row.con_id, row.name, row.used, row.limit) for row in moment.reading.cluster_groups()]
+
+
+def waiting_levels(moment: Moment) -> list[GroupLevel]:
+    """Return the CPUs that each group waits for."""
+    return [GroupLevel(row.con_id, row.name, row.waiting) for row in moment.reading.cluster_groups()]
+
+
+def io_levels(moment: Moment) -> list[GroupLevel]:
+    """Return the megabytes per second that each group reads and writes."""
+    return [GroupLevel(row.con_id, row.name, row.io.mb if row.io else None) for row in moment.reading.cluster_groups()]
+
+
+def capacity(moment: Moment) -> float | None:
+    """Return the CPUs there are for all of them."""
+    return moment.reading.header.num_cpus or None

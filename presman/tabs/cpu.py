@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from presman.figures.group_figures import CPU
-from presman.tabs.levels import capacity, used_levels, waiting_levels
+from presman.tabs.charts import capacity, used_levels, waiting_levels
 from presman.tabs.moment import Moment, alike_in_groups
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
-from presman.tabs.unseen import blind
-from presman.tabs.verdict_lines import CPU_LEGEND, verdict_lines
+from presman.tabs.table_notes import CPU_LEGEND, blind, verdict_lines
 
 
 def hidden(moment: Moment) -> set[str]:

@@ -12,7 +12,7 @@ from presman.analysis.trends.database_events import (
     TIMEOUT,
     DatabaseEvent,
 )
-from presman.figures.event_figures import EVENTS
+from presman.figures.history_figures import EVENTS
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows, Tab
 

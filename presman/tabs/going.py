@@ -9,10 +9,10 @@ from typing import NamedTuple
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.base.suggest import did_you_mean
+from presman.base.errors import did_you_mean
 from presman.tabs import tab_names
-from presman.tabs.place import place_of
-from presman.tabs.trail import Place
+from presman.tabs.choices import Place
+from presman.tabs.drill_down import place_of
 
 _SESSION = re.compile(r"(?:(?P<inst>\d+):)?(?P<sid>\d+)(?:,(?P<serial>\d+))?")
 _SOME = 4

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.containers.containers import pdbs
+from presman.analysis.groups.containers import pdbs
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.drawing.lines import Line
 from presman.figures.io_figures import IO, IO_SESSIONS
-from presman.records.queries import Breadth
-from presman.tabs.levels import io_levels
+from presman.rows.queries import Breadth
+from presman.tabs.charts import io_levels
 from presman.tabs.moment import Moment, alike_in_groups
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
 from presman.tabs.sessions import without_idle
-from presman.tabs.verdict_lines import io_lines
+from presman.tabs.table_notes import io_lines
 
 
 def io_source(reading: Reading) -> str:

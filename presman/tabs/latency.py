@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, Latency
-from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS
-from presman.figures.latency_figures import HISTOGRAMS
-from presman.records.queries import Breadth
+from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS, HISTOGRAMS
+from presman.rows.queries import Breadth
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Key, Rows, Tab
 

@@ -16,7 +16,7 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.analysis.trends.series import Series
 from presman.base.colours import GroupColours
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.tabs.choices import Choices
 
 T = TypeVar("T")

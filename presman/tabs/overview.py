@@ -7,11 +7,10 @@ from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS
-from presman.tabs.levels import capacity, used_levels
+from presman.tabs.charts import capacity, used_levels
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
-from presman.tabs.unseen import blind
-from presman.tabs.verdict_lines import CPU_LEGEND
+from presman.tabs.table_notes import CPU_LEGEND, blind
 
 
 def alert_lines(moment: Moment) -> list[Line]:

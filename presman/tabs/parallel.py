@@ -2,23 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from presman.analysis.folds import fold_queue
 from presman.analysis.parallel.usual import Comparison
-from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement, is_downgrade
+from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
+from presman.base.formats import count, counted
+from presman.figures.drawing.bars import spark
+from presman.figures.drawing.lines import Line, Run, length, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.alerts import unseen_queue
-from presman.tabs.folded import statements_folded
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Key, Rows, Tab
-from presman.tabs.queue_summary import by_class
-from presman.tabs.unseen import blind
+from presman.tabs.table_notes import blind, statements_folded
+
+_MANAGED = {
+    "FULL": "one queue per consumer group",
+    "FIFO": "one queue for all",
+    "STARTUP": "instances are starting",
+    "OFF": "no plan manages parallel execution",
+    "DISABLED": "no memory left for the queue",
+}
+"""What V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED means."""
+
+_MINUTES = 12
+"""Minutes of downgrades that are shown as a sparkline."""
+
+
+def queue_line(reading: Reading, watch: Watch) -> Line:
+    """Return how it is managed, the servers in use against target and maximum, what no group counts, downgrades."""
+    header, pool = reading.header, reading.header.servers
+    name = header.px_managed.upper()
+    facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
+    facts += [("   in use ", "dim"), (count(pool.in_use), ""), ("  counted ", "dim"), (count(pool.counted), "")]
+    facts += [(" of target ", "dim"), (count(pool.target), "")]
+    if len(header.instances) > 1:
+        facts.append((f" = {' + '.join(count(each.servers.target) for each in header.instances)}", "dim"))
+    facts += [("  max ", "dim"), (count(pool.maximum), "")]
+    if reading.unmanaged_servers:
+        held = sum(group.px_servers or 0 for group in reading.cluster_groups())
+        outside = f"{count(reading.unmanaged_servers)} more bypass the queue or serve GV$ queries"
+        facts.append((f"   groups hold {count(held)}, {outside}", "note"))
+    if reading.monitor_servers:
+        facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
+    if reading.statements_to_come:
+        facts.append((f"   {reading.statements_to_come} plans still to be read", "note"))
+    return (*facts, *_downgrades(reading, watch))
+
+
+def in_one_line(line: Line, width: int) -> Line:
+    """Return as many whole runs of a line as there is room for."""
+    runs = list(line)
+    while len(runs) > 1 and length(runs) > width:
+        runs.pop()
+    return tuple(runs)
+
+
+def _downgrades(reading: Reading, watch: Watch) -> Line:
+    counted = sum(value for name, value in watch.queue_marks.downgrades(reading).items() if is_downgrade(name))
+    if not counted:
+        return ()
+    minutes = watch.queue_marks.downgraded_by_minute(reading, _MINUTES)
+    trend = f" {spark(minutes, len(minutes))}" if any(minutes) else ""
+    return (("   downgraded in the last hour ", "dim"), (f"▼ {counted}{trend}", "warn"))
+
+
+def by_class(counted: Mapping[str, int]) -> str:
+    """Return the parallel operations of a stretch of time by class, as V$SYSSTAT names them, those downgraded only."""
+    parts = (
+        f"{name.lower().partition('downgraded')[2].strip()} {count(value)}"
+        for name, value in sorted(counted.items())
+        if value and is_downgrade(name)
+    )
+    text = ", ".join(parts)
+    return f"last hour: {text}" if text else ""
+
+
+def summary(reading: Reading, width: int, most: int = 2) -> list[Line]:
+    """Return who holds the servers in at most so many lines, for screens without room for a table.
+
+    How the queue is managed stands behind it if that fits.
+    """
+    held = holders(reading)
+    name = reading.header.px_managed.upper()
+    words: Line = ((f" · {name}: {_MANAGED[name]}", "dim"),) if name in _MANAGED else ()
+    lines = wrap((*held, *words), width, 6)
+    return lines if len(lines) <= most else wrap(held, width, 6)[:most]
+
+
+def holders(reading: Reading) -> Line:
+    """Return who holds the servers: groups, the largest holder first, instances, what no group counts."""
+    groups = [each for each in reading.cluster_groups() if each.px_servers or each.px_queued]
+    groups.sort(key=lambda each: (-(each.px_servers or 0), each.name))
+    runs: list[Run] = [(" SERVERS  ", "title")]
+    for place, each in enumerate(groups):
+        full = each.servers_limit is not None and (each.px_servers or 0) >= each.servers_limit
+        runs += [(" · " if place else "", "dim"), (_held(each), "warn" if full else "")]
+    if not groups:
+        unknown = any(each.px_servers is None for each in reading.cluster_groups())
+        runs.append(("who holds any is not known" if unknown else "no group holds any", "dim"))
+    if reading.unmanaged_servers:
+        runs.append((f" · others {count(reading.unmanaged_servers)}", "dim"))
+    if len(reading.header.instances) > 1:
+        parts = (f"{each.inst_id}: {count(each.servers.in_use)}" for each in reading.header.instances)
+        runs.append((f" · by instance {', '.join(parts)}", "dim"))
+    return tuple(run for run in runs if run[0])
+
+
+def _held(group: GroupReading) -> str:
+    limit = "" if group.servers_limit is None else f" of {count(group.servers_limit)}"
+    queued = f", {group.px_queued} queued" if group.px_queued else ""
+    return f"{group.name} {count(group.px_servers)}{limit}{queued}"
 
 
 def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:

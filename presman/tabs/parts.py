@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.tabs.moment import Moment
 
 

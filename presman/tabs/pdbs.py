@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from presman.analysis.containers.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.figures.container_figures import PDBS
 from presman.figures.drawing.lines import Line
-from presman.tabs.levels import capacity
+from presman.tabs.charts import capacity
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
-from presman.tabs.verdict_lines import CPU_LEGEND, pdb_lines
+from presman.tabs.table_notes import CPU_LEGEND, pdb_lines
 
 
 def containers(moment: Moment) -> tuple[PdbReading, ...]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from presman.analysis.plans.lint import lint
-from presman.analysis.plans.lint_sight import lint_sight
+from presman.analysis.plans.lint import lint, lint_sight
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.base.formats import count, number
 from presman.figures.drawing.lines import Line

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from presman.analysis.folds import fold_sessions
 from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
-from presman.figures.cpu_waiter_figures import CPU_WAITERS
-from presman.figures.session_figures import SESSIONS
-from presman.records.queries import Breadth
-from presman.tabs.folded import servers_folded
+from presman.figures.session_figures import CPU_WAITERS, SESSIONS
+from presman.rows.queries import Breadth
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows, Tab
-from presman.tabs.unseen import blind
+from presman.tabs.table_notes import blind, servers_folded
 
 
 def waiters(moment: Moment) -> tuple[CpuWaiter, ...]:

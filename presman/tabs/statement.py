@@ -10,7 +10,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.trends.downgrade_ledger import Downgrade
-from presman.analysis.trends.sql_texts import SqlTexts
+from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.figures.top_figures import TopStatement
 
 

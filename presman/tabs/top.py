@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.blocking import Blocking, blocking
-from presman.analysis.readings.activity_readings import CLASSES
 from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.session_readings import CLASSES
+from presman.analysis.session_list import Blocking, blocking
 from presman.base.formats import ABSENT, duration, number
 from presman.figures.drawing.lines import Line
 from presman.figures.top_figures import (
@@ -17,11 +17,11 @@ from presman.figures.top_figures import (
     ClassActivity,
     TopStatement,
 )
-from presman.records.wait_events import ON_CPU
-from presman.tabs.levels import capacity
+from presman.rows.session_state import ON_CPU
+from presman.tabs.charts import capacity
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
-from presman.tabs.unseen import blind
+from presman.tabs.table_notes import blind
 
 MEASURE = "active"
 _MINUTE = 60.0

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct, field
 
 from presman.base.text import clean
-from presman.trace.expressions import LONGEST_WAIT, START
-from presman.trace.sampling import Trail
-from presman.trace.tally import EventTallies, Summary
+from presman.trace.tally import EventTallies, Summary, Trail
 from presman.trace.trace_files import TraceError, TraceFile
 from presman.trace.trace_parser import TraceParser, WaitColumns
-from presman.trace.wait_counts import EventSelection
+from presman.trace.wait_lines import LONGEST_WAIT, START, EventSelection
 
 # ---- Pieces of a trace, cut where no wait and no statement is torn; the texts of statements are left out
 

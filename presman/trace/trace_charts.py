@@ -10,7 +10,7 @@ from presman.base import formats
 from presman.base.axis import nice_axis, tick_label
 from presman.base.colours import GROUP_HUES
 from presman.base.markup import WIDTH, Markup, element, label, level, picture
-from presman.trace.sampling import HistogramBar, Scatter
+from presman.trace.tally import HistogramBar, Scatter
 
 # ---- Charts in the terminal
 

@@ -1,6 +1,6 @@
 """Parser of a piece of a trace: its waits, in their order or only counted.
 
-Lines are not split: one compiled expression runs over a whole piece (:mod:`presman.trace.expressions`). Where it does
+Lines are not split: one compiled expression runs over a whole piece (:mod:`presman.trace.wait_lines`). Where it does
 not explain every start of a wait, because lines are wrapped or damaged, one that follows wrapped lines runs instead.
 """
 
@@ -11,9 +11,20 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.base.text import clean, one_line
-from presman.trace.expressions import COUNTED, LINE, LONGEST_WAIT, PLAIN, START, WRAPPED, moved
 from presman.trace.tally import EventTallies
-from presman.trace.wait_counts import BLOCKS, IDLE, EventSelection, is_pattern
+from presman.trace.wait_lines import (
+    BLOCKS,
+    COUNTED,
+    IDLE,
+    LINE,
+    LONGEST_WAIT,
+    PLAIN,
+    START,
+    WRAPPED,
+    EventSelection,
+    is_pattern,
+    moved,
+)
 
 IMPLAUSIBLE = 10**15
 """Microseconds (32 years) from which an elapsed time is damage or an underflow, not a wait."""

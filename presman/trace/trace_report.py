@@ -1,13 +1,19 @@
-"""The figures of a survey as text."""
+"""Report of a survey of traces as text, and CSV of waits, one line each: its number within file and event, its time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import Protocol
 
 from presman.base import formats
+from presman.base.text import safe
 from presman.trace.survey import FileFigures, Survey
 from presman.trace.tally import LIMITS, PERMILLES, Summary
-from presman.trace.wait_counts import IDLE, EventSelection
+from presman.trace.trace_parser import WaitColumns
+from presman.trace.wait_lines import IDLE, EventSelection
 
 _PERCENTILES = tuple("median" if permille == 500 else f"p{permille / 10:g}" for permille in PERMILLES)
 _OVER = tuple(f">{limit // 1000} ms %" for limit in LIMITS)
@@ -121,3 +127,52 @@ def _absent(survey: Survey, selection: EventSelection) -> list[str]:
 
 def _seconds(microseconds: int) -> str:
     return formats.number(microseconds / 1e6, 3)
+
+
+HEADER = ("count", "elapsed_us", "blocks", "event", "file")
+
+
+class Writable(Protocol):
+    """Takes text."""
+
+    def write(self, text: str, /) -> object:
+        """Write `text`."""
+
+
+class _Ends(dict[str, tuple[Iterator[int], str]]):
+    """Of each event the numbers of its waits, and how their lines end: quoted once, not for each wait."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self._file = file
+
+    def __missing__(self, event: str) -> tuple[Iterator[int], str]:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow((safe(event), safe(self._file)))
+        end = self[event] = (count(1), text.getvalue())
+        return end
+
+
+class WaitsCsv:
+    """Writes waits as they are found; nothing but the counters stays in memory."""
+
+    def __init__(self, target: Writable) -> None:
+        self._target = target
+        self._ends = _Ends("")
+        target.write(",".join(HEADER) + "\n")
+
+    def start(self, file: str) -> None:
+        """Begin the waits of another file: counting starts anew."""
+        self._ends = _Ends(file)
+
+    def add(self, waits: WaitColumns) -> None:
+        """Write waits in their order."""
+        ends = map(self._ends.__getitem__, waits.events)
+        self._target.write(
+            "".join(
+                [
+                    f"{next(numbers)},{elapsed},{'' if blocks is None else blocks},{end}"
+                    for (numbers, end), elapsed, blocks in zip(ends, waits.elapsed, waits.blocks, strict=True)
+                ]
+            )
+        )

@@ -5,38 +5,35 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import SystemCommand
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from presman.base.text import clean
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.tabs import tab
 from presman.tui.feed import MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
-from presman.tui.keeper import Keeper
 from presman.tui.keys import all_keys
 from presman.tui.keys.go_keys import go
-from presman.tui.keys.home_keys import lead_home
-from presman.tui.keys.moment_keys import to_moment
+from presman.tui.keys.page_keys import lead_home
 from presman.tui.keys.place_keys import enter
 from presman.tui.keys.table_keys import set_filter
+from presman.tui.keys.time_keys import to_moment
 from presman.tui.messages import PageWanted, QueryWanted
+from presman.tui.saved_view import SavedView, ViewSaver, set_in_tables
 from presman.tui.terminal_app import run_until_ended
-from presman.tui.widgets.tab_line import Clicked, Labelled
+from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
     from presman.polling.sampler import CarryOut, Event, Sampler
     from presman.services.live import Attending, LiveTarget
-    from presman.tui.action_gateway import ActionGateway
+    from presman.tui.feed import ActionGateway
+    from presman.tui.keyed_app import AppKey
     from presman.tui.widgets.chart import Chart
-    from presman.tui.widgets.filter_line import FilterLine
-    from presman.tui.widgets.go_line import GoLine
     from presman.tui.widgets.grid import Grid
-    from presman.tui.widgets.jump_line import JumpLine
+    from presman.tui.widgets.input_line import InputLine
 
 
 class MonitorApp(FrameApp):
@@ -44,34 +41,56 @@ class MonitorApp(FrameApp):
 
     BINDINGS: ClassVar[list[BindingType]] = [each.binding for each in all_keys.APP_KEYS if each.key.keys]
 
-    keeper: Keeper | None = None
-    """Who keeps what is set; None keeps nothing."""
+    @property
+    def has_data(self) -> bool:
+        """Whether there is something to look at."""
+        return self.monitor.reading is not None
 
-    async def run_action(self, *arguments: Any, **named: Any) -> bool:
-        """Do what a key or a click asks for; a fault in that is told, and the screen lives on."""
-        try:
-            done = await super().run_action(*arguments, **named)
-            self.note_view()
-        except Exception as error:
-            self.complain(error)
-            return True
-        return done
+    @property
+    def is_page_open(self) -> bool:
+        """Whether a page stands in place of the tab."""
+        return self.reader.is_open
+
+    @property
+    def grid(self) -> Grid | None:
+        """The table that keys are about, None where there is none."""
+        return self.panels.grid
+
+    @property
+    def needle(self) -> str:
+        """What the page, else the tab is filtered by."""
+        return self.reader.needle if self.reader.is_open else self.monitor.choices.filter
+
+    # ---- the view as it was saved
+
+    def put_back(self) -> None:
+        """Set what was saved, before anything is painted."""
+        saver = self.view_saver
+        if saver is None:
+            return
+        saver.put_back_colours(self)
+        self.monitor.choose(**saver.choices)
+        self.feed.set_refresh(self.monitor.choices.refresh)
+        self.panels.saved = saver.saved
+        saver.note(self, self._view())
+
+    def note_view(self) -> None:
+        """Save what is set now, if it has changed."""
+        if self.view_saver is not None and self.begun:
+            self.view_saver.note(self, self._view())
+
+    def _view(self) -> SavedView:
+        choices = self.monitor.choices
+        return SavedView(
+            self.theme, choices.refresh, None, choices.window, choices.by_instance, choices.unfolded, self.is_ascii,
+            **set_in_tables(self.panels.all_grids),
+        )  # fmt: skip
+
+    # ---- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let keys do nothing but quit until there is something to act on."""
         return self.begun or action == "quit" or (action == "key" and parameters[:1] == ("leave",))
-
-    async def action_key(self, name: str) -> None:
-        """Do what a key of the monitor does, or say why it does nothing."""
-        key = self.own_keys.get(name) or all_keys.BY_NAME[name]
-        if not key.when(self):
-            why_not = key.why_not if isinstance(key.why_not, str) else key.why_not(self)
-            if why_not:
-                self.tell(why_not)
-            return
-        done = key.run(self)
-        if isawaitable(done):
-            await done
 
     async def action_tab_key(self, keys: str) -> None:
         """Do what a key of the present tab does, or say which tab has it."""
@@ -88,15 +107,15 @@ class MonitorApp(FrameApp):
         for keys in sorted({key.keys for name in names or all_keys.TAB_NAMES for key in tab(name).keys}):
             self.bind(keys, all_keys.tab_key_action(keys), show=False)
 
+    def all_keys(self) -> tuple[AppKey, ...]:
+        """Return the keys of the monitor."""
+        return all_keys.keys_of(self)
+
     def keys_here(self) -> list[Labelled]:
         """Return the keys that do something here, the most needed first."""
         return all_keys.offered(self)
 
     # ---- what widgets ask for
-
-    def on_clicked(self, event: Clicked) -> None:
-        """Do what was clicked on the line of tabs or of keys."""
-        self.call_later(self.run_action, event.action)
 
     def on_descendant_focus(self) -> None:
         """Offer the keys that do something there."""
@@ -118,29 +137,24 @@ class MonitorApp(FrameApp):
         except Exception as error:
             self.complain(error)
 
-    def on_filter_line_typed(self, event: FilterLine.Typed) -> None:
-        """Filter by what is typed."""
-        set_filter(self, event.needle, done=event.done)
-        if event.done:
-            self.note_view()
-
-    async def on_jump_line_wanted(self, event: JumpLine.Wanted) -> None:
-        """Go to the time that was typed."""
-        for line in self.query("JumpLine"):
-            line.display = False
-        self.panels.focus_first()
-        self.moments.jump(event.words)
+    async def on_input_line_typed(self, event: InputLine.Typed) -> None:
+        """Filter by what is typed; go to the time or the name that was typed."""
+        if event.line == "filter":
+            set_filter(self, event.text, done=event.done)
+            if event.done:
+                self.note_view()
+        elif event.done and event.line == "jump":
+            self.panels.focus_first()
+            self.moments.jump(event.text)
+        elif event.done:
+            try:
+                await go(self, event.text)
+            except Exception as error:
+                self.complain(error)
 
     def on_chart_instant_clicked(self, event: Chart.InstantClicked) -> None:
         """Go to the time that was clicked."""
         self.moments.click(event.at)
-
-    async def on_go_line_named(self, event: GoLine.Named) -> None:
-        """Go to what was named."""
-        try:
-            await go(self, event.text)
-        except Exception as error:
-            self.complain(error)
 
     def on_query_wanted(self, event: QueryWanted) -> None:
         """Have a query asked that runs on demand only."""
@@ -152,25 +166,21 @@ class MonitorApp(FrameApp):
 
     # ---- palette
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002 - Textual passes it
-        """Offer every action by name, and every theme."""
-        for each in all_keys.keys_of(self):
-            if each.key.name != "palette" and each.when(self):
-                key, run = each.key, partial(self._run, each.action)
-                yield SystemCommand(f"{each.labelled(self).label} ({key.shown})", key.help, run)
+    def more_commands(self) -> Iterable[SystemCommand]:
+        """Return the keys of the present tab, and what has no key."""
         for key in all_keys.tab_keys(self):
-            yield SystemCommand(
-                f"{key.label} ({key.shown})", key.help, partial(self._run, all_keys.tab_key_action(key.keys))
-            )
-        if self.keeper is not None:
+            run = partial(self._run, all_keys.tab_key_action(key.keys))
+            yield SystemCommand(f"{key.label} ({key.shown})", key.help, run)
+        if self.view_saver is not None:
             yield SystemCommand(
                 "forget the kept settings", "Forget the settings kept for the next start: sorting, columns, colours.",
-                partial(self.keeper.forget, self),
+                self._forget_view,
             )  # fmt: skip
-        yield SystemCommand("themes", "Choose one of all themes.", self.action_change_theme)
 
-    def _run(self, action: str) -> None:
-        self.call_later(self.run_action, action)
+    def _forget_view(self) -> None:
+        if self.view_saver is not None:
+            self.tell(self.view_saver.forget())
+            self.panels.saved = self.view_saver.saved
 
 
 def feed_of(make_sampler: MakeSampler, attention: Attending | None = None) -> Callable[[Post, float], SamplerFeed]:
@@ -227,10 +237,9 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     name = clean(name)
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     app.targets, app.notice = targets, notice
-    app.keeper = Keeper(fixed)
-    app.keeper.attend(app)
+    app.view_saver = ViewSaver(fixed)
     if bell:
-        from presman.tabs.alert_news import AlertNews
+        from presman.tabs.alerts import AlertNews
 
         app.news = AlertNews()
     if tour:

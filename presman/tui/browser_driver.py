@@ -17,7 +17,7 @@ from textual.events import DeliveryComplete
 from textual.message import Message
 from textual.messages import ExitApp
 
-from presman.base.pipe_packets import PacketReader, file_packet, meta_packet, packet
+from presman.base.child import PacketReader, file_packet, meta_packet, packet
 from presman.tui.driver import WakingEvent, listen
 from presman.tui.textual_internals import key_parser
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.trends.sql_texts import SqlTexts
-from presman.records.commands import Command
+from presman.analysis.trends.sql_minutes import SqlTexts
+from presman.rows.commands import Command
 from presman.tabs.statement import Statement, statement_of
 from presman.tui.pages.advice_lines import commands_to_copy, why_no_command
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from textual.message import Message
 
 if TYPE_CHECKING:
+    from textual.app import App
+
     from presman.analysis.readings.reading import Reading
-    from presman.polling.sampler import Event, Sampler
-    from presman.records.commands import Command
-    from presman.records.focus import Focus
-    from presman.records.queries import Breadth
-    from presman.records.snapshot import Snapshot
+    from presman.polling.sampler import CarryOut, Event, Sampler
+    from presman.rows.commands import Command
+    from presman.rows.queries import Breadth, Focus
+    from presman.rows.snapshot import Snapshot
+    from presman.services.fleet.watched_database import WatchedDatabase
     from presman.services.live import Attending, Heard, Readings
 
 Post = Callable[[Message], object]
@@ -160,7 +162,7 @@ class SamplerFeed:
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""
         if self._sampler is not None:
-            from presman.records.rows import by_query
+            from presman.rows.queries import by_query
 
             self._sampler.request(by_query()[name], binds, lasting=lasting)
 
@@ -191,3 +193,57 @@ def message_of(heard: Heard, lasting: float = 0.0) -> Message:
     if isinstance(heard, ActionResult):
         return Acted(heard.command, heard.done, heard.text, tried=heard.tried)
     return Ended()
+
+
+class WatchedFeed(SamplerFeed):
+    """A feed of what a database of a fleet reads. `stop` leaves the database to the fleet."""
+
+    def __init__(self, database: WatchedDatabase, post: Post, refresh: float) -> None:
+        super().__init__(lambda *_: database.sampler, post, refresh)
+        self._sampler = database.sampler
+        self._database = database
+        self._stopped = False
+
+    def start(self) -> None:
+        """Post what there is, and from now on all that comes."""
+        self._database.listen(self._hear, self._refresh)
+
+    def stop(self) -> None:
+        """Post no more; the database is polled as before."""
+        self._stopped = True
+        self._database.leave()
+
+    def set_refresh(self, seconds: float) -> None:
+        """Poll every `seconds`."""
+        self._refresh = seconds
+        if self._database.is_heard:
+            self._database.sampler.set_refresh(seconds)
+
+    def widen(self, breadth: Breadth) -> None:
+        """Read so much at each poll from now on."""
+        self._database.widen(breadth)
+
+    def _hear(self, heard: Heard) -> None:
+        """Called in the database's thread."""
+        if not self._stopped:
+            self._post(message_of(heard, self._database.member().since or 0.0))
+
+
+class ActionGateway(Protocol):
+    """The way to actions, given to the monitor only where they were allowed."""
+
+    @property
+    def carry_out(self) -> CarryOut:
+        """What the sampler's thread calls with a confirmed command."""
+
+    def note(self, database: str, command: Command, text: str) -> str:
+        """Write a line about a command into the log of what was done; return why that cannot be done, "" if it is."""
+
+    def offers(self, row: Any, reading: Reading) -> bool:
+        """Whether something can be done with a row."""
+
+    def refusal(self, row: Any, reading: Reading) -> str:
+        """Return why nothing can be done with a session or statement, "" where something can or the row is neither."""
+
+    def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
+        """Ask what to do with a row, and `send` what was confirmed."""

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from presman.base import watcher
+from presman.rows.queries import of_measure
 from presman.tabs.link import LinkState
 from presman.tui import feed as feeds
-from presman.tui import garbage
+from presman.tui import textual_internals
 from presman.tui.csv_recording import CsvRecording
+from presman.tui.keyed_app import KeyedApp
 from presman.tui.moments import Moments
 from presman.tui.monitor import Monitor
 from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
 from presman.tui.tape_recording import TapeRecording, taking
-from presman.tui.terminal_app import TerminalApp
-from presman.tui.wanted_breadth import read_enough
-from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
-    from presman.tabs.alert_news import AlertNews
-    from presman.tui.action_gateway import ActionGateway
+    from presman.tabs.alerts import AlertNews
+    from presman.tui.feed import ActionGateway
 
 SETTLED = 4.0
 """Seconds after the first reading by when everything that stays has been made."""
@@ -34,7 +33,7 @@ _TIDY = 15.0
 """Seconds between two rounds of the garbage collector from then on."""
 
 
-class FrameApp(TerminalApp):
+class FrameApp(KeyedApp):
     """Header, alerts, tabs, one panel or page, keys."""
 
     CSS_PATH = "presman.tcss"
@@ -50,8 +49,6 @@ class FrameApp(TerminalApp):
         (28, "-middle"),
         (42, "-tall"),
     ]
-    is_served: ClassVar[bool] = False
-    """Whether somebody looks from a browser: then nothing is written where presman runs, nor another target shown."""
 
     def __init__(
         self,
@@ -71,8 +68,6 @@ class FrameApp(TerminalApp):
         self.switch_to = ""
         self.home = self.goes_home = False
         self.notice = ""
-        self.put_back: Callable[[], None] = lambda: None
-        self.note_view: Callable[[], None] = lambda: None
         self.news: AlertNews | None = None
         self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
@@ -87,8 +82,6 @@ class FrameApp(TerminalApp):
         self.recording = CsvRecording(folder)
         self.tape = TapeRecording(folder, lambda text: self.call_from_thread(self.tell, text, severity="error"))
         self.begun = False
-        self.own_keys: Mapping[str, Any] = {}
-        """Keys (AppKey) of this app alone, by name."""
         self.take_theme(theme)
 
     # ---- making the screen
@@ -102,7 +95,7 @@ class FrameApp(TerminalApp):
 
         self.put_back()
         panel = self.panels.make(self.monitor.choices.tab)
-        read_enough(self.feed, self.panels, self.recording)
+        self.read_enough()
         self.feed.start()
         screen = MonitorScreen(panel, Page())
         screen.fit(self.size, self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS)
@@ -129,8 +122,8 @@ class FrameApp(TerminalApp):
         self.repaint()
         self.call_after_refresh(self._paint)
         self.set_interval(1.0, self._tick)
-        if self.notice:
-            self.tell(self.notice, severity="warning", seconds=12)
+        if notice := self.notice or (self.view_saver.trouble if self.view_saver is not None else ""):
+            self.tell(notice, severity="warning", seconds=12)
 
     def _paint(self) -> None:
         """Paint the first frame, for what was drawn is laid out now; the watcher is started when that is out."""
@@ -170,7 +163,7 @@ class FrameApp(TerminalApp):
             self.bell()
         self.tape.write(event.snapshot)
         if problem := self.recording.write(event.reading):
-            read_enough(self.feed, self.panels, self.recording)
+            self.read_enough()
             self.paint_lines()
             self.tell(problem, severity="error", seconds=15)
             self.bell()
@@ -180,9 +173,9 @@ class FrameApp(TerminalApp):
             self.set_timer(SETTLED, self._settle)
 
     def _settle(self) -> None:
-        garbage.settle()
+        textual_internals.settle_garbage()
         self.set_interval(_TIDY, self.panels.forget_unseen)
-        self.set_interval(_TIDY, garbage.tidy)
+        self.set_interval(_TIDY, textual_internals.tidy_garbage)
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""
@@ -206,6 +199,10 @@ class FrameApp(TerminalApp):
             self.gateway.note(self.monitor.name, event.command, event.text)
         text = f"{event.command.kind.value}: {event.text}\n{event.command.text}"
         self.tell(text, severity="information" if event.done else "error", seconds=12)
+
+    def read_enough(self) -> None:
+        """Have each poll read what the present tab shows and what is being written."""
+        self.feed.widen(self.panels.present.tab.breadth | of_measure(self.recording.measure))
 
     # ---- painting
 
@@ -235,10 +232,6 @@ class FrameApp(TerminalApp):
             self.monitor, taking(self.recording.measure, self.tape), self.panels.hidden(), self.keys_here()
         )
         self.show_around()
-
-    def keys_here(self) -> list[Labelled]:
-        """Return the keys that do something here, the most needed first."""
-        return []
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:
         """Have the keys of some tabs answered; without names those of all tabs."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import Struct
 
-from presman.records.queries import Breadth, Scope
+from presman.rows.queries import Breadth, Scope
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
-    from presman.records.snapshot import Snapshot
+    from presman.rows.snapshot import Snapshot
     from presman.sources import Source
 
 

@@ -13,7 +13,7 @@ from presman.base.formats import clock
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent, EventHistory
-    from presman.records.snapshot import Snapshot
+    from presman.rows.snapshot import Snapshot
     from presman.tui.monitor import Monitor
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from presman.analysis.readings.alert import Alert
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent
-    from presman.records.snapshot import Snapshot
+    from presman.rows.snapshot import Snapshot
     from presman.tabs.moment import Moment
     from presman.tui.timeline import Timeline
 

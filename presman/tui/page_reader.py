@@ -14,7 +14,7 @@ from presman.tui.tab_panels import TabPanels
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
-    from presman.records.focus import Focus
+    from presman.rows.queries import Focus
     from presman.tui.feed import Feed
     from presman.tui.widgets.page import Page
 
@@ -95,7 +95,7 @@ class PageReader:
 
         That makes a poll at once, which would hold up the screen: so what there is already is painted first.
         """
-        from presman.records.focus import Focus
+        from presman.rows.queries import Focus
 
         wanted = focus or (Focus() if self._panels.present.tab.progress else None)
         self._app.call_after_refresh(lambda: self._feed.focus(wanted))

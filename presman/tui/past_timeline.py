@@ -11,12 +11,11 @@ from datetime import datetime, timedelta
 from math import isnan
 
 from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.trends.metric_minutes import Key
-from presman.analysis.trends.series import Series
+from presman.analysis.trends.series import Key, Series
 from presman.recording.group_lines import GroupLines, group_lines
 from presman.recording.past_spans import past_spans
 from presman.recording.tape import LostPollError, Tape
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.tui.timeline import Timeline
 
 CHARTED = timedelta(minutes=62)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from presman.base.text import clean
 from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
-from presman.tui.keeper import Keeper
-from presman.tui.keys.home_keys import lead_home
+from presman.tui.keys.page_keys import lead_home
 from presman.tui.keys.replay_keys import REPLAY_KEYS
+from presman.tui.messages import Jumped, Passed, Recalled, Stopped, TapeLoaded
 from presman.tui.moments import Moments
 from presman.tui.player import Player
-from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped, TapeLoaded
+from presman.tui.saved_view import ViewSaver
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.recording_source import RecordingSource
-    from presman.records.snapshot import Snapshot
+    from presman.rows.snapshot import Snapshot
 
 
 _WHOLE = 10.0
@@ -201,8 +201,7 @@ def run_replay(
     `home` tells that there is a fleet to go back to, `fixed` what comes before what is kept of the last time.
     """
     app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow, begin=begin)
-    app.keeper = Keeper([*fixed, "refresh"])
-    app.keeper.attend(app)
+    app.view_saver = ViewSaver([*fixed, "refresh"])
     if home:
         lead_home(app)
     if ascii_only:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from presman.base.formats import counted
 from presman.base.text import clean, one_line
 from presman.tui.csv_recording import file_name
-from presman.tui.past_polls import write_past
-from presman.tui.tape_recording import TapeRecording
+from presman.tui.tape_recording import TapeRecording, write_past
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
@@ -58,7 +57,7 @@ async def _of_history(app: FrameApp, path: Path) -> int:
         tape = TapeRecording(Path(folder), troubles.append)
         place = str(tape.begin(monitor.name, latest.kind))
         try:
-            await write_past(app, tape, latest)
+            await write_past(monitor, tape, latest)
         finally:
             await asyncio.to_thread(tape.close)
         if troubles:
@@ -74,8 +73,7 @@ def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path:
     from msgspec.structs import replace
 
     from presman.base.private_files import replace_private
-    from presman.reports.report.incident_page import incident_page
-    from presman.reports.report.report_making import incident_of
+    from presman.reports.report.incident_page import incident_of, incident_page
 
     incident = incident_of(make_source(), at, lambda _text: None)
     if source:

@@ -9,10 +9,10 @@ from pathlib import Path
 from textual.widget import Widget
 
 from presman.tabs import tab, tab_names
-from presman.tabs.trail import Place
-from presman.tui.kept_view import KeptView
+from presman.tabs.choices import Place
 from presman.tui.monitor import Monitor
 from presman.tui.panels.panel import Panel
+from presman.tui.saved_view import SavedView
 from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.grid import Grid
 
@@ -36,7 +36,7 @@ class TabPanels:
         self._made: dict[str, Panel] = {}
         self._painted: set[str] = set()
         self._left: list[Widget | None] = []
-        self.kept = KeptView()
+        self.saved = SavedView()
 
     @property
     def made(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class TabPanels:
             self._app.stylesheet.read(styles)
         module, _, kind = tab(name).panel.partition(":")
         panel: Panel = getattr(import_module(module), kind)(name) if module else Panel(name)
-        panel.kept = self.kept
+        panel.saved = self.saved
         self._made[name] = panel
         self._bind([name])
         return panel

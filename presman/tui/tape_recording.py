@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from presman.base.text import clean
 
 if TYPE_CHECKING:
-    from presman.records.snapshot import Snapshot
+    from presman.analysis.readings.reading import Reading
+    from presman.rows.snapshot import Snapshot
+    from presman.tui.monitor import Monitor
 
 Pair = tuple["Snapshot | None", "Snapshot"]
 
@@ -110,3 +113,37 @@ def taking(measure: str, tape: TapeRecording) -> str:
     """Return what is being written, for the top line: the `measure` of a CSV file, a recording; "" for nothing."""
     parts = (f"CSV {measure}" if measure else "", "recording" if tape.is_on else "")
     return " + ".join(each for each in parts if each)
+
+
+SOON = 0.05
+"""Seconds until it is looked again whether there is room for more polls to write."""
+
+
+class PastPolls(NamedTuple):
+    """What was written: so many polls, the first of them at an instant."""
+
+    polls: int
+    first: datetime
+
+
+async def write_past(monitor: Monitor, taping: TapeRecording, latest: Reading) -> PastPolls | None:
+    """Write the minutes up to the poll that is the newest when there is no other one any more.
+
+    None where the file was ended meanwhile.
+    """
+    mine = taping.number
+    earliest = latest.at - timedelta(minutes=monitor.choices.window)
+    number, kept, first = max(1, latest.number - len(monitor.timeline) + 1), 0, latest.at
+    while (newest := monitor.latest) is not None and number <= newest.number:
+        pair = monitor.timeline.moment(newest.number - number, number)
+        number += 1
+        if pair is not None and pair[1].at >= earliest:
+            taping.past(pair)
+            first = min(first, pair[1].at)
+            kept += 1
+            await asyncio.sleep(0)
+        while taping.is_behind and taping.number == mine and taping.is_on:
+            await asyncio.sleep(SOON)
+        if taping.number != mine or not taping.is_on:
+            return None
+    return PastPolls(kept, first)

@@ -18,11 +18,11 @@ from textual.filter import LineFilter
 from textual.message import Message
 from textual.timer import Timer
 
+from presman.base import private_files
 from presman.base.running_out import CODE, ran_out
 from presman.base.text import clean
-from presman.tui import state_files
 from presman.tui.textual_internals import key_parser, note_fault, ring_once
-from presman.tui.widgets.ascii_filter import AsciiFilter
+from presman.tui.widgets.line_api import AsciiFilter
 
 if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
@@ -153,7 +153,7 @@ class TerminalApp(App[None]):
             self.panic(Text(f"presman: {limit}"))
             return
         note_fault(self, error)
-        path = state_files.keep_crash(error)
+        path = private_files.keep_crash(error)
         where = f" Traceback: {path}" if path else ""
         self.panic(Text(f"presman: a fault in presman: {clean(f'{type(error).__name__}: {error}')[:300]}.{where}"))
 
@@ -171,7 +171,7 @@ class TerminalApp(App[None]):
         if limit := ran_out(error):
             self.tell(f"Not shown: {limit}.", severity="error", seconds=8)
             return
-        path = state_files.keep_crash(error)
+        path = private_files.keep_crash(error)
         where = f" Traceback: {path}" if path else ""
         text = f"Not shown because of a fault in presman: {type(error).__name__}: {error}.{where}"
         self.tell(text, severity="error", seconds=8)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.analysis.latency.latency_history import LatencyHistory
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from presman.analysis.containers.containers import PdbReading
+    from presman.analysis.groups.containers import PdbReading
     from presman.polling.history import History
 
 _KEPT_READINGS = 2
@@ -58,7 +58,7 @@ class Timeline:
                 self.series.fill(snapshot)
             self._keep_snapshot(snapshot)
             if reading.header.cdb:
-                from presman.analysis.containers.containers import pdbs
+                from presman.analysis.groups.containers import pdbs
 
                 containers = pdbs(reading, *self._history.pair(-1))
             self._keep((snapshot.epoch, snapshot.number), reading)

@@ -8,11 +8,11 @@ from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
+from presman.base import private_files
 from presman.base.private_files import state_folder
 from presman.figures.drawing.lines import Line
 from presman.tabs.parts import Key
-from presman.tui import state_files
-from presman.tui.keys.app_key import AppKey
+from presman.tui.keyed_app import AppKey
 from presman.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Tour:
         if self._line is not None:
             self._line.remove()
         with suppress(OSError):  # then it comes again the next time
-            state_files.keep(_FILE, "over\n")
+            private_files.keep_file(_FILE, "over\n")
         app.tell("The tour is over; presman demo --tour shows it again.")
 
 

@@ -7,10 +7,9 @@ import json
 from msgspec.structs import replace
 from textual.widgets import Input
 
-from presman.actions.dialog import ActionDialog
-from presman.actions.gateway import Gateway, remarks
+from presman.actions.gateway import ActionDialog, Gateway, remarks
 from presman.actions.performer import default_log
-from presman.records.commands import CommandKind
+from presman.rows.commands import CommandKind
 from presman.tui.feed import Acted
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, cluster, running, session

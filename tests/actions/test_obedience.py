@@ -14,7 +14,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.release import Release
 from presman.polling.poller import Poller
-from presman.records.commands import Command, Victim, cancel, dequeue, kill, switch
+from presman.rows.commands import Command, Victim, cancel, dequeue, kill, switch
 from presman.sources import SourceError
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource

@@ -19,10 +19,10 @@ from presman.actions.gateway import offers
 from presman.actions.performer import Performer
 from presman.base.release import Release
 from presman.polling.sampler import ActionResult, Event, Sampler
-from presman.records.commands import CommandKind, Victim, cancel, dequeue, kill, switch
-from presman.records.queries import Scope
-from presman.records.session_rows import NamedSession, Session
-from presman.records.snapshot import Problem, Section
+from presman.rows.commands import CommandKind, Victim, cancel, dequeue, kill, switch
+from presman.rows.queries import Scope
+from presman.rows.session_rows import NamedSession, Session
+from presman.rows.snapshot import Problem, Section
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from tests.actions.test_obedience import Play, victim
 from tests.analysis.make import NOON, row
@@ -251,7 +251,7 @@ def test_a_source_without_hands_is_told_so(performer: Performer) -> None:
 
 
 def load_session() -> Any:
-    from presman.records.queries import load
+    from presman.rows.queries import load
 
     return load(Release(19))[Session]
 

@@ -16,7 +16,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.records.commands import Victim, cancel, dequeue, kill, switch
+from presman.rows.commands import Victim, cancel, dequeue, kill, switch
 from presman.sources import SourceError
 from presman.sources.oracle import oracle_source
 from presman.sources.oracle.oracle_source import OracleSource

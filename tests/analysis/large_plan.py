@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from presman.records.group_rows import GroupMetric
-from presman.records.plan_rows import Plan, PlanDirective
-from presman.records.snapshot import Snapshot
+from presman.rows.group_rows import GroupMetric
+from presman.rows.plan_rows import Plan, PlanDirective
+from presman.rows.snapshot import Snapshot
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 BRANCHES = 4

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from presman.base.release import Release
-from presman.records.conversion import field_types
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Instance
-from presman.records.plan_rows import PlanDirective, RsrcPlan
-from presman.records.queries import Scope
-from presman.records.session_rows import Session
-from presman.records.snapshot import Section, Snapshot
+from presman.rows.conversion import field_types
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Instance
+from presman.rows.plan_rows import PlanDirective, RsrcPlan
+from presman.rows.queries import Scope
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Section, Snapshot
 
 R = TypeVar("R", bound=tuple[Any, ...])
 

@@ -6,14 +6,13 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from presman.analysis.activity import activity
-from presman.analysis.blocking import blocking
-from presman.analysis.readings.activity_readings import Activity, SqlSample
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import Activity, SqlSample
+from presman.analysis.session_list import activity, blocking
 from presman.analysis.trends.series import Series
 from presman.analysis.trends.sql_minutes import SqlMinutes
-from presman.records.conversion import null_row
-from presman.records.session_rows import Session
+from presman.rows.conversion import null_row
+from presman.rows.session_rows import Session
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
 from presman.tabs.top import classes, over

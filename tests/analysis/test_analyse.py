@@ -15,17 +15,14 @@ from presman.analysis.assemble import group_names, late, stale, whole_minute
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
-from presman.records.conversion import field_types
-from presman.records.cursor_rows import SqlText
-from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetricHistory
-from presman.records.instance_rows import Database, Instance, Osstat, Parameter, Sysstat
-from presman.records.parallel_rows import PxProcessSysstat, PxSession
-from presman.records.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
-from presman.records.queries import Scope
-from presman.records.rows import by_query
-from presman.records.session_rows import NamedSession, Session, SessionInfo
-from presman.records.snapshot import Problem, Section, Snapshot
-from presman.records.wait_rows import EventHistogram, SystemEvent
+from presman.rows.conversion import field_types
+from presman.rows.cursor_rows import SqlText
+from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetricHistory
+from presman.rows.instance_rows import Database, EventHistogram, Instance, Osstat, Parameter, Sysstat, SystemEvent
+from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
+from presman.rows.queries import Scope, by_query
+from presman.rows.session_rows import NamedSession, PxProcessSysstat, PxSession, Session, SessionInfo
+from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
 from tests.analysis.workload import busy
 

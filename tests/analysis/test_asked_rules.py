@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_settings import AlertSetting
 from presman.analysis.alerts.asked_rules import _ANSWERS, Asked, asked
 from presman.analysis.alerts.rule_book import RULE_BOOK
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.sight_readings import Basis, UnseenView
+from presman.analysis.readings.reading import Basis, Reading, UnseenView
 from presman.analysis.readings.wait_readings import Bucket, Histogram
 from tests.output.readings import group, instance, reading
 

@@ -9,14 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.advice.freeing import ends_in
+from presman.analysis.advice.choice import ends_in
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
 from presman.polling.poller import Poller
-from presman.records.commands import Victim, kill
-from presman.records.wait_events import blocker
+from presman.rows.commands import Victim, kill
+from presman.rows.session_state import blocker
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
 from presman.tabs.link import Link

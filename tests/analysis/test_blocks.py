@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis.latency.blocks import TOGETHER, Blocks
+from presman.analysis.latency.latency_history import TOGETHER, Blocks
 
 
 @given(st.integers(0, 3 * TOGETHER + 5), st.integers(0, 4 * TOGETHER), st.integers(0, 4 * TOGETHER), st.randoms())

@@ -13,17 +13,16 @@ from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
-from presman.records.container_rows import PdbMetric
-from presman.records.group_rows import ConsumerGroup, GroupMetric
-from presman.records.instance_rows import Database, Osstat, Parameter, Pdb
-from presman.records.plan_rows import (
+from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.instance_rows import Database, Osstat, Parameter, Pdb, PdbMetric
+from presman.rows.plan_rows import (
     CdbPlanDirective,
     ContainerGroupMapping,
     ContainerPlanDirective,
     GroupMapping,
 )
-from presman.records.session_rows import SessionInfo
-from presman.records.snapshot import Problem, Section
+from presman.rows.session_rows import SessionInfo
+from presman.rows.snapshot import Problem, Section
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.database_kind import database_kind
-from presman.records.instance_rows import Database, Instance, Pdb
-from presman.records.wait_rows import SystemEvent
+from presman.analysis.instances import database_kind
+from presman.rows.instance_rows import Database, Instance, Pdb, SystemEvent
 from tests.analysis.make import row
 
 SEED, APP, OTHER = (row(Pdb, con_id=number, name=name) for number, name in ((2, "PDB$SEED"), (3, "APP"), (4, "DWH")))

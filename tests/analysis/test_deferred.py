@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse, session_list
-from presman.analysis.lazy_rows import LazyRows, prepare
+from presman.analysis.caches import LazyRows, prepare
 from tests.analysis.make import queued_session, snapshot
 
 

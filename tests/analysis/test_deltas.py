@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from presman.analysis.facts.deltas import SHORTEST, Deltas, difference
-from presman.records.group_rows import ConsumerGroup
-from presman.records.plan_rows import RsrcPlanHistory
-from presman.records.snapshot import Section
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.plan_rows import RsrcPlanHistory
+from presman.rows.snapshot import Section
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 
 

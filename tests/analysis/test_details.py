@@ -9,15 +9,14 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.longops import operations
+from presman.analysis.facts.session_facts import operations
 from presman.analysis.parallel.detail import cost, plan_step, skew
 from presman.analysis.readings.detail_readings import Detail, ServerWork
 from presman.analysis.readings.reading import Reading
 from presman.polling.poller import Poller
-from presman.records.cursor_rows import CursorTotals, PlanLine
-from presman.records.focus import CPU, Focus
-from presman.records.parallel_rows import PxStatistic
-from presman.records.session_rows import Session, SessionLongops, SessionStatistic, StatisticName
+from presman.rows.cursor_rows import CursorTotals, PlanLine
+from presman.rows.queries import CPU, Focus
+from presman.rows.session_rows import PxStatistic, Session, SessionLongops, SessionStatistic, StatisticName
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import instance, row, snapshot
 from tests.analysis.test_simulated import Clock

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from presman.analysis.fleet import KEPT, by_trouble, counts, further, is_late, is_silent, vitals_of
 from presman.analysis.readings.fleet_readings import Member, Past, Presence
-from presman.analysis.readings.sight_readings import Basis
+from presman.analysis.readings.reading import Basis
 from presman.analysis.readings.statement_readings import Cause, Servers
 from tests.services.fleet.members import every_state, live, vitals
 from tests.tui.readings import busy, quiet

@@ -9,12 +9,11 @@ from msgspec.structs import replace
 
 from presman.analysis.groups.group_reasons import with_reasons
 from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
-from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
+from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
 from presman.analysis.readings.statement_readings import Cause
 from presman.figures.group_figures import OVERVIEW, STATE, state_text
 from presman.tabs.moment import Moment
-from presman.tui.widgets.table_rows import TableRows
+from presman.tui.widgets.table_frame import TableRows
 from tests.tui.readings import busy, group, queued
 
 POOL = ActiveSessionPool(4, 14, 575.0, None)

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from presman.analysis.containers.io_limits import explain, verdict, worst
-from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.group_readings import IoRates
+from presman.analysis.groups.container_io import explain, verdict, worst
+from presman.analysis.readings.group_readings import IoRates, IoVerdict
 
 
 class Limited(NamedTuple):

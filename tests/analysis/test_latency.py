@@ -11,9 +11,8 @@ from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, HistogramSpan
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import EventWaits, Histogram
-from presman.figures.histogram_figures import figures
-from presman.figures.latency_figures import HISTOGRAMS
-from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
+from presman.figures.histogram_figures import HISTOGRAMS, figures
+from presman.rows.instance_rows import EventHistogram, SystemEvent, WatchedHistogram
 from tests.analysis.make import instance, row, snapshot
 
 PLACE = (1, "log file parallel write")

@@ -12,9 +12,9 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.release import Release
 from presman.polling.poller import Poller
-from presman.records.group_rows import ConsumerGroup
-from presman.records.queries import Breadth
-from presman.records.wait_rows import EventHistogram
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import EventHistogram
+from presman.rows.queries import Breadth
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, group, instance, snapshot
 from tests.scenarios import with_short_past

@@ -8,11 +8,10 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.plans.lint import lint
-from presman.analysis.plans.lint_case import Finding, Severity
-from presman.analysis.plans.lint_rules import RULES
-from presman.records.instance_rows import Database, Parameter, Pdb
-from presman.records.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlanHistory
-from presman.records.session_rows import Session
+from presman.analysis.plans.lint_rules import RULES, Finding, Severity
+from presman.rows.instance_rows import Database, Parameter, Pdb
+from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlanHistory
+from presman.rows.session_rows import Session
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
 
 REST = directive("DAY", "OTHER_GROUPS", 0, 100)

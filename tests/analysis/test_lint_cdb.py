@@ -8,13 +8,12 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.plans.lint import lint
-from presman.analysis.plans.lint_case import Finding
 from presman.analysis.plans.lint_cdb import RULES
+from presman.analysis.plans.lint_rules import Finding
 from presman.base.release import Release
-from presman.records.group_rows import GroupMetric
-from presman.records.instance_rows import Database, Parameter, Pdb
-from presman.records.plan_rows import CdbPlanDirective, RsrcPlanHistory
-from presman.records.wait_rows import SystemEvent
+from presman.rows.group_rows import GroupMetric
+from presman.rows.instance_rows import Database, Parameter, Pdb, SystemEvent
+from presman.rows.plan_rows import CdbPlanDirective, RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, directive, instance, row, snapshot
 
 PLANNED = [active_plan("OWN", con_id=3), active_plan("OWN", con_id=4), directive("OWN", "OTHER_GROUPS", 1)]

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.latency.io_outliers import doubts
+from presman.analysis.latency.system_waits import doubts
 from presman.analysis.readings.wait_readings import Bucket, Histogram
 from presman.output.json_document import dump
 from presman.polling.poller import Poller
-from presman.records.snapshot import Problem, Section
-from presman.records.wait_rows import EventHistogram, IoOutlier, LgwrioOutlier
+from presman.rows.instance_rows import EventHistogram, IoOutlier, LgwrioOutlier
+from presman.rows.snapshot import Problem, Section
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, row, snapshot
 
@@ -102,7 +102,7 @@ def test_the_poller_asks_on_request_only_and_once() -> None:
 
 
 def test_a_lasting_wish_is_asked_at_every_poll_and_a_later_one_takes_its_place() -> None:
-    from presman.records.wait_rows import WatchedHistogram
+    from presman.rows.instance_rows import WatchedHistogram
 
     clock = [0.0]
     poller = Poller(SimulatorSource("mixed", seed=1, clock=lambda: clock[0]))

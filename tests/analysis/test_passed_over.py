@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.facts.facts import Facts
-from presman.analysis.parallel.passed_over import passed_over
+from presman.analysis.parallel.queue_heads import passed_over
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.statement_readings import Servers
 from tests.analysis.make import active_plan, group, instance, queued_session, snapshot

@@ -7,19 +7,17 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.containers.containers import PdbReading, io_limited, pdbs
 from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
+from presman.analysis.groups.containers import PdbReading, io_limited, pdbs
 from presman.analysis.groups.cpu_waiters import cpu_waiters
 from presman.analysis.groups.verdicts import explain
-from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.group_readings import IoVerdict, Verdict
 from presman.recording.codec.shapes import shape_of
-from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
-from presman.records.group_rows import ConsumerGroup, GroupMetric
-from presman.records.instance_rows import Database, Parameter, Pdb
-from presman.records.plan_rows import CdbPlanDirective, ContainerPlanDirective, RsrcPlanHistory
-from presman.records.session_rows import Session, SessionInfo
+from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.instance_rows import Database, Parameter, Pdb, PdbCpuExhausted, PdbMetric, RsrcPdb
+from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, RsrcPlanHistory
+from presman.rows.session_rows import Session, SessionInfo
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 
 

@@ -9,9 +9,8 @@ import pytest
 from presman.analysis import analyse
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.statement_readings import Cause, QueueHead
-from presman.records.instance_rows import ActiveService, Parameter
-from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
-from presman.records.session_rows import Session, SessionInfo
+from presman.rows.instance_rows import ActiveService, Parameter
+from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
 from tests.analysis.make import active_plan, directive, instance, queued_session, row, snapshot
 
 FORCE = [row(Parameter, inst_id=inst_id, name="parallel_force_local", value="TRUE") for inst_id in (1, 2)]

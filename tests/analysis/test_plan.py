@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from presman.analysis import analyse
 from presman.analysis.facts.plan_book import LEVELS, PlanBook, PlanShares, plan_name
 from presman.base.release import Release
-from presman.records.plan_rows import Plan, PlanDirective
+from presman.rows.plan_rows import Plan, PlanDirective
 from presman.sources.simulator.cpu_sharing import fill
 from presman.sources.simulator.plan_tree import Node
 from tests.analysis.make import active_plan, directive, instance, row, snapshot

@@ -14,9 +14,9 @@ from presman.analysis.facts.plan_book import PlanBook, places
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import PlanView, differences, parts_text, plan_view
 from presman.output.classic import emphasis
-from presman.records.group_rows import GroupMetric
-from presman.records.instance_rows import Database, Parameter, Pdb
-from presman.records.plan_rows import CdbPlanDirective, GroupMapping, Plan, PlanDirective, RsrcPlanHistory
+from presman.rows.group_rows import GroupMetric
+from presman.rows.instance_rows import Database, Parameter, Pdb
+from presman.rows.plan_rows import CdbPlanDirective, GroupMapping, Plan, PlanDirective, RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
 from tests.analysis.test_plan import MYDB_PLAN, plans
 

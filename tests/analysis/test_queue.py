@@ -13,9 +13,8 @@ from presman.analysis.parallel.queue_heads import QueueState, ServerLimit, expla
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, WantsSource
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import PlanDirective, RsrcPlan
-from presman.records.session_rows import Session, SessionInfo
+from presman.rows.plan_rows import PlanDirective, RsrcPlan
+from presman.rows.session_rows import PxSession, Session, SessionInfo
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 
 
 def test_same_rows_are_made_something_of_once() -> None:

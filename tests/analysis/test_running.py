@@ -12,8 +12,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.running import Holding, Holdings, holdings
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.records.parallel_rows import PxProcess, PxSession
-from presman.records.session_rows import Session
+from presman.rows.session_rows import PxProcess, PxSession, Session
 from tests.analysis.make import NOON, instance, row, snapshot
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.facts.dop import story
+from presman.analysis.facts.cursor_facts import story
 from presman.analysis.latency.histograms import now, since_startup
-from presman.records.parallel_rows import PxSession
-from presman.records.session_rows import Session
-from presman.records.wait_rows import EventHistogram
+from presman.rows.instance_rows import EventHistogram
+from presman.rows.session_rows import PxSession, Session
 from tests.analysis.make import row, snapshot
 
 FIRST_SERVERS = {265: 14828, 330: 21719, 395: 59827, 461: 17363, 525: 4955, 592: 2687, 720: 27626, 786: 47540}

@@ -8,12 +8,11 @@ import pytest
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import SessionFacts
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Pdb
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import ConsumerGroupDefinition
-from presman.records.session_rows import Session, SessionCount, SessionInfo, SessionLongops
-from presman.records.snapshot import Problem, Section
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Pdb
+from presman.rows.plan_rows import ConsumerGroupDefinition
+from presman.rows.session_rows import PxSession, Session, SessionCount, SessionInfo, SessionLongops
+from presman.rows.snapshot import Problem, Section
 from tests.analysis.make import NOON, instance, row, snapshot
 
 

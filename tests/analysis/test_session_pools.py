@@ -8,7 +8,7 @@ from presman.analysis import analyse
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.figures.group_figures import POOL
-from presman.records.session_rows import Session
+from presman.rows.session_rows import Session
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 PLAN = directive("DAY", "BATCH", 50, active_sess_pool_p1=4, queueing_p1=600)

@@ -11,16 +11,15 @@ from msgspec.structs import replace
 from presman.analysis import analyse
 from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
-from presman.analysis.readings.group_readings import ActiveSessionPool
+from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer
 from presman.analysis.readings.instance_readings import SwitchedPlan
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import duration
-from presman.records.group_rows import GroupMetric
-from presman.records.instance_rows import Osstat, Parameter
-from presman.records.parallel_rows import PxProcessSysstat
-from presman.records.plan_rows import RsrcPlanHistory
+from presman.rows.group_rows import GroupMetric
+from presman.rows.instance_rows import Osstat, Parameter
+from presman.rows.plan_rows import RsrcPlanHistory
+from presman.rows.session_rows import PxProcessSysstat
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 from tests.tui.readings import busy, quiet
 

@@ -9,20 +9,18 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.groups.verdicts import explain
-from presman.analysis.plans.lint_sight import LintSight, lint_sight
+from presman.analysis.plans.lint import LintSight, lint_sight
 from presman.analysis.readings.group_readings import Verdict
 from presman.output import text_report
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Sysstat
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import PlanDirective, RsrcPlan
-from presman.records.queries import Scope
-from presman.records.rows import RecordType
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section, Snapshot
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Sysstat
+from presman.rows.plan_rows import PlanDirective, RsrcPlan
+from presman.rows.queries import RecordType, Scope
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.link import Link
-from presman.tabs.unseen import blind
+from presman.tabs.table_notes import blind
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 TO_SERIAL = "Parallel operations downgraded to serial"

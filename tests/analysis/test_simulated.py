@@ -16,7 +16,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, WantsSource
 from presman.base.release import Release
 from presman.polling.poller import Poller
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.sources.simulator.loading import load_scenario
 from presman.sources.simulator.scheduler import HoldReason, QueueHold
 from presman.sources.simulator_source import SimulatorSource

@@ -8,8 +8,8 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.readings.wait_readings import EventWaits
-from presman.records.session_rows import Session
-from presman.records.wait_rows import EventHistogram, SystemEvent
+from presman.rows.instance_rows import EventHistogram, SystemEvent
+from presman.rows.session_rows import Session
 from tests.analysis.make import NOON, instance, row, snapshot
 
 EVENT = "db file sequential read"

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import LONG_IDLE
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
-from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
+from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Servers, Shortage
-from presman.analysis.readings.total_readings import UsageTotals
+from presman.analysis.readings.wait_readings import UsageTotals
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 

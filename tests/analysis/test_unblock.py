@@ -6,14 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 from presman.analysis import analyse
-from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.statement_readings import Cause
-from presman.records.commands import CommandKind
-from presman.records.cursor_rows import PxPlanLine
-from presman.records.parallel_rows import PxProcess, PxSession
-from presman.records.plan_rows import PlanDirective
-from presman.records.session_rows import Session, SessionInfo, SessionLongops
+from presman.rows.commands import CommandKind
+from presman.rows.cursor_rows import PxPlanLine
+from presman.rows.plan_rows import PlanDirective
+from presman.rows.session_rows import PxProcess, PxSession, Session, SessionInfo, SessionLongops
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
 
 Rows = list[Any]

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.statement_readings import Cause, RunningStatement
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.sources.simulator.executions import Execution
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, play, started

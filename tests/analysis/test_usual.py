@@ -12,8 +12,8 @@ from presman.analysis import analyse
 from presman.analysis.parallel.usual import Comparison, CounterMark, between, compare, counter_marks, hours
 from presman.analysis.readings.group_readings import QueueTotals
 from presman.analysis.readings.reading import Reading
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.plan_rows import RsrcPlanHistory
+from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.plan_rows import RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 
 

@@ -12,10 +12,10 @@ from presman.analysis import analyse
 from presman.analysis.groups.verdicts import conformance, explain, host_busy_of, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
-from presman.records.group_rows import CpuExhausted, GroupMetric
-from presman.records.instance_rows import Osstat, Parameter
-from presman.records.plan_rows import Plan, PlanDirective
-from presman.tabs.verdict_lines import verdict_lines
+from presman.rows.group_rows import CpuExhausted, GroupMetric
+from presman.rows.instance_rows import Osstat, Parameter
+from presman.rows.plan_rows import Plan, PlanDirective
+from presman.tabs.table_notes import verdict_lines
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 SAMPLE = {

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.parallel.wanted_servers import server_sets
+from presman.analysis.parallel.queue import server_sets
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Servers, WantsSource
-from presman.records.cursor_rows import PlanXml, PxPlanLine
-from presman.records.group_rows import GroupMetric
-from presman.records.parallel_rows import PxSession
-from presman.records.session_rows import Session, SessionInfo
+from presman.rows.cursor_rows import PlanXml, PxPlanLine
+from presman.rows.group_rows import GroupMetric
+from presman.rows.session_rows import PxSession, Session, SessionInfo
 from tests.analysis.make import active_plan, group, queued_session, row, snapshot
 
 

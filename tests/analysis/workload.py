@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from presman.records.parallel_rows import PxProcessSysstat, PxSession
-from presman.records.session_rows import Session, SessionInfo
-from presman.records.snapshot import Snapshot
-from presman.records.wait_rows import EventHistogram, SystemEvent
+from presman.rows.instance_rows import EventHistogram, SystemEvent
+from presman.rows.session_rows import PxProcessSysstat, PxSession, Session, SessionInfo
+from presman.rows.snapshot import Snapshot
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
 
 

@@ -21,7 +21,7 @@ from presman.config.setup.assumptions import (
     unseen,
 )
 from presman.config.targets import parse_target
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.sources.embedded.database import EmbeddedDatabase, columns_of
 from tests.cli.run import QUEUEING
 

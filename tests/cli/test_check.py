@@ -13,8 +13,8 @@ from presman.cli.settings import Resolved
 from presman.config.offline_targets import scenarios
 from presman.config.targets import parse_target
 from presman.output.json_document import document
-from presman.output.plugin_line import result
-from presman.records.queries import Scope
+from presman.output.plugin_check import result
+from presman.rows.queries import Scope
 from tests.cli.run import QUEUEING, Run, presman
 from tests.scenarios import with_short_past
 

@@ -3,17 +3,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tomllib
+import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks.terminal import Screen
-from presman.cli import exit_codes
+from docs.completions import shell_files
+from presman.cli import completions_command, exit_codes
 from presman.cli.command_line import COMMANDS
-from presman.cli.completions_command import FILES, MARK, SHELLS
+from presman.cli.completions_command import FILES, MARK
 from presman.config.offline_targets import SCENARIOS
-from tests.cli.run import ROOT, Run, environment
+from tests.cli.run import Run, environment
 
 ASKED = {
     "presman onc": "once",
@@ -61,6 +62,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def shells(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files as packages bring them."""
+    folder = tmp_path_factory.mktemp("shells")
+    for name, text in shell_files().items():
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
 def needs(shell: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not shutil.which(shell), reason=f"{shell} is not here")
 
@@ -76,13 +86,13 @@ def asked(argv: list[str], text: str, folder: Path) -> dict[str, str]:
     return dict(line.split("\t") for line in done.stdout.splitlines())
 
 
-BASH = f"""
-source '{SHELLS}/presman.bash'
+BASH = """
+source '$shells/presman.bash'
 COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
 complete -p presman >/dev/null
 while IFS= read -r COMP_LINE; do
-    COMP_POINT=${{#COMP_LINE}}; COMPREPLY=(); _presman
-    printf '%s\\t%s\\n' "$COMP_LINE" "${{COMPREPLY[*]}}"
+    COMP_POINT=${#COMP_LINE}; COMPREPLY=(); _presman
+    printf '%s\\t%s\\n' "$COMP_LINE" "${COMPREPLY[*]}"
 done <<'END'
 """
 
@@ -93,13 +103,14 @@ def behind_break(word: str) -> str:
     return word[max(head.rfind(":"), head.rfind("=")) + 1 :]
 
 
-def test_bash(folder: Path) -> None:
-    found = asked(["bash", "--norc", "-c"], BASH + "\n".join(ASKED) + "\nEND\n", folder)
+def test_bash(folder: Path, shells: Path) -> None:
+    found = asked(["bash", "--norc", "-c"], BASH.replace("$shells", str(shells)) + "\n".join(ASKED) + "\nEND\n", folder)
     assert found == {typed: behind_break(word) for typed, word in ASKED.items()}
 
 
-def test_bash_offers_all_there_is(folder: Path) -> None:
-    found = asked(["bash", "--norc", "-c"], BASH + "presman \nEND\n", folder)["presman "].split()
+def test_bash_offers_all_there_is(folder: Path, shells: Path) -> None:
+    bash = BASH.replace("$shells", str(shells))
+    found = asked(["bash", "--norc", "-c"], bash + "presman \nEND\n", folder)["presman "].split()
     assert set(found) == {
         *COMMANDS,
         "prod",
@@ -110,11 +121,11 @@ def test_bash_offers_all_there_is(folder: Path) -> None:
     }
 
 
-def test_bash_at_the_keyboard(folder: Path) -> None:
+def test_bash_at_the_keyboard(folder: Path, shells: Path) -> None:
     """Readline itself cuts words at colons and equals signs."""
     screen = Screen(["bash", "--norc", "-i"], **environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder), PS1="> "))
     try:
-        screen.press(f"cd {folder}; source {SHELLS}/presman.bash; echo re''ady\n".encode())
+        screen.press(f"cd {folder}; source {shells}/presman.bash; echo re''ady\n".encode())
         screen.wait_for(b"ready")
         for typed, whole in ((b"demo:st", b"demo:storm "), (b"once --format=j", b"once --format=json ")):
             screen.forget()
@@ -126,11 +137,11 @@ def test_bash_at_the_keyboard(folder: Path) -> None:
 
 
 @needs("fish")
-def test_fish(folder: Path) -> None:
+def test_fish(folder: Path, shells: Path) -> None:
     exact = {typed: word for typed, word in ASKED.items() if word}  # for others it offers what is like them
     lines = " ".join(f"'{typed}'" for typed in exact)
     text = f"""
-source '{SHELLS}/presman.fish'
+source '{shells}/presman.fish'
 for typed in {lines}
     printf '%s\\t%s\\n' $typed (complete -C $typed | string split -f1 \\t | string trim -r -c / | string join ' ')
 end
@@ -139,11 +150,11 @@ end
 
 
 @needs("zsh")
-def test_zsh(folder: Path) -> None:
+def test_zsh(folder: Path, shells: Path) -> None:
     screen = Screen(["zsh", "-f", "-i"], **environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder)))
     try:
         begin = (
-            f'cd {folder}; fpath=({SHELLS} $fpath); autoload -Uz compinit; compinit -u -D; presman() {{ print "<$*>" }}'
+            f'cd {folder}; fpath=({shells} $fpath); autoload -Uz compinit; compinit -u -D; presman() {{ print "<$*>" }}'
         )
         screen.press(f"{begin}; unsetopt beep nomatch; echo re''ady\n".encode())
         screen.wait_for(b"ready")
@@ -161,11 +172,24 @@ def test_zsh(folder: Path) -> None:
 
 
 def test_they_are_printed(inside: Run) -> None:
+    made = shell_files()
+    assert set(made) == set(FILES.values())
     for name, file in FILES.items():
-        assert inside("completions", name).stdout == (SHELLS / file).read_text("utf-8")
+        assert inside("completions", name).stdout == made[file]
     done = inside("completions")
     assert (done.returncode, done.stderr.count("\n")) == (exit_codes.USAGE, 1)
-    assert all(MARK in path.read_text("utf-8").lower() for path in SHELLS.iterdir())
+    assert all(MARK in text.lower() for text in made.values())
+
+
+def test_those_of_a_package_are_printed_as_they_came(
+    inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completions_command, "SHELLS", tmp_path)
+    (tmp_path / "presman.fish").write_text("made when the package was\n")
+    assert inside("completions", "fish").stdout == "made when the package was\n"
+    monkeypatch.setitem(sys.modules, "docs.completions", None)  # as where neither a package nor a checkout has it
+    done = inside("completions", "zsh")
+    assert (done.returncode, done.stderr.count("\n")) == (exit_codes.USAGE, 1)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -191,16 +215,11 @@ def test_a_file_of_another_is_left_alone(inside: Run, tmp_path: Path, monkeypatc
     assert not (tmp_path / "man").exists()
 
 
-def test_all_of_them_are_in_the_wheel() -> None:
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert {ROOT / file for file in build["shared-data"]} == set(SHELLS.iterdir())
-
-
-def test_the_manual_page_is_what_man_reads() -> None:
+def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
     if not shutil.which("man"):
         pytest.skip("man is not here")
     done = subprocess.run(
-        ["man", "--warnings", "-l", str(SHELLS / FILES["man"])],
+        ["man", "--warnings", "-l", str(shells / FILES["man"])],
         env=os.environ | {"MANWIDTH": "100", "LC_ALL": "C.UTF-8"},
         capture_output=True, text=True, check=True,
     )  # fmt: skip

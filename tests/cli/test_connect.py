@@ -13,12 +13,11 @@ from benchmarks.terminal import Screen
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.cli import exit_codes
-from presman.cli.password_keeping import Keeping, put_away
+from presman.cli.connect_questions import Keeping, put_away
 from presman.config.config_file import Config, Settings, read_config
-from presman.config.oracle_target import entries
 from presman.config.setup import credentials
 from presman.config.setup.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
-from presman.config.targets import parse_target
+from presman.config.targets import entries, parse_target
 from presman.sources import SourceError
 from presman.sources.oracle.login_failures import BY_CODE, BY_TEXT, PASSWORD, explained
 from presman.sources.oracle.oracle_source import OracleSource

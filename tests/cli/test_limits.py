@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from presman.base.collecting import SELDOM, collect_seldom
+from presman.base.running_out import SELDOM, collect_seldom
 from presman.cli import exit_codes, limits
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import EACH, MEMORY, STACK, make_room
@@ -70,7 +70,7 @@ Limits = dict[int, tuple[int, int]]
 def allowed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Limits]:
     """Limits of a machine that lets its users raise what they may, by their numbers: soft and hard."""
     unlimited = resource.RLIM_INFINITY
-    found = dict.fromkeys((resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC), (unlimited, unlimited))
+    found = dict.fromkeys((resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_AS), (unlimited, unlimited))
     found[resource.RLIMIT_DATA] = (MEMORY, unlimited)
 
     def change(which: int, pair: tuple[int, int]) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from presman.base.run_status import found_runs
 from presman.base.secret import Secret
-from presman.base.status.run_status import found_runs
 from presman.cli import metrics_command
 from presman.cli.command_line import parse
 from presman.cli.exit_codes import Failure

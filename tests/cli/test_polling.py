@@ -12,8 +12,8 @@ from presman.cli.polling import Polling
 from presman.cli.settings import Resolved
 from presman.config.config_file import Settings
 from presman.config.target import Target
-from presman.records.queries import Scope
-from presman.records.snapshot import Section
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Section
 from presman.sources import Answer, Exhausted, Request, SourceError
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

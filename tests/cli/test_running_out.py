@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -79,6 +80,28 @@ def test_what_was_dealt_with_is_no_cause(limited: dict[int, int]) -> None:
 def test_a_thread_takes_memory_too(limited: dict[int, int]) -> None:
     limited[resource.RLIMIT_AS] = 1 << 20  # less than this process has
     assert ran_out(RuntimeError("can't start new thread")) == "memory has run out: the limit is 1 MB (ulimit -v)"
+
+
+def test_a_library_that_was_refused_memory_and_does_not_say_so(limited: dict[int, int]) -> None:
+    error = SystemError("error return without exception set")
+    assert ran_out(error) == ""
+    limited[resource.RLIMIT_AS] = 40 << 20
+    assert ran_out(error) == "memory has run out: the limit is 40 MB (ulimit -v)"
+
+
+def test_what_nobody_foresaw_in_a_full_memory_means_that(limited: dict[int, int]) -> None:
+    limited[resource.RLIMIT_AS] = 1 << 20  # less than this process has
+    assert ran_out(KeyError(), foreseen=False) == "memory has run out: the limit is 1 MB (ulimit -v)"
+    assert ran_out(KeyError()) == ""
+
+
+def test_a_check_that_cannot_import_what_tells_errors_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("presman.cli._check", mock.Mock(side_effect=MemoryError))
+    assert cli.main(["check", "demo:quiet"]) == 3
+    out, err = capsys.readouterr()
+    assert (out.startswith("PRESMAN UNKNOWN - memory has run out"), err) == (True, "")
 
 
 def test_where_nothing_is_set_it_is_the_machine(limited: dict[int, int]) -> None:

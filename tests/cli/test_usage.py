@@ -82,10 +82,12 @@ def test_versions_of_all_that_is_needed(inside: Run) -> None:
     assert inside("--verbose").stderr == "presman: --verbose goes with --version\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["completions", "bash"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [command("--help")[1:], ["-c", "import presman.cli.completions_command"]], ids=["help", "completions"]
+)
 def test_help_and_completions_import_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     done = subprocess.run(
-        [command()[0], "-X", "importtime", *command(*arguments)[1:]],
+        [command()[0], "-X", "importtime", *arguments],
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

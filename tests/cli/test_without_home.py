@@ -14,8 +14,8 @@ from presman.base import watcher
 from presman.base.errors import InputError
 from presman.base.private_files import expanded
 from presman.cli import exit_codes
-from presman.config.oracle_target import entries
 from presman.config.setup.connect_answers import wallet_trouble
+from presman.config.targets import entries
 from presman.sources.apart import process_source
 from tests.cli.run import QUEUEING, Run
 from tests.scenarios import with_short_past

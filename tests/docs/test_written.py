@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from docs.json_page import BY_HAND, ROOT, objects
-from docs.make import SHELL, TABS, shell_files, written
+from docs.make import TABS, written
 from presman.analysis import analyse
 from presman.analysis.assessment import assess
 from presman.analysis.plans import lint
@@ -31,7 +31,6 @@ from tests.scenarios import with_short_past
 def test_what_make_docs_writes_is_as_it_would_be_now() -> None:
     stale = [named(path) for path, text in written().items() if not path.exists() or path.read_text("utf-8") != text]
     assert stale == [], "run make docs"
-    assert {path.name for path in SHELL.iterdir()} == set(shell_files())
     assert set(TABS.glob("*.md")) <= set(written()), "a page of a tab that is gone"
 
 

@@ -47,7 +47,6 @@ LEFT_OUT = (
     "presman/tabs/",
     "presman/figures/",
     "presman/output/classic/",
-    "presman/shell/",
 )
 """Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.records.queries import load
-from presman.records.snapshot import Section
+from presman.rows.queries import load
+from presman.rows.snapshot import Section
 from presman.sources import Answer, Request
 from presman.sources.embedded.database import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from presman.records.cursor_rows import SqlText
-from presman.records.instance_rows import Instance, Osstat, Sysstat
-from presman.records.session_rows import Session
+from presman.rows.cursor_rows import SqlText
+from presman.rows.instance_rows import Instance, Osstat, Sysstat
+from presman.rows.session_rows import Session
 from presman.sources import Answer, SourceError
 from presman.sources.oracle import oracle_source
 from presman.sources.oracle.oracle_source import OracleSource

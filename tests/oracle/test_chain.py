@@ -12,8 +12,8 @@ from presman.analysis import analyse
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.records.queries import Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Snapshot
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource

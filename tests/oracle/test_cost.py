@@ -16,9 +16,9 @@ import pytest
 
 from presman.base.release import Release
 from presman.polling.poller import Poller
-from presman.records.cursor_rows import SqlText
-from presman.records.instance_rows import Instance, Sysstat
-from presman.records.session_rows import Session
+from presman.rows.cursor_rows import SqlText
+from presman.rows.instance_rows import Instance, Sysstat
+from presman.rows.session_rows import Session
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from tests.memory import forget_others

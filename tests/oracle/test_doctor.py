@@ -14,8 +14,8 @@ from presman.config.setup.doctor import doctor, open_modes
 from presman.config.setup.grants import AccountKind, grants_script
 from presman.config.target import Target
 from presman.config.targets import parse_target
-from presman.records.instance_rows import Pdb
-from presman.records.queries import Scope, load
+from presman.rows.instance_rows import Pdb
+from presman.rows.queries import Scope, load
 from presman.sources import SourceError
 from presman.sources.oracle.connect_arguments import connect_arguments
 from presman.sources.oracle.settings import ConnectSettings

@@ -11,10 +11,10 @@ import pytest
 
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.records.cursor_rows import SqlText
-from presman.records.instance_rows import Instance, Sysstat
-from presman.records.queries import load
-from presman.records.session_rows import Session
+from presman.rows.cursor_rows import SqlText
+from presman.rows.instance_rows import Instance, Sysstat
+from presman.rows.queries import load
+from presman.rows.session_rows import Session
 from presman.sources import Request, SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from tests.oracle.bench import NOW, Bench, across, hurried

@@ -16,11 +16,11 @@ import pytest
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.records.conversion import LONG_TEXTS, has_long_texts
-from presman.records.cursor_rows import PlanXml, SqlText
-from presman.records.instance_rows import Instance
-from presman.records.queries import load
-from presman.records.session_rows import Session
+from presman.rows.conversion import LONG_TEXTS, has_long_texts
+from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.instance_rows import Instance
+from presman.rows.queries import load
+from presman.rows.session_rows import Session
 from presman.sources import SourceError
 from presman.sources.oracle.guard import MOST, AnswerTooLarge, Guard, Sockets
 from presman.sources.oracle.thin_connection import CUT, BoundSelect, ConnectionLost, ThinConnection
@@ -130,7 +130,7 @@ def test_which_queries_have_clobs_is_known_from_their_records(release: Release) 
 
 
 def test_the_catalog_knows_no_other_clobs() -> None:
-    from presman.records.queries import load as queries
+    from presman.rows.queries import load as queries
     from presman.sources.embedded.database import columns_of
 
     found = set()

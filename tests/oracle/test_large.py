@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.records.cursor_rows import PlanXml, SqlText
-from presman.records.instance_rows import Instance
-from presman.records.session_rows import Session
-from presman.records.snapshot import Section
+from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.instance_rows import Instance
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Section
 from presman.sources import Request
 from presman.sources.oracle.guard import MOST
 from tests.oracle.bench import USUAL, Bench
@@ -23,8 +23,8 @@ RSS = """
 import resource, sys
 from pathlib import Path
 from presman.polling.poller import Poller
-from presman.records.cursor_rows import PlanXml, SqlText
-from presman.records.session_rows import Session
+from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.session_rows import Session
 from presman.base.secret import Secret
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings

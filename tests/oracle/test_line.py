@@ -11,8 +11,8 @@ from typing import Any
 import oracledb
 import pytest
 
-from presman.records.instance_rows import Instance, Sysstat
-from presman.records.session_rows import Session
+from presman.rows.instance_rows import Instance, Sysstat
+from presman.rows.session_rows import Session
 from presman.sources import SourceError
 from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import BoundSelect, Cancelled, ConnectionLost

@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.records.instance_rows import Instance
+from presman.rows.instance_rows import Instance
 from presman.sources import SourceError
 from presman.sources.embedded.database import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource

@@ -14,7 +14,7 @@ from presman.analysis.readings.fleet_readings import Presence
 from presman.base.log_event import LogEvent
 from presman.base.release import Release
 from presman.base.running_out import ran_out
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
 from presman.services.metrics.observed_database import Exporter

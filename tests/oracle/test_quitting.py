@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from presman.polling.sampler import Event, Sampler
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.sources.oracle.oracle_source import OracleSource
 from tests.oracle.bench import Bench
 from tests.oracle.test_cost import Storm

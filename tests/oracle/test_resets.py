@@ -14,8 +14,8 @@ from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.records.queries import Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Snapshot
 from presman.sources import SourceError
 from presman.sources.embedded.database import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource

@@ -12,7 +12,7 @@ from textual.color import Color
 
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.services.live import LiveTarget
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings

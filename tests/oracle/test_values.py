@@ -13,11 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from presman.base.release import Release
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Instance, Sysstat
-from presman.records.parallel_rows import PxSession
-from presman.records.queries import Scope, bind_names, load
-from presman.records.session_rows import Session, SessionInfo
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Instance, Sysstat
+from presman.rows.queries import Scope, bind_names, load
+from presman.rows.session_rows import PxSession, Session, SessionInfo
 from presman.sources import Request
 from presman.sources.embedded.database import EmbeddedDatabase
 from tests.oracle.bench import NOW, Bench

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from presman.base.release import Release
-from presman.records.instance_rows import Database
-from presman.records.queries import load
+from presman.rows.instance_rows import Database
+from presman.rows.queries import load
 from presman.sources import Request
 from presman.sources.simulator.session_commands import Refusal, execute, is_order
 from presman.sources.simulator_source import SimulatorSource

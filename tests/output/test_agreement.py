@@ -25,14 +25,14 @@ from presman.figures.measures import groups
 from presman.output.csv_export import CsvExport
 from presman.output.json_document import dump
 from presman.output.text_report import full
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
+from presman.tabs.charts import used_levels
 from presman.tabs.choices import Choices
-from presman.tabs.levels import used_levels
 from presman.tabs.link import Link, LinkState
 from presman.tabs.moment import Moment
-from presman.tabs.queue_summary import holders, queue_line
-from presman.tabs.verdict_lines import verdict_lines
+from presman.tabs.parallel import holders, queue_line
+from presman.tabs.table_notes import verdict_lines
 from presman.tui.widgets.top_lines import TopLine, top_line
 from tests.analysis.test_simulated import SCENARIOS, Clock
 from tests.scenarios import with_short_past

@@ -10,14 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges, Told, put_back
-from presman.analysis.alerts.judge import Judge, Mark
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, Told, put_back
 from presman.analysis.readings.alert import Alert
 from presman.base import secret
 from presman.config.alert_lines import read_alerts
 from presman.output.attention import AlertCommand, Attention, attention_of, event, run
-from presman.output.check_state import CheckState, state_of
-from presman.records.queries import Breadth
+from presman.output.plugin_check import CheckState, state_of
+from presman.rows.queries import Breadth
 from tests.output.readings import reading
 from tests.patience import until
 

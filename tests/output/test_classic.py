@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.output import classic
-from presman.records.group_rows import ConsumerGroup, GroupMetric
-from presman.records.instance_rows import Osstat, Parameter
-from presman.records.plan_rows import ConsumerGroupDefinition, Plan, PlanDirective
-from presman.records.queries import Scope
-from presman.records.session_rows import SessionInfo
-from presman.records.snapshot import Section, Snapshot
+from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.instance_rows import Osstat, Parameter
+from presman.rows.plan_rows import ConsumerGroupDefinition, Plan, PlanDirective
+from presman.rows.queries import Scope
+from presman.rows.session_rows import SessionInfo
+from presman.rows.snapshot import Section, Snapshot
 from tests.output.readings import AT, on_two_instances, reading
 
 

@@ -7,9 +7,8 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from presman.figures.drawing.bars import Scale, bar_runs, shared_scale
-from presman.figures.drawing.columns import cell_runs, fit_columns
+from presman.figures.drawing.columns import cell_runs, fit_columns, scales_of
 from presman.figures.drawing.lines import cells, fit, merge, plain
-from presman.figures.drawing.table_lines import scales_of
 from presman.figures.figure import MEGABYTES, Bar, Figure
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.output.text_table import table

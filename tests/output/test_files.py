@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from presman.base import private_files
 from presman.base.private_files import open_private, state_folder
 from presman.base.text import safe
 from presman.output.csv_export import CsvExport, OutputError
 from presman.output.csv_file import CsvFile
-from presman.tui import state_files
 from tests.output.readings import reading
 from tests.patience import until
 
@@ -122,8 +122,8 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
         link.unlink(missing_ok=True)
         link.symlink_to(target)
     with pytest.raises(OSError, match="it is a link"):
-        state_files.keep("copied.txt", "secret")
-    assert state_files.keep_crash(ValueError("x")) is None
+        private_files.keep_file("copied.txt", "secret")
+    assert private_files.keep_crash(ValueError("x")) is None
     assert target.read_text() == "mine"
     for name in ("copied.txt", "crash.log"):
         (state_folder() / name).unlink()

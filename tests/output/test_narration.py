@@ -12,7 +12,7 @@ from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.totals import Totals, totals
 from presman.output.narration import Narration, summary
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from tests.output.readings import with_groups
 from tests.recording.taped import polled
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from presman.output.csv_export import CsvExport
-from presman.output.past_minutes import PastMinute, past_minutes, untold, within
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.instance_rows import Database
+from presman.output.csv_export import CsvExport, PastMinute, past_minutes, untold, within
+from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.instance_rows import Database
 from tests.analysis.make import NOON, row, snapshot
 
 

@@ -14,9 +14,8 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.records.conversion import field_types
-from presman.records.queries import Cadence, Query, Scope, load, read, variants
-from presman.records.rows import by_query
+from presman.rows.conversion import field_types
+from presman.rows.queries import Cadence, Query, Scope, by_query, load, read, variants
 from presman.sources.embedded.database import EmbeddedDatabase, catalog, columns_of
 
 Databases = Callable[[Release], EmbeddedDatabase]

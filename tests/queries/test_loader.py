@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from presman.base.release import Release
-from presman.records.instance_rows import Database, Instance, Pdb
-from presman.records.parallel_rows import PxProcessSysstat
-from presman.records.plan_rows import PlanDirective
-from presman.records.queries import Cadence, QueryError, Scope, load, queries_folder, read
-from presman.records.wait_rows import EventHistogram
+from presman.rows.instance_rows import Database, EventHistogram, Instance, Pdb
+from presman.rows.plan_rows import PlanDirective
+from presman.rows.queries import Cadence, QueryError, Scope, load, queries_folder, read
+from presman.rows.session_rows import PxProcessSysstat
 
 GOOD = "-- What is it?\n-- every: minute\n-- needs: V_$DATABASE\n-- pack: none\nSELECT name FROM v$database\n"
 

@@ -19,9 +19,8 @@ from presman.base.release import Release
 from presman.output import json_document, text_report
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
-from presman.records.focus import Focus
-from presman.records.plan_rows import GroupMapping, Plan, PlanDirective
-from presman.records.rows import by_query
+from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective
+from presman.rows.queries import Focus, by_query
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past

@@ -21,7 +21,7 @@ from presman.recording.retention import RetentionLimits, trim
 from presman.recording.shelf import Shelf
 from presman.recording.store import Store, StoreLostError
 from presman.recording.writer import RecordingWriter
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.services.live import LiveTarget
 from presman.services.recorder.recorder import Recorder
 from tests.patience import until

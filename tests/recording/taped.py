@@ -12,9 +12,8 @@ from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
-from presman.records.focus import Focus
-from presman.records.queries import Breadth
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth, Focus
+from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 

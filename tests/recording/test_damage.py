@@ -35,13 +35,13 @@ from presman.recording.schema_check import rescued
 from presman.recording.store import RecordingError, Store
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import TapePart
-from presman.records.conversion import field_types
-from presman.records.group_rows import GroupMetric
-from presman.records.queries import Scope
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section, Snapshot
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
+from presman.rows.conversion import field_types
+from presman.rows.group_rows import GroupMetric
+from presman.rows.queries import Scope
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources import SourceError
 from tests import thorough
 from tests.cli.run import Run
@@ -270,8 +270,8 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "from presman.recording.codec.chain import FrameDecoder\n"
         "from presman.recording.codec.shapes import shape_text\n"
         "from presman.recording.codec.values import DamagedError\n"
-        "from presman.records.conversion import field_types\n"
-        "from presman.records.session_rows import Session\n"
+        "from presman.rows.conversion import field_types\n"
+        "from presman.rows.session_rows import Session\n"
         "from tests.torture.rounds import most_memory\n"
         "pack = zstandard.ZstdCompressor(level=9).compress\n"
         "mega, at = 1 << 20, datetime(2026, 1, 1, tzinfo=UTC)\n"

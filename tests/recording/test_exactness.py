@@ -18,11 +18,10 @@ from presman.config.offline_targets import scenarios
 from presman.figures.measures import MEASURES
 from presman.recording.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.recording.reader import Recording
-from presman.records.focus import Focus
-from presman.records.group_rows import GroupMetric
-from presman.records.queries import Scope
-from presman.records.session_rows import Session
-from presman.records.snapshot import Section, Snapshot
+from presman.rows.group_rows import GroupMetric
+from presman.rows.queries import Focus, Scope
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Section, Snapshot
 from tests.recording.taped import polled, record
 from tests.sources.fakes import row
 from tests.thorough import some

@@ -20,7 +20,7 @@ from presman.recording.reader import Recording
 from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH
 

@@ -24,7 +24,7 @@ from presman.recording.retention import RetentionLimits, trim
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError, shown
 from presman.recording.writer import RecordingWriter
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
 from presman.services.recorder.database_recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource

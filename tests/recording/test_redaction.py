@@ -8,12 +8,11 @@ import pytest
 
 from presman.analysis import analyse
 from presman.recording.redaction import KEPT, OMITTED, RENAMED, SPECIAL, Redactor, lasting_key
-from presman.records.conversion import field_types
-from presman.records.focus import Focus
-from presman.records.group_rows import ConsumerGroup
-from presman.records.rows import by_query
-from presman.records.session_rows import Session
-from presman.records.snapshot import Snapshot
+from presman.rows.conversion import field_types
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.queries import Focus, by_query
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Snapshot
 from tests.recording.taped import polled, record
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from presman.analysis.readings.reading import Reading
 from presman.recording.reader import Recording
 from presman.recording.time_bins import PollGap, gaps, sampled, time_bins, usual_interval, width_of, worst
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from tests.recording.taped import polled, record
 
 QUEUES = {5: 1, 10: 4, 15: 2, 86_400: 0, 86_405: 3, 86_500: 2}

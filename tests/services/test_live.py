@@ -14,8 +14,8 @@ from presman.base.log_event import LogEvent
 from presman.polling.cadence import PollNeeds
 from presman.polling.poller import Poller
 from presman.polling.sampler import Event, FirstLook, Polled, Sampler, SourceEnded, SourceLost
-from presman.records.queries import Breadth, Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth, Scope
+from presman.rows.snapshot import Snapshot
 from presman.services.live import (
     HeadStart,
     LiveTarget,

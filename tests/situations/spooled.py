@@ -13,7 +13,7 @@ from textwrap import dedent
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
 from presman.polling.poller import Poller
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted
 from presman.sources.spool.spool_source import SpoolSource
 

@@ -13,13 +13,13 @@ import pytest
 from presman.analysis import analyse
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.containers.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.plan_view import parts_text, plan_view
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from tests.situations.spooled import Views, reading, snapshots
 
 FIRST, SECOND = "2026-03-14 12:00:00", "2026-03-14 12:01:00"

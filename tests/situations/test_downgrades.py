@@ -11,7 +11,7 @@ from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import totals
 from presman.config.alert_lines import read_alerts
-from presman.output.plugin_line import PluginState, perfdata, result
+from presman.output.plugin_check import PluginState, perfdata, result
 from presman.tabs.alerts import sight
 from tests.situations.spooled import RELEASE_19, reading
 

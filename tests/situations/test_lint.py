@@ -6,7 +6,7 @@ from pathlib import Path
 
 from presman.analysis import analyse
 from presman.analysis.plans.lint import lint
-from presman.analysis.plans.lint_case import Finding
+from presman.analysis.plans.lint_rules import Finding
 from tests.situations.spooled import RELEASE_19, Views, snapshots
 
 OF_CPU = {"zero-share", "tiny-other-groups", "unallocated", "limit-below-share", "overfull-level", "percent-or-shares"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from presman.analysis.alerts.alert_rules import wrong
-from presman.output.plugin_line import PluginState, result
+from presman.output.plugin_check import PluginState, result
 from tests.situations.spooled import RELEASE_19, reading
 
 QUEUED = """

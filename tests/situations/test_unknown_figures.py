@@ -15,9 +15,9 @@ from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.output.alert_list import listed
 from presman.output.json_document import document
-from presman.output.plugin_line import perfdata
+from presman.output.plugin_check import perfdata
 from presman.tabs.alerts import sight
-from presman.tabs.verdict_lines import verdict_lines
+from presman.tabs.table_notes import verdict_lines
 from tests.situations.spooled import RELEASE_19, reading, snapshots
 
 SECONDS = 20

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.candidate import Candidate, Unblock
+from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.plans.lint import lint
 from presman.analysis.readings.reading import Reading
-from presman.records.commands import CommandKind
+from presman.rows.commands import CommandKind
 from tests.situations.spooled import RELEASE_19, Views, reading, snapshots
 
 SESSION = (

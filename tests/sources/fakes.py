@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from presman.base.release import Release
-from presman.records.conversion import field_types
-from presman.records.instance_rows import Instance
-from presman.records.queries import Scope
-from presman.records.snapshot import Section
+from presman.rows.conversion import field_types
+from presman.rows.instance_rows import Instance
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Section
 from presman.sources import Answer, Exhausted, Request
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.sources import Answer, Request, SourceError
 from presman.sources.apart.looked_at import LookedAt
 from presman.sources.simulator_source import SimulatorSource

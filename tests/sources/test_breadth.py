@@ -11,24 +11,23 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.containers.containers import pdbs
+from presman.analysis.groups.containers import pdbs
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.named_sessions import BECOME, named
 from presman.polling.poller import Poller
-from presman.records.focus import Focus
-from presman.records.parallel_rows import PxSession
-from presman.records.queries import Breadth, Scope, load
-from presman.records.session_rows import (
+from presman.rows.instance_rows import EventHistogram
+from presman.rows.queries import Breadth, Focus, Scope, load
+from presman.rows.session_rows import (
     NamedSession,
     NamedSessionInfo,
+    PxSession,
     Session,
     SessionCount,
     SessionInfo,
 )
-from presman.records.snapshot import Problem, Section, Snapshot
-from presman.records.wait_rows import EventHistogram
+from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources import Request
 from presman.sources.embedded.database import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource

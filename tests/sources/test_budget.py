@@ -9,10 +9,10 @@ import pytest
 
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
-from presman.records.instance_rows import Instance
-from presman.records.plan_rows import PlanDirective
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section
+from presman.rows.instance_rows import Instance
+from presman.rows.plan_rows import PlanDirective
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem, Section
 from presman.sources import Request
 from tests.sources.fakes import START, FakeSource, row
 

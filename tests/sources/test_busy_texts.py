@@ -10,10 +10,10 @@ from presman.polling.busy_texts import AT_ONCE, MOST_COUNTED, MOST_RANKED, BusyT
 from presman.polling.cadence import PollNeeds
 from presman.polling.lookups import Lookups
 from presman.polling.poller import Poller
-from presman.records.cursor_rows import SqlText
-from presman.records.queries import Scope, bind_names, for_several, load
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section
+from presman.rows.cursor_rows import SqlText
+from presman.rows.queries import Scope, bind_names, for_several, load
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem, Section
 from presman.sources import Request
 from tests.sources.fakes import START, FakeSource, row
 

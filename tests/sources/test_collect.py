@@ -17,13 +17,10 @@ from presman.base.release import SUPPORTED, Release
 from presman.config.setup.collect import SCRIPT, collect_script, keys_of_cursors, spooled, statements
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
-from presman.records.cursor_rows import PlanXml, SqlText
-from presman.records.parallel_rows import PxSession, PxStatistic
-from presman.records.queries import Scope, load
-from presman.records.rows import OF_AN_UPDATE
-from presman.records.selection import selection
-from presman.records.session_rows import Session, SessionCount, SessionStatistic
-from presman.records.snapshot import Snapshot
+from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.queries import OF_AN_UPDATE, Scope, load, selection
+from presman.rows.session_rows import PxSession, PxStatistic, Session, SessionCount, SessionStatistic
+from presman.rows.snapshot import Snapshot
 from presman.sources import Answer, Exhausted, Request
 from presman.sources.embedded.database import EmbeddedDatabase, columns_of
 from presman.sources.spool.spool_source import SpoolSource

@@ -8,7 +8,7 @@ import pytest
 
 from presman.base.secret import Secret
 from presman.config.config_file import Config, ConfigError, Settings, load_config, read_config
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 
 SAMPLE = Path(__file__).parents[2] / "config.ini"
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from presman.base.release import Release
 from presman.polling.history import LIVE, History
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Parameter
-from presman.records.queries import Scope
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section, Snapshot
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Parameter
+from presman.rows.queries import Scope
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.sources.fakes import START, row
 
 PARAMETERS = Section((row(Parameter, name="cpu_count", value="16"),))

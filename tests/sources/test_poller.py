@@ -7,15 +7,21 @@ import pytest
 from presman.analysis import analyse
 from presman.base.release import Release
 from presman.polling.poller import LATER, Poller
-from presman.records.container_rows import PdbMetric, PdbMetricHistory, RsrcPdb
-from presman.records.cursor_rows import PlanXml, SqlText
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.instance_rows import ActiveService, Database, Instance, Parameter
-from presman.records.parallel_rows import PxProcess, PxSession
-from presman.records.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlan, RsrcPlanHistory
-from presman.records.queries import Cadence, Scope, load
-from presman.records.session_rows import Session, SessionLongops
-from presman.records.snapshot import Problem, Section, Snapshot
+from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.instance_rows import (
+    ActiveService,
+    Database,
+    Instance,
+    Parameter,
+    PdbMetric,
+    PdbMetricHistory,
+    RsrcPdb,
+)
+from presman.rows.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlan, RsrcPlanHistory
+from presman.rows.queries import Cadence, Scope, load
+from presman.rows.session_rows import PxProcess, PxSession, Session, SessionLongops
+from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources import Exhausted, Request
 from presman.sources.simulator_source import SimulatorSource
 from tests.sources.fakes import START, FakeSource, row

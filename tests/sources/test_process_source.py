@@ -17,8 +17,8 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.targets import parse_target
 from presman.polling.poller import Poller
-from presman.records.queries import Breadth, Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth, Scope
+from presman.rows.snapshot import Snapshot
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.apart import process_source
 from presman.sources.apart.looked_at import LookedAt

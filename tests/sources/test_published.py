@@ -14,7 +14,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.config.targets import parse_target
 from presman.polling.poller import Poller
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted
 
 DATA = Path(__file__).parents[1] / "data"

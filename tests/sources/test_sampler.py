@@ -27,9 +27,8 @@ from presman.polling.sampler import (
     stop_all,
     tick_after,
 )
-from presman.records.commands import Command, Victim, kill
-from presman.records.focus import Focus
-from presman.records.queries import Breadth, QueryError, Scope
+from presman.rows.commands import Command, Victim, kill
+from presman.rows.queries import Breadth, Focus, QueryError, Scope
 from presman.sources import LoginRefusal, SourceError
 from presman.sources.apart.looked_at import Looked
 from tests.sources.fakes import START, FakeSource
@@ -313,7 +312,7 @@ def test_hundreds_of_faults_in_a_row_leave_nothing_behind(start: Start) -> None:
 
 
 def test_a_wish_is_answered_in_a_poll_at_once_and_a_lasting_one_in_each(start: Start) -> None:
-    from presman.records.wait_rows import IoOutlier, WatchedHistogram
+    from presman.rows.instance_rows import IoOutlier, WatchedHistogram
     from presman.sources.simulator_source import SimulatorSource
 
     sampler, events = start(lambda: SimulatorSource("quiet", seed=1))
@@ -458,7 +457,7 @@ def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatc
 
 
 def test_who_looks_around_has_nobody_log_in_again_that_was_refused(start: Start) -> None:
-    from presman.records.wait_rows import IoOutlier
+    from presman.rows.instance_rows import IoOutlier
 
     source = FakeSource(failures=[WRONG, WRONG])
     sampler, events = start(source)

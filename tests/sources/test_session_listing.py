@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from presman.polling.named_sessions import SessionListing
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from tests.analysis.make import NOON
 
 

@@ -15,15 +15,13 @@ from presman.config.setup.doctor import doctor
 from presman.config.targets import parse_target
 from presman.output import text_report
 from presman.polling.poller import Poller
-from presman.records.cursor_rows import PlanXml, SqlText
-from presman.records.group_rows import ConsumerGroup, GroupMetric
-from presman.records.instance_rows import Instance, Osstat, Parameter
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import Plan, PlanDirective
-from presman.records.queries import Scope, load
-from presman.records.session_rows import Session, SessionCount
-from presman.records.snapshot import Section, Snapshot
-from presman.records.wait_rows import EventHistogram
+from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.instance_rows import EventHistogram, Instance, Osstat, Parameter
+from presman.rows.plan_rows import Plan, PlanDirective
+from presman.rows.queries import Scope, load
+from presman.rows.session_rows import PxSession, Session, SessionCount
+from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Exhausted, Request, SourceError
 from presman.sources.spool.spool_source import SpoolSource
 from presman.sources.spool.spool_table import TOGETHER

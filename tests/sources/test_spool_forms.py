@@ -12,10 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import RsrcPlan
-from presman.records.session_rows import Session
-from presman.records.snapshot import Snapshot
+from presman.rows.plan_rows import RsrcPlan
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.snapshot import Snapshot
 from presman.sources.spool.spool_source import SpoolSource
 from tests.sources.test_spool import folder, only, refusal, snapshots
 

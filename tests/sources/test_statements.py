@@ -5,12 +5,11 @@ from typing import Any
 
 from presman.base.release import Release
 from presman.polling.lookups import FEW_ANSWERS, MOST_HELD, CursorKey, Lookups, statements_on_show
-from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
-from presman.records.gv_servers import ServerProcesses
-from presman.records.parallel_rows import PxSession
-from presman.records.queries import load
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section
+from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
+from presman.rows.queries import load
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.session_state import ServerProcesses
+from presman.rows.snapshot import Problem, Section
 from tests.sources.fakes import START, row
 
 QUERIES = load(Release(19))

@@ -11,9 +11,8 @@ from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config.config_file import Config, Settings
 from presman.config.offline_targets import named_recording, parse_zone, scenarios
-from presman.config.oracle_target import FORMS
 from presman.config.target import Target, TargetError
-from presman.config.targets import parse_target
+from presman.config.targets import FORMS, parse_target
 from presman.sources.oracle.settings import ConnectSettings
 
 SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"

@@ -30,10 +30,10 @@ from presman.recording.codec.poll_codec import PollEncoder
 from presman.recording.codec.shapes import MOST_ROWS, MOST_VALUES, shape_text
 from presman.recording.reader import Recording
 from presman.recording.tape import LostPollError, Tape
-from presman.records.conversion import field_types
-from presman.records.cursor_rows import PlanXml, SqlText
-from presman.records.rows import RecordType
-from presman.records.session_rows import Session
+from presman.rows.conversion import field_types
+from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.queries import RecordType
+from presman.rows.session_rows import Session
 from tests.cli.run import environment
 from tests.recording.taped import polled, record
 from tests.torture.rounds import Broken, Task, most_memory

@@ -33,9 +33,9 @@ from presman.cli.limits import give_back_memory
 from presman.recording.reader import Recording
 from presman.recording.retention import RetentionLimits, trim
 from presman.recording.shelf import Shelf
-from presman.records.conversion import field_types
-from presman.records.queries import Scope
-from presman.records.snapshot import Section, Snapshot
+from presman.rows.conversion import field_types
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Section, Snapshot
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
 from presman.services.metrics.metric_page import Exposition, families

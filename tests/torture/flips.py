@@ -14,8 +14,7 @@ from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError, Tape
-from presman.reports.compare.two_windows import WindowPlace, compare
-from presman.reports.compare.window_words import WindowError
+from presman.reports.compare.two_windows import WindowError, WindowPlace, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from tests.recording.taped import polled, record

@@ -26,8 +26,8 @@ from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config import config_file
-from presman.records.conversion import field_types
-from presman.records.rows import by_query
+from presman.rows.conversion import field_types
+from presman.rows.queries import by_query
 from presman.services.live import LiveTarget
 from presman.services.metrics.metric_page import Exposition
 from presman.services.metrics.observed_database import ObservedDatabase

@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from presman.analysis.facts.dop import story
+from presman.analysis.facts.cursor_facts import story
 from presman.cli.command_line import ALL, parser_of
 from presman.config.offline_targets import SCENARIOS
-from presman.records.conversion import to_records
-from presman.records.cursor_rows import PlanXml
+from presman.rows.conversion import to_records
+from presman.rows.cursor_rows import PlanXml
 from tests.cli.run import DATA
 from tests.torture.judged import harmless, judged
 from tests.torture.rounds import Broken, Task

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from presman.base.release import Release
-from presman.records.session_rows import Session
+from presman.rows.session_rows import Session
 from tests.oracle.bench import RELEASES
 from tests.thorough import THOROUGH, some
 from tests.torture import __main__ as command

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from presman.cli import trace_command
-from presman.trace.progress_line import Progress, bar
-from presman.trace.trace_files import BLOCK
+from presman.trace.trace_files import BLOCK, Progress, bar
 
 SAMPLE = Path(__file__).parents[1] / "data" / "trace_10046_log_file_parallel_write.trc"
 REDO = "log file parallel write"

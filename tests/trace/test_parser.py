@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.trace.expressions import LONGEST_WAIT
 from presman.trace.survey import pieces, without_statements
 from presman.trace.tally import EventTallies, Summary, Tally
 from presman.trace.trace_parser import TraceParser
-from presman.trace.wait_counts import EVERYTHING, IDLE, REDO_WRITE, EventSelection, is_pattern
+from presman.trace.wait_lines import EVERYTHING, IDLE, LONGEST_WAIT, REDO_WRITE, EventSelection, is_pattern
 
 ALL = EventSelection(EVERYTHING, idle=True)
 REDO = EventSelection()

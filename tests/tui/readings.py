@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
-from presman.analysis.readings.reading import Reading, UnansweredQuery
+from presman.analysis.readings.reading import Basis, Reading, UnansweredQuery
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.sight_readings import Basis
 from presman.analysis.readings.statement_readings import (
     Cause,
     DopStory,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from textual import events
 
-from presman.actions.dialog import ActionDialog
-from presman.actions.gateway import Gateway
-from presman.records.commands import CommandKind
-from presman.tui import state_files
+from presman.actions.gateway import ActionDialog, Gateway
+from presman.base import private_files
+from presman.rows.commands import CommandKind
 from presman.tui.tour import Tour
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
@@ -26,7 +25,7 @@ async def burst(acting: Stage, text: str) -> str:
 
 
 def copied() -> str:
-    return (state_files.state_folder() / "copied.txt").read_text("utf-8")
+    return (private_files.state_folder() / "copied.txt").read_text("utf-8")
 
 
 @acted
@@ -101,8 +100,8 @@ async def test_what_is_typed_or_due_after_q_does_nothing() -> None:
         acting.app.repaint()
         acting.app._tick()
         assert acting.app.panels.made == made
-        assert not (state_files.state_folder() / "copied.txt").exists()
-        assert not (state_files.state_folder() / "crash.log").exists()
+        assert not (private_files.state_folder() / "copied.txt").exists()
+        assert not (private_files.state_folder() / "crash.log").exists()
 
 
 @acted
@@ -113,4 +112,4 @@ async def test_the_tour_does_not_begin_after_q() -> None:
         acting.app.exit()
         acting.app.paint_lines()
         acting.app.repaint()
-        assert not (state_files.state_folder() / "crash.log").exists()
+        assert not (private_files.state_folder() / "crash.log").exists()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.trends.sql_texts import SqlTexts
-from presman.records.cursor_rows import SqlText
+from presman.analysis.trends.sql_minutes import SqlTexts
+from presman.rows.cursor_rows import SqlText
 from presman.tabs.statement import Statement
 from presman.tui.app import MonitorApp
 from presman.tui.copies import Copyable, Shown, copies

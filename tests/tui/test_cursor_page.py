@@ -17,8 +17,8 @@ from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.figures.drawing.lines import plain
 from presman.figures.top_figures import TOP_BY_CPU
 from presman.recording.recording_source import RecordingSource
-from presman.records.cursor_rows import SqlText
-from presman.records.focus import Focus
+from presman.rows.cursor_rows import SqlText
+from presman.rows.queries import Focus
 from presman.tabs.statement import Statement, has_cursor_page, statement_of, with_cursor
 from presman.tui.pages.content import cursor_of
 from presman.tui.replay_app import ReplayApp

@@ -87,7 +87,7 @@ async def sorted_filtered_and_read(acting: Stage) -> None:
             assert acting.app.reader.text
             await acting.keys("escape")
         elif acting.app.monitor.choices.places:
-            assert acting.app.panels.of("inside").shows(acting.app.focused)
+            assert acting.app.panels.of("drill_down").shows(acting.app.focused)
             await acting.keys("escape")
         elif acting.app.monitor.choices.tab != shown.name:
             assert acting.app.monitor.reading.at == acting.app.monitor.events[0].at, "it went to what happened"

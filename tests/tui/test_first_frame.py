@@ -18,8 +18,8 @@ from presman.config.alert_lines import read_alerts
 from presman.output.attention import attention_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import Glimpse, Polled
-from presman.records.queries import Breadth, Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth, Scope
+from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
 from presman.sources.apart import channel
 from presman.sources.simulator_source import SimulatorSource

@@ -17,16 +17,16 @@ from presman.analysis.readings.fleet_readings import Member
 from presman.recording.recording_source import RecordingSource
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.services.fleet.watched_database import WatchedDatabase
 from presman.services.live import LiveTarget
 from presman.sources import SourceError
-from presman.tui import kept_view
+from presman.tui import saved_view
 from presman.tui.app import MonitorApp
-from presman.tui.fleet.fleet_app import FleetApp
-from presman.tui.fleet.fleet_view import FleetView
-from presman.tui.fleet.watched_feed import WatchedFeed
-from presman.tui.keys.home_keys import lead_home
+from presman.tui.feed import WatchedFeed
+from presman.tui.fleet_app import FleetApp
+from presman.tui.fleet_frame import FleetView
+from presman.tui.keys.page_keys import lead_home
 from presman.tui.replay_app import ReplayApp
 from tests.recording.taped import polled, record
 from tests.services.fleet.members import every_state, live
@@ -114,7 +114,7 @@ async def showing(
         mock.patch("textual.pilot.wait_for_idle", drained),
         mock.patch("textual.app.wait_for_idle", drained),
         mock.patch("textual.pilot.Pilot._wait_for_screen", processed),
-        mock.patch.multiple("presman.tui.fleet.fleet_frame", TICK=NEVER, SHORT_TICK=NEVER, _SETTLED=NEVER),
+        mock.patch.multiple("presman.tui.fleet_frame", TICK=NEVER, SHORT_TICK=NEVER, _SETTLED=NEVER),
     ):
         async with app.run_test(size=size, notifications=True) as pilot:
             acting = FleetStage(app, pilot, fleet, clock)
@@ -178,7 +178,7 @@ async def test_keys_poll_help_and_quit() -> None:
             assert word in text
         assert "test-lost" in await acting.press("q")
         await acting.press("T", "t", "c")
-        assert (acting.app.is_ascii, kept_view.load()[0].ascii_only) == (True, True)
+        assert (acting.app.is_ascii, saved_view.load()[0].ascii_only) == (True, True)
         assert (await acting.look()).splitlines()[0].isascii()
         await acting.press("q")
         assert (acting.app.chosen, acting.app.return_code) == (None, 0)
@@ -198,7 +198,7 @@ async def test_enter_ends_with_the_database_and_the_view_is_as_it_was_left() -> 
         assert (acting.app.grid.rows.sort_key, acting.app.grid.rows.descending) == ("target", True)
     async with showing(every_state()) as acting:
         assert "filter: prod" not in await acting.look(), "it is not kept for the next run"
-    assert kept_view.load()[0].sorts == {"fleet": ("target", True)}
+    assert saved_view.load()[0].sorts == {"fleet": ("target", True)}
 
 
 @acted

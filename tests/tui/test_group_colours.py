@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 
-from presman.analysis.readings.activity_readings import CLASSES
+from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
 from presman.base.colours import CLASS_STYLES, GROUP_HUES, GROUP_STYLES, HUES, GroupColours, Whose

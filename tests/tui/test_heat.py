@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn
-from presman.tui.widgets import heat, shades
+from presman.tui.widgets import heat
 from presman.tui.widgets.heat import GAP, LEVELS, RAMP, Quantity
 
 numbers = st.lists(st.integers(0, NUMBERS - 1), unique=True, max_size=NUMBERS)
@@ -109,17 +109,17 @@ def test_shades_go_one_way_from_the_ground(quantity: Quantity, dark: bool) -> No
         return 0.2126 * color[0] + 0.7152 * color[1] + 0.0722 * color[2]
 
     for exact in (True, False):
-        colors = shades.shades(quantity, dark=dark, exact=exact)
+        colors = heat.shades(quantity, dark=dark, exact=exact)
         assert len(colors) == LEVELS
         values = [luminance(color) for color in colors]
         assert values == sorted(values, reverse=not dark)
         assert len(set(colors)) == (7 if exact else LEVELS)
     cube = {0, 95, 135, 175, 215, 255}
-    assert {part for color in shades.shades(quantity, dark=dark, exact=True) for part in color} <= cube
+    assert {part for color in heat.shades(quantity, dark=dark, exact=True) for part in color} <= cube
 
 
 def test_sixteen_colours_have_one_for_each_sign() -> None:
-    assert {len(names) for names in shades.ANSI.values()} == {len(RAMP)}
+    assert {len(names) for names in heat.ANSI.values()} == {len(RAMP)}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from presman.analysis.readings.wait_readings import (
     RedoHealth,
     WaitReading,
 )
-from presman.records.plan_rows import RsrcPlanHistory
+from presman.rows.plan_rows import RsrcPlanHistory
 from presman.tui.feed import Arrived
 from presman.tui.widgets.heatmap import GUTTER, HeatMap
 from tests.analysis.make import row, snapshot

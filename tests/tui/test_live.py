@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from presman.polling.poller import Poller
 from presman.polling.sampler import Polled
-from presman.records.queries import Scope
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed

@@ -19,7 +19,7 @@ from presman.analysis import analyse
 from presman.base.release import Release
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
-from presman.records.snapshot import Problem, Section, Snapshot
+from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources import Answer, Request, SourceError
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.feed import Arrived, Lost

@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from presman.figures.drawing.columns import cells_needed, fit_columns
 from presman.figures.figure import COUNT, TEXT, Bar, Figure
-from presman.tui import garbage
+from presman.tui import textual_internals
 from presman.tui.tab_panels import AHEAD
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
@@ -165,7 +165,7 @@ async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
         assert acting.app.panels._painted == {"sessions", "parallel", "cpu", "overview"}
         all_tabs = lines_kept()
         acting.app.panels.forget_unseen()
-        garbage.tidy()
+        textual_internals.tidy_garbage()
         await acting.settle()
         assert lines_kept() < all_tabs - 3 * 30
         assert {tab: await acting.press(tab) for tab in "5421"} == seen
@@ -175,7 +175,7 @@ def test_texts_that_were_cut_for_one_poll_are_not_kept() -> None:
     """Rich keeps 16,384 of them, some 15 MB: each poll has other ones."""
     kept = []
     for poll in range(3):
-        garbage.tidy()
+        textual_internals.tidy_garbage()
         kept.append(Segment._split_cells.cache_info().currsize)
         for line in range(10):
             Segment(f"\u8868 poll {poll} line {line}").split_cells(2)

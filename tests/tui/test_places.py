@@ -10,14 +10,13 @@ from msgspec.structs import replace
 from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, SERVERS_HIGH
-from presman.records.session_rows import SessionCount
-from presman.tabs import inside
-from presman.tabs.choices import Choices
+from presman.rows.session_rows import SessionCount
+from presman.tabs import drill_down
+from presman.tabs.choices import Choices, Place, trail
+from presman.tabs.drill_down import inside as inside_of
+from presman.tabs.drill_down import place_of
 from presman.tabs.moment import Moment
 from presman.tabs.parallel import queue_rows
-from presman.tabs.place import inside as inside_of
-from presman.tabs.place import place_of
-from presman.tabs.trail import Place, trail
 from tests.analysis import make
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued, sessions
@@ -141,7 +140,7 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
     def look(place: Place, number: int | None = 25, **choices: Any) -> tuple[str, str]:
         seen = replace(reading, unlisted=number)
         moment = Moment(seen, Choices(places=(place,), **choices), find=lambda: (None, taken))
-        return "".join(text for text, _ in inside.about(moment)[0]), inside.told(moment)
+        return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.told(moment)
 
     about, told = look(Place("SALES", con_id=3), paused=1.0)
     assert "5 sessions, 2 active" in about

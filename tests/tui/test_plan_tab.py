@@ -15,7 +15,7 @@ from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import plan_view
 from presman.base.release import Release
 from presman.polling.poller import Poller
-from presman.records.plan_rows import RsrcPlanHistory
+from presman.rows.plan_rows import RsrcPlanHistory
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.charts import chart_data
 from presman.tabs.io import io_source

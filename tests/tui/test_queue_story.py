@@ -12,16 +12,16 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.detail_readings import PlanStep
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
-from presman.analysis.trends.statement_spans import Span
+from presman.analysis.trends.statement_runs import Span
 from presman.figures.drawing.lines import length, plain
 from presman.figures.statement_figures import QUEUE, at_timeout
-from presman.figures.xplan import xplan
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
-from presman.tabs.queue_summary import queue_line
+from presman.tabs.parallel import queue_line
 from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
 from presman.tui.pages.advice_lines import ends_it
+from presman.tui.pages.xplan import xplan
 from presman.tui.widgets.gantt import STRIP, GanttData, gantt
 from tests.analysis.test_simulated import Clock
 from tests.thorough import some

@@ -18,17 +18,17 @@ from textual.message import Message
 
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
-from presman.analysis.trends.statement_spans import Span
+from presman.analysis.trends.statement_runs import Span
 from presman.config.targets import parse_target
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.tape import LostPollError, Pair
 from presman.recording.writer import RecordingWriter
 from presman.tui.feed import Arrived, Lost
+from presman.tui.messages import Jumped, Passed, Recalled, Stopped
 from presman.tui.past_timeline import Recall, timeline_before
 from presman.tui.player import SPEEDS, Player
 from presman.tui.replay_app import ReplayApp
-from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped
 from presman.tui.tape_recording import MOST_WAITING, TapeRecording
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.scrub_bar import scrub_lines
@@ -358,7 +358,7 @@ async def test_it_begins_at_a_time_and_goes_on_from_there(tmp_path: Path) -> Non
 
             await until(6)
             await acting.keys("J", "x", "escape")
-            assert not any(line.display for line in app.query("JumpLine")), "Esc leaves the line"
+            assert not any(line.display for line in app.query("InputLine")), "Esc leaves the line"
             await acting.keys("end")
             await until(8)
             await acting.keys("J", *"first", "enter")

@@ -22,8 +22,8 @@ from textual.app import App
 from textual.driver import Driver
 from textual.drivers.web_driver import WebDriver
 
-from presman.base.pipe_packets import PacketReader, file_of, file_packet, meta_packet, packet
-from presman.tui import browser_driver, csv_download
+from presman.base.child import PacketReader, file_of, file_packet, meta_packet, packet
+from presman.tui import browser_driver, served_app
 from presman.tui.app import MonitorApp
 from presman.tui.browser_driver import BrowserDriver
 from presman.tui.replay_app import ReplayApp
@@ -57,7 +57,7 @@ async def test_other_targets_are_not_there() -> None:
     async with served(busy()) as acting:
         assert "Only this target is served." in await acting.press("D")
         await acting.press("t", "s")
-        assert acting.app.keeper is None
+        assert acting.app.view_saver is None
 
 
 @acted
@@ -113,7 +113,7 @@ async def test_the_csv_file_is_sent_at_its_end(sent: list[tuple[str, str]], tmp_
 
 @acted
 async def test_a_csv_file_that_is_full_is_sent(sent: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_download, "LARGEST", 10)
+    monkeypatch.setattr(served_app, "LARGEST", 10)
     async with served(busy()) as acting:
         assert "CSV export ended" in await acting.press("e")
         assert len(sent) == 1

@@ -24,11 +24,11 @@ def named(sheet: str) -> tuple[set[str], set[str]]:
 @acted
 async def test_the_style_sheet_of_a_tab_names_what_only_that_tab_has() -> None:
     sheets = {path.stem for path in STYLES.glob("*.tcss")}
-    assert sheets <= {*(each.name for each in tab_names()), "inside"}
+    assert sheets <= {*(each.name for each in tab_names()), "drill_down"}
     async with stage(busy()) as acting:
         panels, body = acting.app.panels, acting.app.frame.body
         on: dict[str, set[str]] = {}
-        for name in [*(each.name for each in tab_names()), "inside"]:
+        for name in [*(each.name for each in tab_names()), "drill_down"]:
             if name not in panels.made:
                 await body.mount(panels.make(name))
             panel = panels.of(name)

@@ -49,7 +49,7 @@ async def test_a_key_ends_it_and_a_folder_that_cannot_be_written_is_nothing(
     def refuse(*_: str) -> Path:
         raise OSError("read-only")
 
-    monkeypatch.setattr(tour.state_files, "keep", refuse)
+    monkeypatch.setattr(tour.private_files, "keep_file", refuse)
     async with stage(busy(), size=(80, 24)) as acting:
         assert "x ends the tour" in await begun(acting)
         assert "Tour" not in await acting.press("x")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from tests.tui.drive import acted, stage
 from tests.tui.test_live import Play, playing
 

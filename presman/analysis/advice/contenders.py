@@ -1,4 +1,6 @@
-"""Other queues that want the servers a head waits for: where there are any, nobody knows who gets them.
+"""Ways to let the head of a queue start, and the other queues that want the servers it waits for.
+
+Which running statements count against the limit of their group and against the target is told as far as sums tell.
 
 The rules. Which group's head is next, the plan decides; where one queue serves all, who has waited longest. So a start
 is promised only if, once the servers named are free, there are enough for the head and for all that others could take
@@ -7,10 +9,11 @@ before it. Those of another group can take no more than its own limit leaves the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from presman.analysis.advice.counted import Counted
+from msgspec import Struct
+
 from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
@@ -20,6 +23,165 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
     group_title,
 )
+from presman.rows.commands import Command
+
+
+class Candidate(Struct, frozen=True):
+    """A running statement whose end helps a head.
+
+    `frees` is what it certainly frees under every limit that binds, `perhaps` what it may free: they differ where it
+    cannot be told whether the queue counts it (it may have bypassed the queue). `lost` is the work its end throws away
+    in server seconds, 0 for an idle holder, None where it is not known for how long it has run. `ends_in` is the
+    seconds after which it should end by itself, None unless that is soon; then no `commands`: one waits for it.
+    `refused` is why no command is offered, "" where one is; `objection` why DO does not name it to be ended, "" where
+    nothing speaks against it.
+    """
+
+    statement: RunningStatement
+    frees: int
+    perhaps: int
+    enough: bool
+    lost: float | None
+    commands: tuple[Command, ...]
+    ends_in: float | None = None
+    refused: str = ""
+    objection: str = ""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether one may end it, or wait for it."""
+        return bool(self.commands) or self.ends_in is not None
+
+
+class Unblock(Struct, frozen=True):
+    """How to let one head start. The first `needed` of `candidates` do together; 0 if none are known to.
+
+    `commands` act on the waiting statement itself. `sentence` says it all in words. `soon` is in how many seconds all
+    that are needed should have ended by themselves, None if that is not so. `blocked` are the statements that hold
+    servers the head could use, and wait for another session themselves: none of them is a candidate, whom they wait for
+    comes first, and then `needed` is 0. `by_itself` are those that let it start without anybody being ended, as far as
+    the time they have left tells, the last to end at the end; () where that is not known. `rivals` are the groups that
+    want the same servers and may get them first. `itself` is a statement of the head's own session that holds servers
+    it is short of: it is queued behind itself. `unknown` is why it is not known who holds servers, "" where it is.
+    `in_vain` are the rivals that may be served first and want more than comes free, so that nobody would start.
+    """
+
+    head: QueueHead
+    candidates: tuple[Candidate, ...]
+    needed: int
+    commands: tuple[Command, ...]
+    sentence: str
+    soon: float | None = None
+    blocked: tuple[RunningStatement, ...] = ()
+    by_itself: tuple[RunningStatement, ...] = ()
+    rivals: tuple[str, ...] = ()
+    itself: RunningStatement | None = None
+    unknown: str = ""
+    in_vain: tuple[str, ...] = ()
+
+    @property
+    def names_nobody(self) -> bool:
+        """Whether the sentence alone says what there is to say: nobody is waited for, or could be ended."""
+        named = self.blocked or any(each.is_named for each in self.candidates)
+        return not named or bool(self.unknown) or self.itself is not None
+
+    @property
+    def refused(self) -> Candidate | None:
+        """Who cannot be ended, and whose end alone would do, or is all there is."""
+        fixed = next((each for each in self.candidates if each.refused and each.ends_in is None), None)
+        return fixed if fixed is not None and (fixed.enough or not self.needed) else None
+
+    @property
+    def wait(self) -> float | None:
+        """In how many seconds the head should start by itself; None where others may take its servers."""
+        return None if self.rivals else self.soon
+
+    @property
+    def blockers(self) -> tuple[Candidate, ...]:
+        """The candidates that others wait for, who hold servers themselves."""
+        names = {each.blocker for each in self.blocked}
+        return tuple(each for each in self.candidates if f"{each.statement.inst_id}:{each.statement.sid}" in names)
+
+
+_Identity = tuple[int, int, int]
+
+
+class Counted(Struct, frozen=True):
+    """Which running statements the queue counts, as far as sums can tell; both maps have those it may not count.
+
+    V$RSRC_CONSUMER_GROUP does not count the servers of statements that bypassed the queue, and no view says which those
+    are. If a group's statements hold 16 servers more than it counts, whoever holds more than 16 is counted, and one of
+    16 is not if nothing else adds up to 16. The same goes for all statements and V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE,
+    which the budget of the target is made of; where that is what the groups count, each group tells of its own.
+    """
+
+    in_group: Mapping[_Identity, bool | None]
+    in_target: Mapping[_Identity, bool | None]
+
+    @classmethod
+    def of(cls, reading: Reading) -> Counted:
+        """Compare what is counted with what statements hold."""
+        groups = {(group.con_id, group.name): group.px_servers or 0 for group in reading.cluster_groups()}
+        held: dict[tuple[int, str], list[RunningStatement]] = {}
+        for each in reading.running:
+            held.setdefault((each.con_id, each.group), []).append(each)
+        in_group: dict[_Identity, bool | None] = {}
+        for key, number in groups.items():
+            statements = held.get(key, [])
+            in_group |= _divide(statements, _sum(statements) - number)
+        counted, whole = reading.header.servers.counted, _sum(reading.running)
+        if counted is None or whole <= counted:
+            return cls(in_group, {})
+        if counted == sum(groups.values()):
+            return cls(in_group, in_group)
+        return cls(in_group, _divide(reading.running, whole - counted))
+
+    def of_statement(self, statement: RunningStatement, *, everybody: bool) -> bool | None:
+        """Return whether a statement counts against its group, or against the target of `everybody`.
+
+        None where it cannot be told.
+        """
+        known = self.in_target if everybody else self.in_group
+        return known.get((statement.inst_id, statement.sid, statement.serial), True)
+
+
+def _sum(statements: Iterable[RunningStatement]) -> int:
+    return sum(each.servers for each in statements)
+
+
+def _divide(statements: Sequence[RunningStatement], beyond: int) -> dict[_Identity, bool | None]:
+    """Return the statements that are not, or may not be, counted where all hold so many servers `beyond` the count."""
+    if not beyond:
+        return {}
+    found: dict[_Identity, bool | None] = {}
+    by_size: dict[int, bool | None] = {}
+    for each in statements:
+        if each.servers not in by_size:
+            by_size[each.servers] = _is_counted(each, statements, beyond)
+        if by_size[each.servers] is not True:
+            found[each.inst_id, each.sid, each.serial] = by_size[each.servers]
+    return found
+
+
+def _is_counted(statement: RunningStatement, statements: Sequence[RunningStatement], beyond: int) -> bool | None:
+    sums = _sums(other.servers for other in statements if other is not statement)
+    without = _among(sums, beyond)
+    within = _among(sums, beyond - statement.servers)
+    # Views read at different instants may not add up at all: then nothing is known.
+    return None if without == within else without
+
+
+def _sums(numbers: Iterable[int]) -> int:
+    """Return all sums of some of the numbers, as the bits of an integer."""
+    sums = 1
+    for number in numbers:
+        sums |= sums << number
+    return sums
+
+
+def _among(sums: int, number: int) -> bool:
+    return number >= 0 and bool(sums >> number & 1)
+
 
 _ONE_QUEUE = frozenset({"FIFO", "OFF"})
 """V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED where one queue serves all groups, by the time they have waited."""

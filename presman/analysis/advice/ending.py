@@ -17,9 +17,9 @@ from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import in_about
 from presman.base.release import Release
-from presman.records.commands import Command, Victim, for_queued, to_end
-from presman.records.session_kind import SessionKind
-from presman.records.session_rows import IDLE_STATUSES
+from presman.rows.commands import Command, Victim, for_queued, to_end
+from presman.rows.session_rows import IDLE_STATUSES
+from presman.rows.session_state import SessionKind
 
 LONG_IDLE = 120.0
 """Seconds of idleness from which a holder is no longer taken for one that pauses between two fetches."""

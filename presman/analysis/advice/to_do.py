@@ -15,19 +15,16 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
-from presman.analysis.advice.candidate import Candidate, Unblock
-from presman.analysis.advice.contenders import listed, want_the_same
+from presman.analysis.advice.contenders import Candidate, Unblock, listed, want_the_same
 from presman.analysis.advice.ending import LONG_IDLE, ending, objection, pause, refusal, time_left
-from presman.analysis.advice.unblock import unblock
-from presman.analysis.advice.unblock_words import queues_behind_itself, refused_holder
+from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, counted, duration, in_about, number
-from presman.records.commands import Command
+from presman.rows.commands import Command
 
 
 class Step(Enum):

@@ -1,28 +1,232 @@
-"""The rules of what is wrong: one list, for screens, texts, checks and whoever counts events."""
+"""Rules of what is wrong: one list, for screens, texts, checks and whoever counts events.
+
+Those of CPU (less than is due, a limit, no plan, a host shared) and of what else holds back (a quiesced database,
+session pools, I/O limits, a plan that changed) stand here; those of the parallel queue in `queue_alerts.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
-from presman.analysis.alerts import cpu_alerts, limit_alerts, queue_alerts
-from presman.analysis.readings.alert import Alert
+from presman.analysis.alerts import queue_alerts
+from presman.analysis.groups.entitlement import lacks_little
+from presman.analysis.readings.alert import Alert, Severity
+from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
+from presman.analysis.readings.instance_readings import InstanceReading
 from presman.analysis.readings.reading import Reading
+from presman.base.formats import clock, counted, duration, number
+from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
+
+FULL = 0.95
+"""The part of the CPUs from which they count as all in use."""
+
+OTHERS = 0.25
+"""The part of a host's CPUs that somebody else must use to be named for it where nobody here is held up by that."""
+
+
+class _Told(NamedTuple):
+    """How a verdict is told: the rule, how severely, its glyph."""
+
+    key: str
+    state: Severity
+    glyph: str
+
+
+_TOLD: Mapping[Verdict, _Told] = MappingProxyType(
+    {
+        Verdict.STARVED: _Told("cpu_starved", "bad", "✕"),
+        Verdict.SHORT: _Told("cpu_starved", "warn", "▲"),
+        Verdict.ZERO_SHARE: _Told("cpu_zero_share", "bad", "✕"),
+        Verdict.CAPPED: _Told("cpu_capped", "note", "▬"),
+    }
+)
+"""A group near the edge of being starved is told by the same rule as one that is, less severely."""
+
+
+def groups_held_off(reading: Reading) -> list[Alert]:
+    """Tell which groups get less than their due, nothing at all, or are held by a limit."""
+    held_off = [row for row in reading.cluster_groups() if row.verdict in _TOLD]
+    return [_group(reading.judged(row), _TOLD[row.verdict]) for row in held_off]
+
+
+def _group(group: GroupReading, told: _Told) -> Alert:
+    wants = f"; wants {number(group.wanted)}" if group.wanted is not None else ""
+    where = f" on instance {group.inst_id}" if group.inst_id else ""
+    if group.limited_by:
+        cpus = f"{number(group.limit_used)} of {number(group.limit_allowed)} CPUs{where}"
+        short = f"{group.title}: {group.limited_by} at its limit, {cpus}"
+        wants = f"; the group uses {number(group.used)}{wants}"
+    else:
+        most = group.limit if group.verdict is Verdict.CAPPED else group.entitled
+        of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
+        cpus = f"{number(group.used)}{of} CPUs{where}"
+        short = f"{group.title} {_words(group)}, {cpus}"
+    # What is near the edge is told less severely whatever thresholds there are.
+    amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
+    return Alert(told.state, told.glyph, f"CPU: {short}{wants}", short, told.key, group.title, amount)
+
+
+def _words(group: GroupReading) -> str:
+    """Return what happens to a group's CPU, as behind its name."""
+    if group.verdict is not Verdict.SHORT:
+        return str(group.verdict.value)
+    used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
+    return f"gets {'a little ' if lacks_little(used, due) else ''}less than its due"
+
+
+def cpu_without_plan(reading: Reading) -> list[Alert]:
+    """Tell where all CPUs are in use and no plan divides them."""
+    found = []
+    for each in reading.header.instances:
+        used = _used(reading, each.inst_id)
+        if each.cpu_managed == "ON" or used is None or not each.num_cpus or used < FULL * each.num_cpus:
+            continue
+        short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan divides them"
+        text = f"CPU: {short}: whoever asks for more gets more"
+        found.append(Alert("warn", "▲", text, short, "cpu_without_plan", _subject(each, reading)))
+    return found
+
+
+def host_shared(reading: Reading) -> list[Alert]:
+    """Tell where a full host works for somebody else, too."""
+    found = []
+    for each in reading.header.instances:
+        used, here = _used(reading, each.inst_id), reading.instance_groups(each.inst_id)
+        if used is None or each.host_busy is None or not each.host_cpus:
+            continue
+        others = each.host_busy * each.host_cpus - used
+        held_up = any(row.verdict is Verdict.HOST for row in here)
+        if not held_up and (each.host_busy < FULL or others - _used_beside(reading, each) < OTHERS * each.host_cpus):
+            continue
+        short = f"{number(others)} of the host's {each.host_cpus:.0f} CPUs are used by others{_where(each, reading)}"
+        busy = f"the host is {100 * each.host_busy:.0f} % busy"
+        text = f"CPU: {busy}, {short}: {_whose(reading, each, others)}"
+        found.append(Alert("warn", "▲", text, short, "host_shared", _subject(each, reading)))
+    return found
+
+
+def _whose(reading: Reading, instance: InstanceReading, others: float) -> str:
+    """Return who may limit what others use of a host: its other instances are of this database."""
+    beside = _used_beside(reading, instance)
+    if not beside:
+        return "no plan of this database limits them"
+    known = f"{number(min(beside, others))} of them by other instances of this database"
+    return f"{known}, each with a plan of its own"
+
+
+def _used_beside(reading: Reading, instance: InstanceReading) -> float:
+    """Return the CPUs that other instances of the database are known to use on the host of an instance."""
+    beside = [each for each in reading.header.instances if each.host and each.host == instance.host]
+    used = [_used(reading, each.inst_id) for each in beside if each.inst_id != instance.inst_id]
+    return sum(each for each in used if each is not None)
+
+
+def _used(reading: Reading, inst_id: int) -> float | None:
+    """Return the CPUs that all groups of an instance use, None where that is not known, or cannot be.
+
+    A group without a row in V$RSRC_CONSUMER_GROUP uses none.
+    """
+    own = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
+    used = [None if group.doubt else group.used for group in own]
+    return None if None in used or not used else sum(each for each in used if each is not None)
+
+
+def _where(instance: InstanceReading, reading: Reading) -> str:
+    return f" on instance {instance.inst_id}" if len(reading.header.instances) > 1 else ""
+
+
+def _subject(instance: InstanceReading, reading: Reading) -> str:
+    return str(instance.inst_id) if len(reading.header.instances) > 1 else ""
+
+
+NEWS = 600.0
+"""Seconds for which a change of plan is told."""
+
+
+def quiesced(reading: Reading) -> list[Alert]:
+    """Tell that nobody but SYS and SYSTEM gets in, who sees to that, and how many wait."""
+    found = reading.quiesce
+    if found is None:
+        return []
+    state = _QUIESCE_WORDS.get(found.state, f"quiesced, or being quiesced (plan {QUIESCE_PLAN})")
+    who = " and ".join(found.by[:2])
+    by = f" (by {who}, who waits for `{QUIESCE_WAIT}`)" if who else ""
+    first = "" if found.longest is None else f", the first for {duration(found.longest)}"
+    waits = "" if found.waiting is None else f"; {counted(found.waiting, 'session')} wait{'s' * (found.waiting == 1)}"
+    short = f"the database is {state}{f' by {who}' * bool(who)}{waits}"
+    text = f"The database is {state}{by}{waits}{first}: ALTER SYSTEM UNQUIESCE lets them in"
+    return [Alert("bad", "✕", text, short, "quiesced")]
+
+
+_QUIESCE_WORDS = {"QUIESCING": "being quiesced", "QUIESCED": "quiesced"}
+
+
+def session_pools(reading: Reading) -> list[Alert]:
+    """Tell where sessions wait for the active session pool of their group."""
+    return [_pool(group) for group in reading.cluster_groups() if group.pool is not None and group.pool.queued]
+
+
+def _pool(group: GroupReading) -> Alert:
+    pool = group.pool
+    assert pool is not None
+    wait = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
+    verb = "waits" if pool.queued == 1 else "wait"
+    short = f"{group.title}: {pool.queued} {verb} for the session pool{wait}"
+    allowed = "" if pool.allowed is None else f" of {pool.allowed} allowed"
+    work = "" if group.active_sessions is None else f"; {group.active_sessions}{allowed} active (ACTIVE_SESS_POOL_P1)"
+    end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
+    end = end if pool.timeout_known else "the timeout is not known"
+    near = pool.near_timeout
+    glyph = "✕" if near else "▲"
+    amount = None if near else pool.longest  # close to its end it is bad whatever the threshold
+    return Alert("bad" if near else "warn", glyph, f"{short}{work}; {end}", short, "session_pool", group.title, amount)
+
+
+def io_limits(reading: Reading) -> list[Alert]:
+    """Tell which containers MAX_IOPS or MAX_MBPS hold back."""
+    found = []
+    several = len(reading.header.instances) > 1
+    for each in reading.io_limited:
+        if each.verdict is IoVerdict.THROTTLED:
+            where = f" on instance {each.inst_id}" if several else ""
+            held = f"{each.io_throttle_ms or 0.0:.1f} ms each"
+            short = f"{each.name}{where}: I/O throttled {held} by {each.nearest or 'its limit'}"
+            text = f"{each.name}{where} I/O: {each.sentence}".removesuffix(".")
+            subject = f"{each.name} on {each.inst_id}" if several else each.name
+            found.append(Alert("warn", "▲", text, short, "io_limit", subject))
+    return found
+
+
+def plan_switched(reading: Reading) -> list[Alert]:
+    """Tell that the plan changed a short while ago; who did it is in no view, but for a scheduler's window."""
+    found = reading.switched
+    ago = (reading.at - found.at).total_seconds() if found is not None else NEWS
+    if found is None or not 0 <= ago < NEWS:
+        return []
+    plan, before = found.plan or "no plan", found.before or "no plan"
+    short = f"plan switched {duration(ago)} ago: {plan} after {before}"
+    by = f"by the window {found.window}" if found.window else "no view shows who set it"
+    return [Alert("note", "┆", f"Plan switched {duration(ago)} ago, at {clock(found.at)}: {plan} after {before}, {by}",
+                  short, "plan_switched", plan)]  # fmt: skip
+
 
 RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
-    limit_alerts.quiesced,
+    quiesced,
     queue_alerts.heads,
     queue_alerts.timeouts,
-    cpu_alerts.groups_held_off,
-    limit_alerts.session_pools,
-    cpu_alerts.cpu_without_plan,
-    cpu_alerts.host_shared,
-    limit_alerts.io_limits,
+    groups_held_off,
+    session_pools,
+    cpu_without_plan,
+    host_shared,
+    io_limits,
     queue_alerts.servers_at_maximum,
     queue_alerts.idle_holders,
     queue_alerts.blocked_holders,
     queue_alerts.downgraded,
     queue_alerts.downgrades,
-    limit_alerts.plan_switched,
+    plan_switched,
 )
 """Each gives what it finds in a reading; its alerts have the rule's key."""
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from presman.records.instance_rows import Instance
-from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
-from presman.records.snapshot import Snapshot
+from presman.rows.instance_rows import Instance
+from presman.rows.plan_rows import RsrcPlan, RsrcPlanHistory
+from presman.rows.snapshot import Snapshot
 
 SHORTEST = 0.05
 """Seconds: two reads closer than this say nothing of a rate, because the counters move in ticks."""

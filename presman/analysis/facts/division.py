@@ -9,15 +9,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from presman.analysis.caches import RowCache
 from presman.analysis.facts import cdb_plan
 from presman.analysis.facts.cdb_plan import Allotment
 from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, Key, PlanShares
 from presman.analysis.facts.plan_facts import PlanFacts
-from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
-from presman.records.group_rows import ConsumerGroup
-from presman.records.plan_rows import CdbPlanDirective, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
-from presman.records.snapshot import Snapshot
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.plan_rows import CdbPlanDirective, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
+from presman.rows.snapshot import Snapshot
 
 
 class PlanDivision(Struct, frozen=True, dict=True):

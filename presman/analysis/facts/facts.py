@@ -6,14 +6,14 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from presman.analysis.caches import RowCache
 from presman.analysis.facts.cursor_facts import CursorFacts
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.division import PlanDivision
 from presman.analysis.facts.plan_facts import PlanFacts
-from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.session_facts import SessionFacts
 from presman.analysis.facts.system_facts import SystemFacts
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 
 class Facts(Struct, frozen=True, dict=True):

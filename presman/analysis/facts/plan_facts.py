@@ -7,15 +7,15 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from presman.analysis.caches import RowCache
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import PlanBook, plan_name
-from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.base.release import Release
-from presman.records.group_rows import ConsumerGroup, GroupMetric
-from presman.records.instance_rows import SEED, Pdb
-from presman.records.plan_rows import ContainerPlan, ContainerPlanDirective, Plan, PlanDirective, RsrcPlan
-from presman.records.snapshot import Snapshot
+from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.instance_rows import SEED, Pdb
+from presman.rows.plan_rows import ContainerPlan, ContainerPlanDirective, Plan, PlanDirective, RsrcPlan
+from presman.rows.snapshot import Snapshot
 
 NO_BOOK = PlanBook()
 """The plans of a container that cannot be read."""

@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.facts.row_cache import RowCache
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
-from presman.records.parallel_rows import PxProcessSysstat, PxSession
-from presman.records.plan_rows import RsrcPlan
-from presman.records.session_rows import Session
-from presman.records.snapshot import Snapshot
+from presman.analysis.caches import RowCache
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
+from presman.rows.plan_rows import RsrcPlan
+from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
+from presman.rows.snapshot import Snapshot
 
 ROOT = 1
 """CON_ID of a container database's root; 0 is a database without containers, 2 the seed."""

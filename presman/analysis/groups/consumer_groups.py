@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
-from presman.analysis.groups import entitlement, io_rates, session_pools
+from presman.analysis.groups import counter_deltas, entitlement, session_pools
 from presman.analysis.groups.counter_deltas import CounterDeltas, GroupPlace, of_groups
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.server_pools import ServerBudget
@@ -26,13 +26,12 @@ from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.sight import unseen
 from presman.analysis.usage_totals import together_used, usage_of_group
-from presman.records.conversion import null_row
-from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
-from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import CdbPlanDirective
-from presman.records.session_rows import Session
-from presman.records.snapshot import Snapshot
-from presman.records.wait_events import is_pooled
+from presman.rows.conversion import null_row
+from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
+from presman.rows.plan_rows import CdbPlanDirective
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.session_state import is_pooled
+from presman.rows.snapshot import Snapshot
 
 
 class Statements(Struct, frozen=True):
@@ -280,7 +279,7 @@ def _row(
         yields_per_s=rated.yields / seconds if rated and seconds else None,
         requests_per_s=rated.requests / seconds if rated and seconds else None,
         pool_queue_length=row.queue_length if found else None,
-        io=io_rates.rates(rated, seconds) if rated and seconds else None,
+        io=counter_deltas.rates(rated, seconds) if rated and seconds else None,
         px_active=row.current_pqs_active,
         px_servers=row.current_pq_servers_active,
         px_queued=row.current_pqs_queued,
@@ -409,7 +408,7 @@ def _cluster(
         share=sum([row.share * row.capacity for row in rows]) / capacity if capacity else first.share,
         entitled=sum(claims) if claims else None,
         verdict=entitlement.worst([row.verdict for row in rows]),
-        io=io_rates.together(ios) if len(ios) == len(there) else None,
+        io=counter_deltas.together(ios) if len(ios) == len(there) else None,
         servers_limit=number,
         servers_limit_percent=percent,
         head_waited=max(waits, default=None),

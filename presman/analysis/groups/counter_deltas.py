@@ -1,16 +1,20 @@
-"""Deltas of the counters of consumer groups and sessions since the last poll."""
+"""Deltas of the counters of consumer groups and sessions since the last poll, and the I/O rates they give.
+
+The I/O is the database's view, not that of the storage cells.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from operator import itemgetter
 from typing import NamedTuple
 
 from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import by_session
-from presman.records.group_rows import ConsumerGroup
-from presman.records.session_rows import Session, SessionInfo
+from presman.analysis.readings.group_readings import IoRates
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.session_rows import Session, SessionInfo
 
 
 class CounterDeltas(NamedTuple):
@@ -124,3 +128,32 @@ def _untold(absent: Set[str]) -> dict[str, None]:
         "io_requests": _SESSION_COUNTERS[6:],
     }
     return {name: None for name, columns in made_of.items() if not absent.isdisjoint(columns)}
+
+
+def rates(grown: CounterDeltas, seconds: float) -> IoRates:
+    """Return what a group read and wrote per second, and the mean service time of a request in milliseconds."""
+    requests = (
+        grown.small_read_requests + grown.small_write_requests + grown.large_read_requests + grown.large_write_requests
+    )
+    return IoRates(
+        small_read_mb=grown.small_read_megabytes / seconds,
+        small_write_mb=grown.small_write_megabytes / seconds,
+        large_read_mb=grown.large_read_megabytes / seconds,
+        large_write_mb=grown.large_write_megabytes / seconds,
+        small_read_requests=grown.small_read_requests / seconds,
+        small_write_requests=grown.small_write_requests / seconds,
+        large_read_requests=grown.large_read_requests / seconds,
+        large_write_requests=grown.large_write_requests / seconds,
+        service_ms=grown.io_service_time / requests if requests else None,
+        waits=grown.io_service_waits / seconds,
+    )
+
+
+def together(parts: Iterable[IoRates]) -> IoRates:
+    """Return the sum over instances; service times are weighted by requests."""
+    rows = tuple(parts)
+    timed = [(row.service_ms, row.requests) for row in rows if row.service_ms is not None]
+    requests = sum([count for _, count in timed])
+    service_ms = sum([mean * count for mean, count in timed]) / requests if requests else None
+    *kinds, waits = map(sum, zip(*[(*row[:8], row.waits) for row in rows], strict=True))
+    return IoRates._make((*kinds, service_ms, waits))

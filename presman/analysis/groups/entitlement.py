@@ -1,13 +1,16 @@
-"""Entitlement to the CPUs of one instance, and whether the plan is the reason when someone waits for them."""
+"""Entitlement to the CPUs of one instance, and whether the plan is the reason when someone waits for them.
+
+Groups that are at their own limits hold a container where its own limit does not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
-from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import InstanceReading
 
 QUIET = 0.02
@@ -266,3 +269,26 @@ def _elsewhere(load: Load, found: Frame) -> Verdict | None:
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict to show for a group on several instances: the one most in need of a look."""
     return min(verdicts, key=RANK.__getitem__, default=Verdict.UNKNOWN)
+
+
+_NEARLY_ALL = 0.9
+
+
+def held_by_own_limits(groups: Sequence[GroupReading], con_id: int, waiting: float | None) -> dict[str, Any]:
+    """Return the verdict and limit of a container all of whose waiting groups are at limits of their own.
+
+    `groups` are those of its instance, `waiting` the CPUs the container waits for: the groups must account for nearly
+    all of them (groups count since another instant). Empty where something else holds it, or nobody knows.
+    """
+    inside = [group for group in groups if group.con_id == con_id and (group.waiting or 0.0) >= QUIET]
+    held = [group for group in inside if group.verdict is not Verdict.NOT_THROTTLED]
+    if not held or not waiting or sum(group.waiting or 0.0 for group in held) < _NEARLY_ALL * waiting:
+        return {}
+    if any(group.verdict is not Verdict.CAPPED or group.limited_by or group.limit is None for group in held):
+        return {}
+    return {
+        "verdict": Verdict.CAPPED,
+        "limited_by": held[0].title if len(held) == 1 else f"each of {', '.join(group.title for group in held)}",
+        "limit_used": sum(group.used or 0.0 for group in held),
+        "limit_allowed": sum(group.limit or 0.0 for group in held),
+    }

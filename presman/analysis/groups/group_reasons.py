@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
-from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.group_readings import GroupReading, IoVerdict, LimitedContainer
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, RunningStatement
 

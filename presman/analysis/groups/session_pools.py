@@ -14,10 +14,10 @@ from presman.analysis.groups.counter_deltas import GroupPlace
 from presman.analysis.readings.group_readings import ActiveSessionPool
 from presman.analysis.readings.instance_readings import Quiesce
 from presman.analysis.sight import unseen
-from presman.records.group_rows import ConsumerGroup
-from presman.records.plan_rows import ContainerPlanDirective, PlanDirective
-from presman.records.session_rows import Session
-from presman.records.wait_events import POOL_WAIT, QUIESCE_PLAN, QUIESCE_WAIT, is_pooled
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
+from presman.rows.session_rows import Session
+from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_WAIT, is_pooled
 
 
 class PoolWaits(NamedTuple):

@@ -1,17 +1,175 @@
-"""Waits of the database: events, their latencies, and parallel operations by class."""
+"""Waits of the database: events, their latencies, redo writes, I/O outliers, and parallel operations by class.
+
+On some platforms the latency column of V$IO_OUTLIER and V$LGWRIO_OUTLIER has been seen to hold no latency: its
+values only grew from row to row. presman looks before it prints.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from presman.analysis.facts.facts import Facts
-from presman.analysis.latency.redo import REDO_SIZE
+from presman.analysis.latency.histograms import OPEN_FROM
+from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.statement_readings import Downgrades
-from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram, WaitReading
-from presman.records.instance_rows import Sysstat
-from presman.records.session_rows import Session
-from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
+from presman.analysis.readings.wait_readings import (
+    Bucket,
+    EventWaits,
+    Histogram,
+    Outlier,
+    OutlierReading,
+    RedoHealth,
+    WaitReading,
+    added,
+)
+from presman.rows.instance_rows import EventHistogram, IoOutlier, LgwrioOutlier, Sysstat, SystemEvent, WatchedHistogram
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Snapshot
+
+SYNC = "log file sync"
+WRITE = "log file parallel write"
+REDO_SIZE = "redo size"
+_MB = 1 << 20
+
+
+def redo(facts: Facts, waits: Iterable[WaitReading]) -> tuple[RedoHealth, ...]:
+    """Return the redo writes of the cluster, then of each instance where there are several; empty without a delta."""
+    rates = _rates(facts)
+    found = [wait for wait in waits if wait.event in (SYNC, WRITE)]
+    places = sorted({wait.inst_id for wait in found} | rates.keys())
+    if not places:
+        return ()
+    whole = _health(CLUSTER, found, sum(rates.values()) if rates else None)
+    if len(places) == 1:
+        return (whole,)
+    apart = [_health(place, [wait for wait in found if wait.inst_id == place], rates.get(place)) for place in places]
+    return (whole, *apart)
+
+
+def _rates(facts: Facts) -> dict[int, float]:
+    """Return MB of redo per second by instance (V$SYSSTAT, 'redo size')."""
+    deltas = facts.deltas
+    seconds = deltas.interval(Sysstat)
+    if seconds is None:
+        return {}
+    before = {row.inst_id: row.value for row in deltas.before(Sysstat) if row.name == REDO_SIZE}
+    return {
+        inst_id: (size - before[inst_id]) / seconds / _MB
+        for inst_id, size in redo_sizes(facts.snapshot).items()
+        if size >= before.get(inst_id, size + 1) and deltas.same_start(inst_id)
+    }
+
+
+def redo_sizes(snapshot: Snapshot) -> dict[int, int]:
+    """Return the bytes of redo since startup by instance; empty where V$SYSSTAT has no values."""
+    if "value" in snapshot.section(Sysstat).absent:
+        return {}
+    return {row.inst_id: row.value for row in snapshot.rows(Sysstat) if row.name == REDO_SIZE}
+
+
+def _health(inst_id: int, waits: Iterable[WaitReading], redo_mb: float | None) -> RedoHealth:
+    sync, write = _sum(waits, SYNC), _sum(waits, WRITE)
+    sync_ms, write_ms = _mean(*sync), _mean(*write)
+    outside = None
+    if sync_ms and write_ms is not None:
+        outside = 100 * max(0.0, sync_ms - write_ms) / sync_ms
+    return RedoHealth(inst_id, sync_ms, write_ms, sync[1], write[1], outside, redo_mb)
+
+
+def _sum(waits: Iterable[WaitReading], event: str) -> tuple[float | None, float | None]:
+    """Return the seconds of waits for an event that ended per second, and how many did."""
+    found = [wait for wait in waits if wait.event == event]
+    return added(wait.ended for wait in found), added(wait.per_second for wait in found)
+
+
+def _mean(ended: float | None, per_second: float | None) -> float | None:
+    return 1000 * ended / per_second if ended is not None and per_second else None
+
+
+VIEWS = {IoOutlier: "V$IO_OUTLIER", LgwrioOutlier: "V$LGWRIO_OUTLIER"}
+
+LONGEST_MS = 3_600_000
+"""One hour: no storage answers that late without failing first."""
+
+GROWING = 5
+"""So many rows in ascending order are no chance: it has one in 120."""
+
+BEYOND = 4
+"""A latency this many times above the bound of the longest wait since startup contradicts the histogram."""
+
+
+def outliers(facts: Facts, histograms: Sequence[Histogram]) -> tuple[OutlierReading, ...]:
+    """Return what was asked of the views of outliers; empty where they were not asked."""
+    found = []
+    for record, view in VIEWS.items():
+        section = facts.snapshot.sections.get(record)
+        if section is None or section.problem:
+            continue
+        rows = tuple(_outlier(view, row) for row in section.rows)
+        reasons = doubts([(row.inst_id, row.wait_event, row.io_latency) for row in section.rows], histograms)
+        if reasons:
+            rows = tuple(replace(row, latency_ms=None, disks=()) for row in rows)
+        found.append(OutlierReading(view, section.at, rows, reasons))
+    return tuple(found)
+
+
+def _outlier(view: str, row: IoOutlier | LgwrioOutlier) -> Outlier:
+    disks = (
+        (row.disk1_name, row.disk1_latency),
+        (row.disk2_name, row.disk2_latency),
+        (row.disk3_name, row.disk3_latency),
+    )
+    named = tuple(disk for disk in disks if disk[0])
+    return Outlier(
+        view, row.inst_id, row.function_name, row.io_size, row.wait_event, row.file_name, row.io_latency, named
+    )
+
+
+Latency = tuple[int, str, int]
+"""Instance, wait event and milliseconds of one row."""
+
+
+def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tuple[str, ...]:
+    """Return why the latencies of `rows`, in the order they were read, are not believed; empty if they may be true."""
+    found = []
+    for place in sorted({inst_id for inst_id, _, _ in rows}):
+        own = [value for inst_id, _, value in rows if inst_id == place]
+        if len(own) >= GROWING and all(earlier < later for earlier, later in pairwise(own)):
+            found.append(
+                f"instance {place}: each of the {len(own)} values is larger than the one before: "
+                "a clock or a counter, not a latency"
+            )
+    if any(value < 0 for _, _, value in rows):
+        found.append("some values are negative")
+    absurd = sum(value > LONGEST_MS for _, _, value in rows)
+    if absurd:
+        found.append(f"{absurd} of {len(rows)} values are above an hour")
+    return (*found, *_contradictions(rows, histograms))
+
+
+def _contradictions(rows: Sequence[Latency], histograms: Sequence[Histogram]) -> list[str]:
+    """Compare with the longest wait for the same event that the histogram has counted."""
+    longest = {(each.inst_id, each.event): _longest_us(each) for each in histograms}
+    found = []
+    for inst_id, event in dict.fromkeys(row[:2] for row in rows):
+        bound = longest.get((inst_id, event), 0) / 1000
+        beyond = sum(1 for row in rows if row[:2] == (inst_id, event) and row[2] > BEYOND * bound)
+        if bound and beyond:
+            found.append(
+                f"{beyond} values are far above the longest wait for {event} on instance {inst_id} since startup "
+                f"(under {bound:,.0f} ms)"
+            )
+    return found
+
+
+def _longest_us(histogram: Histogram) -> int:
+    """Return the bound of the longest wait since startup, 0 where it has none."""
+    longest = max((bucket.upper_us for bucket in histogram.buckets if bucket.count), default=0)
+    return longest if longest < OPEN_FROM else 0
 
 
 class WaitingNow(NamedTuple):

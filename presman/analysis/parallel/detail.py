@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.detail_readings import CursorCost, Detail, PlanStep, ServerWork, SessionFigure, SetSkew
 from presman.analysis.readings.statement_readings import DopStory
-from presman.records.cursor_rows import CursorTotals, PlanLine
-from presman.records.focus import BYTES_READ, CPU, LOGICAL_READS
-from presman.records.parallel_rows import PxStatistic
-from presman.records.session_rows import SessionStatistic, StatisticName
-from presman.records.wait_events import doing
+from presman.rows.cursor_rows import CursorTotals, PlanLine
+from presman.rows.queries import BYTES_READ, CPU, LOGICAL_READS
+from presman.rows.session_rows import PxStatistic, SessionStatistic, StatisticName
+from presman.rows.session_state import doing
 
 _IN_OUT = {
     "PARALLEL_TO_SERIAL": "P->S",

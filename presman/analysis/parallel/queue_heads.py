@@ -1,15 +1,21 @@
-"""Reasons why the first statement of each queue waits, in one sentence with its arithmetic."""
+"""Reasons why the first statement of each queue waits, in one sentence with its arithmetic.
+
+Its parallel servers may be on every instance, on those of its service, or on its own only: PARALLEL_FORCE_LOCAL keeps
+them on the coordinator's instance; PARALLEL_INSTANCE_GROUP names the service whose instances they run on, else it is
+the session's own. A session may have set either for itself, which no view shows.
+
+Where a head had room at the poll before, too, what is counted does not explain why it waits: nothing is promised a
+second time after it did not come true.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.parallel.passed_over import passed_over
-from presman.analysis.parallel.placement import placement
 from presman.analysis.parallel.queue import degree
 from presman.analysis.parallel.server_pools import (
     ServerBudget,
@@ -17,6 +23,7 @@ from presman.analysis.parallel.server_pools import (
     allowed,
     budget_of,
     is_target_known,
+    pools,
     together,
 )
 from presman.analysis.readings.group_readings import GroupReading
@@ -30,7 +37,8 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.base.formats import counted
-from presman.records.wait_events import NEXT_IN_LINE
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.session_state import NEXT_IN_LINE, is_queued
 
 _NOT_WHERE = "on which instances its servers may run is not known"
 SAME_WAIT = 1.0
@@ -316,3 +324,79 @@ def _short(wants: Servers, free: int) -> str:
     if low == high:
         return f"short by {low}"
     return f"short by {low} to {high}" if low > 0 else f"short by up to {high}"
+
+
+class Placement(NamedTuple):
+    """Instances that servers may run on. `confined_by` is what keeps them there, "" where they may run on all.
+
+    `known` is false where it cannot be told; then they are taken to run on all.
+    """
+
+    inst_ids: frozenset[int]
+    confined_by: str = ""
+    known: bool = True
+
+    @property
+    def where(self) -> str:
+        """The instances in words, "" for all."""
+        if not self.confined_by:
+            return ""
+        numbers = ", ".join(map(str, sorted(self.inst_ids)))
+        return f" on instance{'s' if len(self.inst_ids) > 1 else ''} {numbers} ({self.confined_by})"
+
+
+def placement(facts: Facts, statement: QueuedStatement) -> Placement:
+    """Return where the servers of a queued statement may run."""
+    everywhere = frozenset(facts.system.inst_ids)
+    if len(everywhere) < 2:
+        return Placement(everywhere)
+    if _parameter(facts, statement, "parallel_force_local").upper() == "TRUE":
+        return Placement(frozenset({statement.inst_id}), "PARALLEL_FORCE_LOCAL")
+    service = _parameter(facts, statement, "parallel_instance_group") or statement.service
+    runs_on = facts.system.services.get(service, frozenset()) & everywhere
+    if not runs_on:
+        return Placement(everywhere, known=False)
+    return Placement(everywhere) if runs_on == everywhere else Placement(runs_on, f"service {service}")
+
+
+def _parameter(facts: Facts, statement: QueuedStatement, name: str) -> str:
+    own = facts.system.parameter_of(statement.inst_id, statement.con_id, name)
+    return own or facts.system.parameters.get((statement.inst_id, name), "")
+
+
+def passed_over(
+    facts: Facts, head: QueuedStatement, system: ServerBudget, limits: Sequence[ServerLimit], *, contested: bool
+) -> bool:
+    """Whether a head that has room below `system` and `limits` was queued at the poll before and had room then.
+
+    Where it is `contested`, others may have been chosen before it, so the counts must be the same.
+    """
+    if facts.deltas.previous is None or head.wants is None:
+        return False
+    before = Facts.of(None, facts.deltas.previous)
+    session = before.sessions.find(head.inst_id, head.sid, head.serial)
+    if session is None or not is_queued(session.event, session.state) or session.sql_id != head.sql_id:
+        return False
+    then, held = _system(before, system), [_held(before, limit) for limit in limits]
+    if contested and (then.in_use != system.in_use or held != [limit.held for limit in limits]):
+        return False
+    rooms = [limit.allowed - number for limit, number in zip(limits, held, strict=True)]
+    rooms += [] if then.free is None else [then.free]
+    return bool(rooms) and head.wants.high <= min(rooms)
+
+
+def _system(before: Facts, now: ServerBudget) -> ServerBudget:
+    """Return the budget of the same instances at the poll before."""
+    found = pools(before)
+    if now.inst_ids:
+        return budget_of(together(found[inst_id] for inst_id in now.inst_ids if inst_id in found))
+    return budget_of(together(found[inst_id] for inst_id in before.system.inst_ids))
+
+
+def _held(before: Facts, limit: ServerLimit) -> int:
+    """Return the servers that were held under a limit at the poll before."""
+    return sum(
+        row.current_pq_servers_active
+        for row in before.snapshot.rows(ConsumerGroup)
+        if row.con_id == limit.con_id and limit.group in {"", row.name}
+    )

@@ -1,4 +1,9 @@
-"""The parallel statements that hold servers, by their coordinators (V$PX_SESSION)."""
+"""Parallel statements that hold servers, by their coordinators (V$PX_SESSION), and when they end.
+
+What V$SESSION_LONGOPS tells is one operation, and a statement does several: it is about to end with the operation that
+runs only where its plan has nothing to do after that. Idle sessions Oracle ends itself, by MAX_IDLE_BLOCKER_TIME and
+MAX_IDLE_TIME.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.parallel import idle_limits, last_operation
 from presman.analysis.parallel.server_pools import is_coordinator
+from presman.analysis.readings.detail_readings import Operation
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.records.parallel_rows import FastStartTransaction, PxSession
-from presman.records.session_kind import session_kind
-from presman.records.session_rows import IDLE_STATUSES, Session
-from presman.records.wait_events import blocker, doing, is_queued
+from presman.rows.cursor_rows import PxPlanLine
+from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxSession, Session, SessionLongops
+from presman.rows.session_state import blocker, doing, is_queued, session_kind
 
 SAME_CLOCK = 2.0
 """Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a bit."""
@@ -146,12 +150,12 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     blocked = _blocker(facts, holding)
     work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
     last = None
-    if work is not None and last_operation.is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)):
-        last = last_operation.course(facts, work, (inst_id, sid), sql_id)
+    if work is not None and is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)):
+        last = course(facts, work, (inst_id, sid), sql_id)
     kind = None
     if session is not None:
         kind = session_kind(session.type, session.username, session.program, session.module, session.service_name)
-    oracle_ends_in, ended_by = idle_limits.ends_in(facts, session, idle) if session and idle is not None else (None, "")
+    oracle_ends_in, ended_by = ends_in(facts, session, idle) if session and idle is not None else (None, "")
     return RunningStatement(
         inst_id=inst_id,
         sid=sid,
@@ -271,3 +275,96 @@ def _before_logon(session: Session) -> bool:
     if session.logon_time is None or session.sql_exec_start is None:
         return False
     return (session.logon_time - session.sql_exec_start).total_seconds() > SAME_CLOCK
+
+
+_WORK = (
+    "TABLE ACCESS",
+    "INDEX",
+    "MAT_VIEW",
+    "HASH",
+    "MERGE",
+    "NESTED LOOPS",
+    "SORT",
+    "BUFFER",
+    "WINDOW",
+    "LOAD",
+    "UNION",
+)
+"""Operations that take their time, by how they begin."""
+
+_NAMED = {"Table Scan": "TABLE ACCESS", "Index Fast Full Scan": "INDEX", "Hash Join": "HASH JOIN"}
+"""V$SESSION_LONGOPS.OPNAME, and the plan's operation. A `Rowid Range Scan` is one of many parts of a scan."""
+
+
+_ROUGHLY = 2.0
+"""Seconds by which an end may come later than told: TIME_REMAINING is an estimate in whole seconds."""
+
+
+class Course(NamedTuple):
+    """How an operation goes on since the poll before: whether its end `comes_nearer`, or is `overdue`."""
+
+    comes_nearer: bool
+    overdue: bool
+
+
+def course(facts: Facts, work: Operation, place: tuple[int, int], sql_id: str) -> Course:
+    """Compare what is left of an operation with what was left at the poll before.
+
+    An end that stays as far away as it was, or should have come by now, is not promised again. `place` is the
+    coordinator's instance and SID.
+    """
+    rows = facts.deltas.previous.rows(SessionLongops) if facts.deltas.previous is not None else ()
+    named = (row for row in rows if (row.inst_id, row.qcsid or row.sid, row.sql_id) == (*place, sql_id))
+    left = [row.time_remaining for row in named if (row.opname, row.target) == (work.name, work.target)]
+    known = [each for each in left if each is not None]
+    seconds = facts.deltas.interval(SessionLongops)
+    if not known or work.remaining is None or seconds is None:
+        return Course(comes_nearer=True, overdue=False)
+    return Course(work.remaining < max(known), max(known) <= max(0.0, seconds - _ROUGHLY))
+
+
+def is_last(operation: str, lines: Iterable[PxPlanLine]) -> bool:
+    """Tell whether a query ends with the operation that runs: it is the only one, or the topmost, that takes its time.
+
+    `lines` are those of its plan, none where it was not read: then that is not known. DML and DDL go on after the
+    last operation of their plan.
+    """
+    plan = sorted(lines, key=lambda line: line.id)
+    if not plan or plan[0].operation != "SELECT STATEMENT":
+        return False
+    work = [line for line in plan if line.operation.startswith(_WORK) and line.options != "AGGREGATE"]
+    named = _NAMED.get(operation, "")
+    if not work or not named or not work[0].operation.startswith(named):
+        return False
+    alone = len(work) == 1 or named == "HASH JOIN"
+    return alone and sum(line.operation.startswith(named) for line in work) == 1
+
+
+BLOCKER_TIME = "MAX_IDLE_BLOCKER_TIME"
+"""Minutes (19c and later, 0: none) that a session may be idle while it keeps what others wait for: a lock, or parallel
+servers while statements are queued. It has no effect on sessions of SYS (Reference)."""
+
+IDLE_TIME = "MAX_IDLE_TIME"
+"""Minutes (12.2 and later, 0: none) that any session may be idle."""
+
+
+LATE = 60.0
+"""Seconds behind such a limit after which a session that is still there is not taken to be ended by it."""
+
+
+def minutes(facts: Facts, inst_id: int, con_id: int, name: str) -> int | None:
+    """Return the minutes of one of the parameters for a container's sessions; 0 for none, None where not known."""
+    own = facts.system.setting(inst_id, con_id, name.lower())
+    return facts.system.number(inst_id, name.lower()) if own is None else own
+
+
+def ends_in(facts: Facts, session: Session, idle: float) -> tuple[float | None, str]:
+    """Return in how many seconds Oracle ends an idle holder of servers, and by which parameter; None if it does not."""
+    if session.username == "SYS" or session.last_call_et is None:
+        return None, ""
+    found = []
+    if any(is_queued(row.event, row.state) for row in facts.snapshot.rows(Session)):
+        found.append((minutes(facts, session.inst_id, session.con_id, BLOCKER_TIME), BLOCKER_TIME))
+    found.append((minutes(facts, session.inst_id, session.con_id, IDLE_TIME), IDLE_TIME))
+    times = [(max(0.0, 60.0 * limit - idle), name) for limit, name in found if limit and idle <= 60.0 * limit + LATE]
+    return min(times, default=(None, ""))

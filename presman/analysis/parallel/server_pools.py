@@ -13,11 +13,10 @@ from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.instance_readings import CLUSTER, ServerPool
 from presman.analysis.sight import unseen
 from presman.base.release import Release
-from presman.records.container_rows import PdbMetric, RsrcPdb
-from presman.records.group_rows import ConsumerGroup
-from presman.records.gv_servers import serves_gv
-from presman.records.instance_rows import SEED
-from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
+from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
+from presman.rows.session_state import serves_gv
 
 OWN_TARGETS = Release(12, 2)
 """The release from which on a container has a PARALLEL_SERVERS_TARGET of its own, set or by default (Reference)."""

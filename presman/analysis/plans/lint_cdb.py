@@ -7,7 +7,6 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from presman.analysis.containers.io_limits import limits_of
 from presman.analysis.facts.cdb_plan import (
     AUTOTASK,
     BY_CPU_MIN_COUNT,
@@ -21,13 +20,13 @@ from presman.analysis.facts.cdb_plan import (
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.plans.lint_case import Finding, Severity
-from presman.analysis.plans.lint_rules import TINY, swapping_windows
+from presman.analysis.groups.container_io import limits_of
+from presman.analysis.plans.lint_rules import TINY, Finding, Severity, swapping_windows
 from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
 from presman.base.release import Release
-from presman.records.plan_rows import CdbPlanDirective
+from presman.rows.plan_rows import CdbPlanDirective
 
 _OWN = frozenset({DEFAULT_PDB, AUTOTASK})
 """Directives that are about no container by name."""

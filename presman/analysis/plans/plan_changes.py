@@ -1,17 +1,25 @@
-"""Plan changes, which belong beside every chart: when a plan was activated, and by which window."""
+"""Changes of plans and settings, which belong beside every chart.
+
+When a plan was activated, and by which window; parameters and directives altered between two polls that read them.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from presman.analysis.facts.plan_book import plan_name
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.instance_readings import SwitchedPlan
-from presman.records.plan_rows import RsrcPlanHistory
-from presman.records.snapshot import Snapshot
+from presman.rows.instance_rows import Parameter, Pdb
+from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
+from presman.rows.queries import RecordType
+from presman.rows.snapshot import Snapshot
 
 
 class PlanSwitch(Struct, frozen=True):
@@ -55,3 +63,121 @@ def _switches(history: tuple[RsrcPlanHistory, ...]) -> tuple[PlanSwitch, ...]:
             mark = PlanSwitch(row.start_time, row.con_id, plan_name(row.name), row.window_name)
             found.setdefault((round(row.start_time.timestamp() / 5), row.con_id, mark.plan), mark)
     return tuple(sorted(found.values(), key=lambda mark: (mark.at, mark.con_id, mark.plan)))
+
+
+_PLAN = "resource_manager_plan"
+"""The instance's parameter of this name is what an event of its own tells: which plan is in force."""
+
+_NAMES = ("con_id", "plan", "group_or_subplan", "pluggable_database", "profile")
+"""What a directive is called; the other columns are what it says."""
+
+_NOT_SET = "not set"
+
+_Place = tuple[int, int, str]
+_Name = tuple[Any, ...]
+
+
+class DirectiveChange(NamedTuple):
+    """A directive that changed: its consumer group, "" for that of a plan or a container; no SQL_ID; in words."""
+
+    group: str
+    sql_id: str
+    text: str
+
+
+class SettingChanges(NamedTuple):
+    """What changed: parameters in words, and directives."""
+
+    parameters: tuple[str, ...] = ()
+    directives: tuple[DirectiveChange, ...] = ()
+
+
+class SettingWatch:
+    """Compares V$SYSTEM_PARAMETER and the views of directives with what they told before.
+
+    They are read once a minute. The polls between carry the same rows, which are not looked at again; a view that told
+    nothing is not compared.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[RecordType, tuple[Any, ...]] = {}
+        self._parameters: dict[_Place, str] = {}
+        self._directives: dict[RecordType, dict[_Name, Any]] = {}
+
+    def add(self, snapshot: Snapshot) -> SettingChanges:
+        """Return what changed since the last snapshot."""
+        return SettingChanges(tuple(self._changed_parameters(snapshot)), tuple(self._changed_directives(snapshot)))
+
+    def _news(self, snapshot: Snapshot, record: RecordType) -> tuple[Any, ...]:
+        """Return the rows of a view if they were read anew, () if not, or if there are none."""
+        rows = snapshot.section(record).rows
+        if rows is self._seen.get(record, ()):
+            return ()
+        self._seen[record] = rows
+        return rows
+
+    def _changed_parameters(self, snapshot: Snapshot) -> Iterator[str]:
+        rows = self._news(snapshot, Parameter)
+        if not rows:
+            return
+        before, now = self._parameters, {(row.inst_id, row.con_id, row.name): row.value for row in rows}
+        there = {row.inst_id for row in rows}
+        gone = {place: value for place, value in before.items() if place[0] not in there}
+        self._parameters = {**gone, **now}
+        known = {place[0] for place in before}
+        changes: dict[tuple[int, str, str | None, str | None], set[int]] = defaultdict(set)
+        for place in now.keys() | before.keys():
+            inst_id, con_id, name = place
+            old, new = before.get(place), now.get(place)
+            if old != new and inst_id in known & there and (name != _PLAN or con_id > ROOT):
+                changes[con_id, name, old, new].add(inst_id)
+        containers = {row.con_id: row.name for row in snapshot.rows(Pdb)}
+        for (con_id, name, old, new), instances in sorted(changes.items(), key=lambda each: each[0][:2]):
+            where = f" in {containers.get(con_id, f'container {con_id}')}" if con_id > ROOT else ""
+            if instances != there:
+                number = ", ".join(map(str, sorted(instances)))
+                where += f" on instance{'s' * (len(instances) > 1)} {number}"
+            yield f"{name.upper()} {old or _NOT_SET} → {new or _NOT_SET}{where}"
+
+    def _changed_directives(self, snapshot: Snapshot) -> Iterator[DirectiveChange]:
+        """Return the changes, in the root those that CDB_RSRC_PLAN_DIRECTIVES tells of all containers."""
+        several = bool(snapshot.section(ContainerPlanDirective).rows)
+        for record in (CdbPlanDirective, ContainerPlanDirective if several else PlanDirective):
+            rows = [row for row in self._news(snapshot, record) if row.status != "PENDING"]
+            if not rows:
+                continue
+            before, now = self._directives.get(record), {_name(row): row for row in rows}
+            self._directives[record] = now
+            if before is not None:
+                yield from _compared(before, now)
+
+
+def _name(row: Any) -> _Name:
+    return tuple(getattr(row, each, None) for each in _NAMES)
+
+
+def _compared(before: Mapping[_Name, Any], now: Mapping[_Name, Any]) -> Iterator[DirectiveChange]:
+    old_plans, new_plans = ({name[:2] for name in each} for each in (before, now))
+    for _, plan in sorted(new_plans - old_plans, key=str):
+        yield DirectiveChange("", "", f"plan {plan} was created")
+    for _, plan in sorted(old_plans - new_plans, key=str):
+        yield DirectiveChange("", "", f"plan {plan} was dropped")
+    for name in sorted(before.keys() | now.keys(), key=str):
+        old, new, plan = before.get(name), now.get(name), name[1]
+        if old == new or name[:2] not in old_plans & new_plans:
+            continue
+        group, whose = name[2] or "", name[2] or name[3] or name[4] or "the default"
+        if old is None or new is None:
+            yield DirectiveChange(group, "", f"{plan}: directive of {whose} {'added' if old is None else 'dropped'}")
+        else:
+            yield DirectiveChange(group, "", f"{plan}: {whose} {', '.join(_fields(old, new))}")
+
+
+def _fields(old: Any, new: Any) -> Iterator[str]:
+    for field, one, other in zip(old._fields, old, new, strict=True):
+        if one != other:
+            yield f"{field.upper()} {_value(one)} → {_value(other)}"
+
+
+def _value(value: Any) -> str:
+    return _NOT_SET if value in {None, ""} else str(value)

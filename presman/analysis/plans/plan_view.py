@@ -19,9 +19,9 @@ from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
-from presman.records.conversion import null_row
-from presman.records.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
-from presman.records.snapshot import Snapshot
+from presman.rows.conversion import null_row
+from presman.rows.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
+from presman.rows.snapshot import Snapshot
 
 GROUP, SUBPLAN, CONTAINER = "group", "subplan", "container"
 """What a line of the tree is."""

@@ -1,4 +1,4 @@
-"""The Reading: what one snapshot means, given the one before. Everything a screen, CSV or JSON shows is here.
+"""Reading: what one snapshot means, given the one before. Everything a screen, CSV or JSON shows is here.
 
 Conventions: `inst_id` 0 is the whole cluster (the sum or the union of the instances). Numbers that need two
 snapshots are None until there are two of the same plan window and instance start. CPUs are average running or
@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.readings.activity_readings import Activity
 from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.container_readings import LimitedContainer
 from presman.analysis.readings.detail_readings import Detail
-from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.group_readings import GroupReading, LimitedContainer
 from presman.analysis.readings.instance_readings import CLUSTER, Header, Quiesce, SwitchedPlan
-from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.sight_readings import Basis, UnseenView
+from presman.analysis.readings.session_readings import Activity, SessionReading
 from presman.analysis.readings.statement_readings import (
     Downgrades,
     HourReading,
@@ -27,9 +25,27 @@ from presman.analysis.readings.statement_readings import (
     QueueHead,
     RunningStatement,
 )
-from presman.analysis.readings.total_readings import InstanceTotals
-from presman.analysis.readings.wait_readings import Histogram, OutlierReading, RedoHealth, WaitReading
-from presman.records.cursor_rows import SqlText
+from presman.analysis.readings.wait_readings import Histogram, InstanceTotals, OutlierReading, RedoHealth, WaitReading
+from presman.rows.cursor_rows import SqlText
+
+
+class Basis(NamedTuple):
+    """What it takes to say that something is not there.
+
+    `what` is queue, starved group or downgrade; `views` are those that must have told it; `lacking` says why nothing
+    is known of it, "" where it is known.
+    """
+
+    what: str
+    views: tuple[str, ...]
+    lacking: str
+
+
+class UnseenView(NamedTuple):
+    """A view that told nothing, and why in words: it could not be read, or the spool has no file of it."""
+
+    view: str
+    why: str
 
 
 class UnansweredQuery(Struct, frozen=True):

@@ -1,11 +1,13 @@
-"""Readings of sessions: who they are, what they do, what Resource Manager does to them."""
+"""Sessions: who they are, what they do, what Resource Manager does to them, how many are active and at what."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
-from presman.records.session_kind import SessionKind, place_of, session_kind
+from presman.rows.session_state import ON_CPU, SessionKind, place_of, session_kind
 
 
 class SessionReading(NamedTuple):
@@ -76,3 +78,31 @@ class SessionReading(NamedTuple):
     def kind(self) -> SessionKind | None:
         """What works in it where that is not a user's statement: a background process, RMAN, SYS."""
         return session_kind(self.type, self.user, self.program, self.module, self.service)
+
+
+OTHER = "Other"
+
+CLASSES = (
+    ON_CPU, "Scheduler", "User I/O", "System I/O", "Concurrency", "Application", "Commit", "Configuration",
+    "Administrative", "Network", "Cluster", "Queueing", OTHER,
+)  # fmt: skip
+"""What an active session is counted under: on CPU, else Oracle's classes of waits that are not idle."""
+
+
+class SqlSample(NamedTuple):
+    """The active sessions of one statement: on CPU or in the host's run queue, and waiting."""
+
+    con_id: int
+    sql_id: str
+    group: str
+    user: str
+    on_cpu: int
+    waiting: int
+
+
+class Activity(NamedTuple):
+    """Active user sessions at an instant: how many, by class (of CLASSES, those without any left out), by statement."""
+
+    active: int = 0
+    by_class: Mapping[str, int] = MappingProxyType({})
+    statements: tuple[SqlSample, ...] = ()

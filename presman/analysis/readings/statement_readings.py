@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from presman.base.formats import duration
-from presman.records.session_kind import SessionKind, place_of
+from presman.rows.session_state import SessionKind, place_of
 
 
 class Cause(Enum):

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from presman.analysis.parallel.usual import QueueMarks
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.downgrade_ledger import DowngradeLedger
-from presman.analysis.trends.queue_marks import QueueMarks
-from presman.analysis.trends.sql_minutes import SqlMinutes
-from presman.analysis.trends.sql_texts import SqlTexts
-from presman.analysis.trends.statement_spans import Span, Spans
+from presman.analysis.trends.sql_minutes import SqlMinutes, SqlTexts
+from presman.analysis.trends.statement_runs import Span, Spans
 from presman.base.colours import GroupColours
 
 

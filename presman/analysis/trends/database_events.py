@@ -15,18 +15,16 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges, Told
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.judge import mark_of, sees_all
-from presman.analysis.plans.plan_changes import plan_switches
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Told, mark_of, sees_all
+from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.instance_readings import InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement
-from presman.analysis.trends.setting_changes import SettingWatch
 from presman.base.formats import clock, spelled
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 QUEUE_BEGAN, QUEUE_ENDED = "queue began", "queue ended"
 PLAN_CHANGED, VERDICT_CHANGED = "plan changed", "verdict changed"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import KEPT as MINUTES
 from presman.analysis.trends.sql_minutes import SqlActivity
-from presman.analysis.trends.statement_spans import Span
+from presman.analysis.trends.statement_runs import Span
 
 LISTED = 8
 """Executions that are listed, the newest ones."""

@@ -17,9 +17,9 @@ from presman.base.formats import count
 from presman.base.release import Release
 from presman.base.text import one_line
 from presman.config.target import Target
-from presman.records.queries import OLDEST, Cadence, Query, Scope
-from presman.records.snapshot import Section
-from presman.records.wait_events import QUEUE_WAITS
+from presman.rows.queries import OLDEST, Cadence, Query, Scope
+from presman.rows.session_state import QUEUE_WAITS
+from presman.rows.snapshot import Section
 from presman.sources import Request, Source
 
 _MOST = 6

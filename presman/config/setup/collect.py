@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.base.release import Release
-from presman.records.queries import Cadence, Query, load
-from presman.records.rows import OF_AN_UPDATE
-from presman.records.selection import selection
-from presman.records.wait_events import QUEUE_WAITS
+from presman.rows.queries import OF_AN_UPDATE, Cadence, Query, load, selection
+from presman.rows.session_state import QUEUE_WAITS
 from presman.sources.embedded.database import columns_of
 from presman.sources.spool.spool_file import SAMPLES
 

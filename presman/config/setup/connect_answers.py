@@ -14,9 +14,8 @@ from presman.base.errors import InputError
 from presman.base.private_files import expanded
 from presman.base.secret import Secret
 from presman.config.config_file import DEFAULTS, NAME, Config, Settings
-from presman.config.oracle_target import entries
 from presman.config.target import Target
-from presman.config.targets import parse_target
+from presman.config.targets import entries, parse_target
 
 
 class Answers(Struct, frozen=True):

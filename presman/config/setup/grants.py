@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from presman.base.release import Release
-from presman.records.queries import READ_SINCE, Query, Scope, grant_of_view, load
+from presman.rows.queries import READ_SINCE, Query, Scope, grant_of_view, load
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$#]*")
 

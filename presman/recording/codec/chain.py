@@ -23,7 +23,7 @@ from zstandard import (
 from presman.recording.codec.poll_codec import PollDecoder, PollEncoder
 from presman.recording.codec.shapes import FEW_VALUES
 from presman.recording.codec.values import DamagedError
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 
 QUICK, THOROUGH = 3, 10
 """How hard zstd tries: for the screen's own history, and for recordings, which take a quarter less room by it."""

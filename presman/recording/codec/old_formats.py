@@ -35,8 +35,8 @@ from presman.recording.codec.shapes import (
     shape_of,
 )
 from presman.recording.codec.values import DamagedError, instant, microseconds
-from presman.records.queries import Scope
-from presman.records.snapshot import Problem, Section, Snapshot
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Problem, Section, Snapshot
 
 TextsOf = Callable[[list[bytes]], Mapping[bytes, str]]
 

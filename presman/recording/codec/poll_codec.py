@@ -31,10 +31,9 @@ from presman.recording.codec.shapes import (
     shape_text,
 )
 from presman.recording.codec.values import DamagedError
-from presman.records.conversion import field_types
-from presman.records.queries import Scope
-from presman.records.rows import RecordType
-from presman.records.snapshot import Problem, Section, Snapshot
+from presman.rows.conversion import field_types
+from presman.rows.queries import RecordType, Scope
+from presman.rows.snapshot import Problem, Section, Snapshot
 
 _Instant = Annotated[datetime, Meta(tz=True)]
 _MOST_SECTIONS = 1_000

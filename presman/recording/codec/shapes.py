@@ -11,8 +11,8 @@ from msgspec import Meta
 
 from presman.base.text import clean, clean_lines
 from presman.recording.codec.values import DamagedError
-from presman.records.conversion import LONG_TEXTS, LONGEST_DOCUMENT, field_types, null_row
-from presman.records.rows import RecordType, by_query
+from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, field_types, null_row
+from presman.rows.queries import RecordType, by_query
 
 MOST_FIELDS = 400
 """Fields a record may have; the largest has some sixty."""

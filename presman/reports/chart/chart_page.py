@@ -8,11 +8,20 @@ from datetime import datetime
 from presman import __version__
 from presman.base.formats import count, number
 from presman.base.markup import WIDTH, Markup, drawing, element
-from presman.reports.chart.chart_scale import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, ChartScale, is_nothing, scale_of
+from presman.reports.chart.chart_scale import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    ChartScale,
+    is_nothing,
+    largest,
+    scale_of,
+)
 from presman.reports.chart.file_series import FileSeries, SeriesPanel
 from presman.reports.chart.series_chart import heading, panel_drawing
-from presman.reports.chart.thinning import largest
-from presman.reports.page.frame import page
+from presman.reports.html_page import page
 
 _STRETCHES = 240
 """Stretches of time that have a text of their own under the mouse, at most."""

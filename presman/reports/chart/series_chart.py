@@ -8,9 +8,19 @@ from presman.base.axis import tick_label
 from presman.base.colours import HUES, OTHERS, GroupColours, Hue
 from presman.base.markup import WIDTH, Markup, element, label, level, picture
 from presman.base.text import one_line
-from presman.reports.chart.chart_scale import BOTTOM, HEIGHT, LEFT, RIGHT, is_nothing, scale_of, times
+from presman.reports.chart.chart_scale import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    is_nothing,
+    largest,
+    scale_of,
+    segments,
+    thinned,
+    times,
+)
 from presman.reports.chart.file_series import SeriesPanel
-from presman.reports.chart.thinning import largest, segments, thinned
 
 _LEAST = (40, 12)
 _TIMES, _TIME = 8, 14

@@ -10,6 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from presman.analysis.trends.database_events import LOST, PLAN_CHANGED
+from presman.base.errors import InputError
 from presman.base.formats import counted, spelled
 from presman.recording.reader import Recording
 from presman.recording.store import DamagedStoreError
@@ -19,7 +20,35 @@ from presman.recording.time_words import TimeError, span_of, spelled_span
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, histograms, lines, plan_differences
 from presman.reports.compare.noise import FALSE_ALARMS, METHOD, Judgement
 from presman.reports.compare.window_figures import WindowFigures, window_figures
-from presman.reports.compare.window_words import WindowError
+
+FORM = "FILE.presman@03:00..03:30"
+
+
+class WindowError(InputError):
+    """Words that are no window, or a window that cannot be read; the text is one line."""
+
+
+class WindowWords(NamedTuple):
+    """A window as it was asked for: the target ("" is that of the other window), from and to ("" are the ends)."""
+
+    target: str
+    start: str
+    end: str
+
+
+def window_words(text: str) -> WindowWords:
+    """Return what `TARGET@FROM..TO` says; all of the target without `@`. Raises WindowError.
+
+    Either end may be left out. What stands before the last @ is the target, so a URL may have its own.
+    """
+    target, mark, tail = text.strip().rpartition("@")
+    start, dots, end = tail.partition("..")
+    if not mark or not (dots or target.endswith(".presman") or not target):
+        return WindowWords(text.strip(), "", "")
+    if not dots:
+        raise WindowError(f"a window has two ends: write {FORM}")
+    return WindowWords(target, start.strip(), end.strip())
+
 
 _GAP = 3.0
 """Times the usual seconds between polls from which on polls are missing."""

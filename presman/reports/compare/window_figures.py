@@ -15,11 +15,21 @@ from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.latency_bins import LatencyBin, latency_bins
 from presman.recording.tape import Tape
 from presman.recording.tape_values import PollMark, Row
-from presman.reports.compare.binned_series import BinnedSeries, FigureKey, Series, width_for
-from presman.reports.compare.group_series import add_groups
 from presman.reports.compare.noise import Value
-from presman.reports.compare.statement_servers import servers_held
-from presman.reports.compare.window_sections import ALL, CPU, LATENCY, PARALLEL, QUEUE, STATEMENTS
+from presman.reports.compare.window_series import (
+    ALL,
+    CPU,
+    LATENCY,
+    PARALLEL,
+    QUEUE,
+    STATEMENTS,
+    BinnedSeries,
+    FigureKey,
+    Series,
+    add_groups,
+    servers_held,
+    width_for,
+)
 
 _DIRECTIVES = ("in_plan", "guaranteed_share", "limit_cpus", "px_servers_limit")
 

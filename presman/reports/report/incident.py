@@ -21,9 +21,9 @@ from presman.recording.store import DamagedStoreError
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import DamagedPolls, StatementLife
 from presman.recording.time_bins import GroupBin, PollGap, TimeBin
-from presman.records.snapshot import Snapshot
-from presman.reports.report import event_chart, life_chart
-from presman.reports.report.heat_map import HeatColumn
+from presman.reports.report import report_charts
+from presman.reports.report.report_charts import HeatColumn
+from presman.rows.snapshot import Snapshot
 
 BINS = 240
 """Stretches that charts are made of."""
@@ -95,7 +95,7 @@ def gather(recording: Recording, tape: Tape, places: range, at: datetime | None 
     bins = time_bins.time_bins(tape, start, end, width)
     if not bins:
         raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
-    marks = incident_rows.event_marks(tape, start, end, event_chart.PLACES)
+    marks = incident_rows.event_marks(tape, start, end, report_charts.PLACES)
     many = sum(each.many for each in marks)
     looks = _looks(tape, places, at)
     usual = time_bins.usual_interval(tape, start, end)
@@ -108,7 +108,7 @@ def gather(recording: Recording, tape: Tape, places: range, at: datetime | None 
         gaps=tuple(time_bins.gaps(tape, start, end)),
         marks=tuple(marks),
         events=tuple(incident_rows.told_events(tape, start, end, EVENTS, calm=many > EVENTS)),
-        lives=tuple(incident_rows.busiest_lives(tape, start, end, life_chart.MOST)),
+        lives=tuple(incident_rows.busiest_lives(tape, start, end, report_charts.MOST)),
         sums=tuple(incident_rows.statement_sums(tape, start, end)),
         heat=_heat(tape, start, end, len(places), usual),
         looks=looks,

@@ -2,12 +2,328 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
-from presman.reports.page.frame import page
-from presman.reports.report.incident import Incident
-from presman.reports.report.sections import all_sections, heading
-from presman.reports.report.time_axis import between
+from presman import __version__
+from presman.analysis.groups.verdicts import conformance, in_words
+from presman.analysis.trends.database_events import (
+    DIRECTIVE_CHANGED,
+    DOWNGRADE,
+    INSTANCE_CHANGED,
+    LOST,
+    PARAMETER_CHANGED,
+    PLAN_CHANGED,
+    RECONNECT,
+    TIMEOUT,
+    DatabaseEvent,
+    kind_in_words,
+)
+from presman.base.colours import OTHERS, GroupColours
+from presman.base.formats import count, counted, number, spelled
+from presman.base.markup import Markup, element, joined
+from presman.base.text import clean
+from presman.figures.figure import Table
+from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
+from presman.figures.measures import headings
+from presman.figures.plan_figures import FINDINGS, PLAN
+from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.recording.recording_source import RecordingSource
+from presman.recording.time_bins import GroupBin
+from presman.recording.time_words import Tell, TimeError, instant_of
+from presman.reports.html_page import page, section, word_table
+from presman.reports.report import report_charts
+from presman.reports.report.incident import EVENTS, Incident, edges, gather
+from presman.reports.report.report_charts import AreaChart, ChartColumn, area_chart, event_chart, heat_map
+from presman.reports.report.story import seen_alerts, story, unknown
+from presman.reports.report.time_axis import TimeAxis, between, clock
+from presman.reports.report.value_tables import group_name, unit_of, value_table
+from presman.tabs import tab
+from presman.tabs.choices import Choices
+from presman.tabs.moment import Moment
+from presman.tabs.parts import Rows
+from presman.tabs.plan import plan_line
+
+
+def incident_of(source: RecordingSource, moment: str | datetime | None, tell: Tell) -> Incident:
+    """Open a source, return what is known of all that it replays, and close it; `moment` chooses that of the tables.
+
+    `tell` hears which of two instants a time is taken for. Raises SourceError, RecordingError, TimeError.
+    """
+    try:
+        source.open()
+        tape, first, last = source.tape, source.tape.first, source.tape.last
+        assert first is not None
+        assert last is not None
+        at = instant_of(moment, first, last, tell=tell) if isinstance(moment, str) else moment
+        for text in source.notes:
+            tell(text)
+        if at is not None and not first <= at <= last:
+            said = clean(moment) if isinstance(moment, str) else clock(at)
+            raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
+        return gather(source.recording, tape, source.places, at)
+    finally:
+        source.close()
+
+
+_SHOWN: tuple[tuple[str, str, Table[Any]], ...] = (
+    ("overview", "Consumer groups", OVERVIEW),
+    ("parallel", "Statements in the queue", QUEUE),
+    ("parallel", "Parallel statements running, with their DOP", RUNNING),
+    ("parallel", "Consumer groups and parallel servers", PARALLEL_GROUPS),
+    ("plan", "Resource plan", PLAN),
+    ("plan", "Findings about the plan", FINDINGS),
+)
+_SUM_HEADS = (
+    "SQL_ID", "User", "Group", "Executions", "Servers, most", "Server minutes", "Ran", "Queued",
+    "Longest in queue",
+)  # fmt: skip
+_OF_SUMS = (
+    "Times and server minutes are within this period; the longest time in the queue counts from arrival, even if that "
+    "was earlier. A statement that changed its group counts as one execution in each."
+)
+_TOP = 20
+_GRAVE = frozenset(
+    {PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST}
+)
+"""Events that are listed at the top, too."""
+
+
+def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the story, and what was wrong in the polls that were read again."""
+    rows = [
+        (f"{each.alert.glyph} {each.alert.text}", axis.told(each.look.at), f"{each.polls} of {len(incident.looks)}",
+         axis.told(each.first.at), axis.told(each.last.at))
+        for each in seen_alerts(incident.looks)[:_TOP]
+    ]  # fmt: skip
+    table = (
+        word_table(("What was wrong", "Text from", "In polls checked", "First seen", "Last seen"), rows)
+        if rows
+        else element("p", "Nothing was wrong in the polls that were checked.", class_="none")
+    )
+    worst = [f"the one with {each.why}" for each in incident.looks if each.why and each.why != "asked for"]
+    which = " and ".join([*worst, "others at even intervals"])
+    note = (
+        f"This table is from {len(incident.looks)} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
+        "wrong only between them. The charts use all polls."
+    )
+    told = [element("p", each, class_="story") for each in story(incident)]
+    return section("What happened", *told, table, element("p", note, class_="note"))
+
+
+def events(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the events as marks over time, and those that weigh most as a list."""
+    if not incident.marks:
+        return section("Events", element("p", "No event was recorded in this period.", class_="none"))
+    grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
+    listed = _listed(grave, axis, incident.colours) if grave else Markup()
+    body = element("figure", event_chart(incident.marks, axis))
+    return section(
+        "Events", body, listed, note=_noted("Events close together share a mark.", "Hover for what happened.")
+    )
+
+
+def all_events(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the list of events, for the end of the page."""
+    total = sum(each.many for each in incident.marks)
+    if not incident.events:
+        return Markup()
+    left = "" if len(incident.events) == total else (
+        f"{len(incident.events)} of {total:,} are listed: where there are many, events of queues are left out, "
+        f"and the first {EVENTS} at most."
+    )  # fmt: skip
+    return section("List of events", _listed(incident.events, axis, incident.colours), note=left)
+
+
+def _listed(found: Sequence[DatabaseEvent], axis: TimeAxis, colours: GroupColours) -> Markup:
+    rows = ((axis.told(each.at), kind_in_words(each.kind), group_name(each.group, colours), each.sql_id, each.text) "
+        "for each in found)
+    return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
+
+
+def over_time(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the charts."""
+    cpus = next((each.reading.header.num_cpus for each in incident.looks if each.reading.header.num_cpus), None)
+    charts = (
+        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, cpus, "CPUs managed"),
+        _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
+        _chart(incident, "Parallel servers", "servers", lambda each: each.servers, None, "target"),
+        _chart(incident, "Statements in the parallel queue", "queued", lambda each: each.queued,
+               None, "most in a poll"),
+        _chart(incident, "I/O", "MB/s", lambda each: each.io),
+    )  # fmt: skip
+    each = "each poll" if incident.width == 1 else f"each step is the mean of up to {count(incident.width)} polls"
+    told = f"Stacked areas, {each}. Rates are since the last poll; grey: no polls."
+    note = _noted(told, "Hover for figures.")
+    return section("Over time", *(area_chart(chart, axis) for chart in charts), note=note)
+
+
+def _noted(told: str, on_screen: str) -> Markup:
+    """Return a note with what holds on a screen only, and not on paper."""
+    return joined([element("span", told), element("span", f" {on_screen}", class_="screen")])
+
+
+def _chart(
+    incident: Incident, title: str, unit: str, value: Callable[[GroupBin], float | None], line: float | None = None,
+    line_name: str = "",
+) -> AreaChart:  # fmt: skip
+    """Return a chart of one figure; the groups that have a colour have a layer each, the others share one."""
+    totals: dict[tuple[int, str], float] = defaultdict(float)
+    values: dict[Any, dict[tuple[int, str], float | None]] = defaultdict(dict)
+    for each in incident.groups:
+        own = value(each)
+        totals[each.con_id, each.group] += own or 0.0
+        values[each.key][each.con_id, each.group] = own
+    styles = {each: incident.colours.style(each[1], each[0]) for each in _ranked(incident) if totals[each] > 0}
+    own_layer = [each for each, style in styles.items() if style]
+    rest = [each for each, style in styles.items() if not style]
+    names = headings([(name, 0, con_id) for con_id, name in own_layer])
+    spans = edges(list(incident.bins), incident.usual)
+    columns = []
+    for step in incident.bins:
+        known = values[step.key]
+        layers = [known.get(each, None if _blank(known) else 0.0) for each in own_layer]
+        if rest:
+            layers.append(sum(known.get(each) or 0.0 for each in rest) if not _blank(known) else None)
+        across = line
+        if line_name == "target":
+            across = None if step.target is None else float(step.target)
+        elif line_name == "most in a poll":
+            across = float(step.queued)
+        columns.append(ChartColumn(*spans[step.key], step.polls, tuple(layers) or (_nothing(known),), across))
+    layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
+    drawn = [styles[each] for each in own_layer] + [OTHERS] * (len(layers_named) - len(own_layer))
+    return AreaChart(title, "by consumer group", unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
+
+
+def _ranked(incident: Incident) -> list[tuple[int, str]]:
+    """Return the groups in the order of their layers, the same in all charts: by CPU and parallel servers."""
+    weights: dict[tuple[int, str], float] = defaultdict(float)
+    for each in incident.groups:
+        weights[each.con_id, each.group] += (each.used or 0.0) + (each.waiting or 0.0) + (each.servers or 0.0)
+    return sorted(weights, key=lambda each: (-weights[each], each))
+
+
+def _blank(known: dict[tuple[int, str], float | None]) -> bool:
+    return all(each is None for each in known.values())
+
+
+def _nothing(known: dict[tuple[int, str], float | None]) -> float | None:
+    return None if _blank(known) else 0.0
+
+
+def statements(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the parallel statements over time, and what they come to by SQL_ID."""
+    if not incident.lives:
+        return section("Parallel statements", element("p", "No parallel statement was seen.", class_="none"))
+    total = sum(each.statements for each in incident.sums)
+    note = f"{counted(total, 'execution')} seen"
+    if total > len(incident.lives):
+        note += f"; the chart shows the {len(incident.lives)} with most servers x time"
+    colours = incident.colours
+    rows = [
+        (each.sql_id or "-", each.user, group_name(each.group, colours), count(each.executions), count(each.servers),
+         number(each.server_seconds / 60), spelled(each.ran), spelled(each.queued), spelled(each.longest_wait))
+        for each in incident.sums[:_TOP]
+    ]  # fmt: skip
+    legend = element("span", report_charts.legend(incident.lives, colours), class_="legend")
+    chart = report_charts.life_chart(incident.lives, axis, colours)
+    figure = element("figure", element("figcaption", legend), chart)
+    sums = element("h3", f"By SQL_ID, user and group: the first {len(rows)} of {len(incident.sums)} by server minutes")
+    return section("Parallel statements", figure, sums, word_table(_SUM_HEADS, rows), note=f"{note}. {_OF_SUMS}")
+
+
+def latency(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return how long waits took over time."""
+    if not incident.heat:
+        return section("Latency", element("p", "No histogram of waits was recorded then.", class_="none"))
+    maps = [
+        element("figure", element("figcaption", element("strong", event)), heat_map(event, columns, axis))
+        for event, columns in incident.heat
+    ]
+    note = (
+        "Waits by how long they took: the darker, the more waits, on a logarithmic scale. Shown are the events with "
+        "the most wait time, by the bounds of their buckets."
+    )
+    return section("Latency", *maps, note=note)
+
+
+def moment(incident: Incident) -> Markup:
+    """Return what the screens of presman show of one poll."""
+    look = incident.moment
+    if look is None:
+        return section("One moment", element("p", "None of its polls can be read.", class_="none"))
+    at = Moment(look.reading, Choices(plain=True), look.alerts, find=lambda: (look.previous, look.snapshot))
+    reading = look.reading
+    words = [each.sentence for each in conformance(reading) if each.sentence]
+    words += [f"{row.title}: {in_words(reading, row)}" for row in reading.cluster_groups()]
+    parts: list[Markup] = [element("ul", *(element("li", each) for each in words))]
+    for name, title, table in _SHOWN:
+        part = next(each for each in tab(name).rows() if each.table is table)
+        parts.append(element("h3", title))
+        if table is PLAN:
+            parts.append(element("p", _plan(at), class_="note"))
+        parts.append(_rows(part, at, incident.colours))
+    why = f": {look.why}" if look.why else ""
+    since = "" if reading.interval is None else f" Rates are over the last {spelled(reading.interval)}."
+    return section(f"At {clock(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
+
+
+def _plan(at: Moment) -> str:
+    from presman.tabs.plan import active_plan
+
+    view = at.once(active_plan)
+    return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()
+
+
+def _rows(part: Rows, at: Moment, colours: GroupColours) -> Markup:
+    return value_table(part.table, part.rows(at), set(part.hidden(at)), part.unseen(at), colours)
+
+
+def rests_on(incident: Incident) -> Markup:
+    """Return what is not known, and how the page was made."""
+    lines = unknown(incident) or ["No gap, no damaged poll; every view that was read had an answer."]
+    return section("What this is based on", element("ul", *(element("li", each) for each in lines)))
+
+
+def meanings() -> Markup:
+    """Return what the columns of the tables mean."""
+    parts = []
+    for _, title, table in _SHOWN:
+        items: list[Markup] = []
+        for figure in table.columns:
+            if not figure.trend:
+                unit = unit_of(figure)
+                items.append(element("dt", figure.head + (f" ({unit})" if unit else "")))
+                items.append(element("dd", figure.help))
+        parts += [element("h3", title), element("dl", *items)]
+    return element("section", element("h2", "What the columns mean"), *parts, class_="meanings")
+
+
+def heading(incident: Incident, made: datetime) -> Markup:
+    """Return the head of the page: what, when, in which zone, out of which recording, by which presman."""
+    zones = sorted({each.astimezone().strftime("UTC%z") for each in (incident.start, incident.end)})
+    zone = " and, after the clock change, ".join(f"{each[:6]}:{each[6:]}" for each in zones)
+    look = incident.looks[-1].reading.header if incident.looks else None
+    release = f", Oracle {look.version}" if look is not None and look.version else ""
+    name = look.database if look is not None and look.database else incident.target
+    polls = counted(incident.polls, "poll")
+    source = f"From {incident.source} by presman {__version__}, {clock(made)}."
+    lines = [
+        element("h1", f"{name}: {between(incident.start, incident.end)}"),
+        element("p", f"All times in {zone}. {polls}, usually {number(incident.usual)} s apart."),
+        element("p", f"Target {incident.target}{release}. {source}", class_="note"),
+    ]
+    return element("header", *lines)
+
+
+def all_sections(incident: Incident) -> Markup:
+    """Return the sections in order."""
+    axis = TimeAxis(edges(list(incident.bins), incident.usual)[incident.bins[0].key][0], incident.end, incident.gaps)
+    parts = [part(incident, axis) for part in (what_happened, events, over_time, statements, latency)]
+    return joined([*parts, moment(incident), rests_on(incident), all_events(incident, axis), meanings()])
 
 
 def incident_page(incident: Incident, made: datetime) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from presman.analysis.trends.arrivals import Arrival, ArrivalOutcome
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 

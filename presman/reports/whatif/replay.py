@@ -18,7 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from presman.analysis.trends.arrivals import Arrival, ArrivalOutcome
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.sources.simulator.plan_tree import LEVELS, Group, Node
 from presman.sources.simulator.scheduler import (
     Limits,

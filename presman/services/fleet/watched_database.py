@@ -15,7 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.text import one_line
 from presman.polling.cadence import PollNeeds
 from presman.polling.sampler import CarryOut, Event, FirstLook, Glimpse, SourceEnded, SourceLost
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.services.live import Heard, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
 
 ENOUGH = 4

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from presman.analysis.readings.wait_readings import Histogram
 from presman.base.log_event import Level, Tell
 from presman.base.text import clean, one_line
-from presman.figures.observed_reading import LATE, ObservedReading
+from presman.figures.metric_figures import LATE, ObservedReading
 from presman.polling.cadence import PollNeeds, budget_of
 from presman.polling.sampler import Event, FirstLook, Glimpse, SourceEnded, SourceLost, stop_all
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
 
 NEEDS = PollNeeds(statements=20, texts=False, most=100, largest=500_000, idle_sessions=False)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from presman.analysis import analyse
-from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.caches import RowCache
 from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
 from presman.base.log_event import Tell
@@ -19,8 +19,8 @@ from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, Source
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError
 from presman.recording.writer import RecordingWriter
-from presman.records.queries import Breadth
-from presman.records.snapshot import Snapshot
+from presman.rows.queries import Breadth
+from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget, Reachability, sampler_of
 from presman.sources import LoginRefusal
 

@@ -12,7 +12,7 @@ from presman.polling.sampler import stop_all
 from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
 from presman.services.recorder.database_recorder import DatabaseRecorder
 

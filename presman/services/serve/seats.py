@@ -12,8 +12,8 @@ import msgspec
 from aiohttp import WSMsgType, web
 from msgspec import Struct
 
+from presman.base.child import meta_packet, packet
 from presman.base.listeners import Standing
-from presman.base.pipe_packets import meta_packet, packet
 from presman.base.running_out import ran_out
 from presman.services.serve.connections import Connections
 from presman.services.serve.door import Serving

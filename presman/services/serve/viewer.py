@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from presman.base.pipe_packets import PacketReader, file_of, meta_packet
+from presman.base.child import PacketReader, file_of, meta_packet
 from presman.base.secret import Secret
 
 GRACE = 3.0

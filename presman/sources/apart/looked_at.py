@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.sources import Answer, Request, Source, SourceError
 
 FRESH = 1.0

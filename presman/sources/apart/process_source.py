@@ -15,7 +15,7 @@ from typing import Any
 from presman.base.child import Child
 from presman.base.release import Release
 from presman.base.watcher import log_path
-from presman.records.queries import Scope
+from presman.rows.queries import Scope
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.apart.channel import Channel, ChannelEndedError
 from presman.sources.apart.looked_at import Look, Looked

@@ -20,10 +20,9 @@ from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.records.conversion import field_types, to_records, untold
-from presman.records.queries import Query, Scope
-from presman.records.rows import RecordType
-from presman.records.snapshot import Problem, Section
+from presman.rows.conversion import field_types, to_records, untold
+from presman.rows.queries import Query, RecordType, Scope
+from presman.rows.snapshot import Problem, Section
 
 CATALOG = Path(__file__).with_name("catalog.csv")
 

@@ -1,12 +1,12 @@
 """Fetch sizes: all rows of a query in one round trip, unless they are so large that it takes several.
 
 A row of a V$ view has some hundred bytes. Should one have a million, as a hostile or broken server may send, then rows
-come a few at a time and are shortened as they come (records.conversion.shortened), so that memory stays bounded.
+come a few at a time and are shortened as they come (rows.conversion.shortened), so that memory stays bounded.
 """
 
 from __future__ import annotations
 
-from presman.records.queries import Query
+from presman.rows.queries import Query
 from presman.sources.oracle.guard import MOST
 
 FEWEST_ROWS, FIRST_ROWS = 64, 512

@@ -9,8 +9,8 @@ import oracledb
 
 from presman.base.release import Release
 from presman.base.text import clean, one_line
-from presman.records.queries import Query, Scope, grant_of_view
-from presman.records.snapshot import Problem
+from presman.rows.queries import Query, Scope, grant_of_view
+from presman.rows.snapshot import Problem
 from presman.sources import LoginRefusal, SourceError
 from presman.sources.oracle.login_failures import explained
 

@@ -15,9 +15,9 @@ import oracledb
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.records.conversion import field_types, has_long_texts, shortened, to_records, untold
-from presman.records.queries import OLDEST, Query, Scope, bind_names
-from presman.records.snapshot import Problem, Section
+from presman.rows.conversion import field_types, has_long_texts, shortened, to_records, untold
+from presman.rows.queries import OLDEST, Query, Scope, bind_names
+from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.fetch_sizes import FetchSizes
 from presman.sources.oracle.guard import AnswerTooLarge

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from presman.base.suggest import closest
+from presman.base.errors import closest
 from presman.base.text import clean, one_line
 from presman.sources import SourceError
 

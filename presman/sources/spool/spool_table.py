@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.records.conversion import field_types
-from presman.records.rows import by_query
+from presman.rows.conversion import field_types
+from presman.rows.queries import by_query
 from presman.sources.embedded.database import columns_of
 from presman.sources.spool.nls import decimal_mark, instant, is_month_first, number
 from presman.sources.spool.spool_file import SAMPLE_TIME, SpoolFile

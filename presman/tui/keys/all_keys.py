@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING
 
 from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import AppKey, has_tables
-from presman.tui.keys.go_keys import COLUMNS, GO, SIGNS, TARGETS
-from presman.tui.keys.moment_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT
-from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SUSPEND, TABS, TABS_IN_HELP, THEME
+from presman.tui.keyed_app import AppKey, has_tables
+from presman.tui.keys.go_keys import GO, TARGETS
+from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SIGNS, SUSPEND, TABS, TABS_IN_HELP, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
 from presman.tui.keys.place_keys import where as trail_to
-from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
+from presman.tui.keys.table_keys import (
+    COLUMNS,
+    DETAILS,
+    FILTER,
+    INSTANCES,
+    NEXT_TABLE,
+    REVERSE,
+    SORT,
+    WINDOW,
+    has_instances,
+)
 from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT, REPORT, TAPE
 from presman.tui.keys.time_keys import (
     BACK,
@@ -20,9 +29,12 @@ from presman.tui.keys.time_keys import (
     FAR_FORWARD,
     FASTER,
     FORWARD,
+    JUMP,
     LIVE,
+    NEXT_EVENT,
     PAUSE,
     POLL_NOW,
+    PREVIOUS_EVENT,
     SLOWER,
     is_lost,
 )
@@ -55,8 +67,6 @@ APP_KEYS: tuple[AppKey, ...] = (
 """In the order of the help page."""
 
 TAB_NAMES = tuple(each.name for each in tab_names())
-
-BY_NAME = {each.key.name: each for each in APP_KEYS}
 
 _BEFORE = (
     HELP,
@@ -107,8 +117,7 @@ def offered(app: FrameApp) -> list[Labelled]:
 
 
 def _own(app: FrameApp, key: AppKey) -> AppKey:
-    found: AppKey = app.own_keys.get(key.key.name, key)
-    return found
+    return app.own_keys.get(key.key.name, key)
 
 
 def listed(app: FrameApp) -> list[Key]:

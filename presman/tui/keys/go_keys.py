@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import AppKey, has_tables
+from presman.tui.keyed_app import AppKey
 from presman.tui.keys.page_keys import show_tab
 from presman.tui.keys.place_keys import go_into, open_page, open_statement
-from presman.tui.widgets.line_api import LineApiWidget
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -17,13 +16,9 @@ if TYPE_CHECKING:
 async def ask_where(app: FrameApp) -> None:
     """Ask for a name to go to."""
     from presman.tabs.going import names
-    from presman.tui.widgets.go_line import GoLine
+    from presman.tui.widgets.input_line import ask
 
-    line = app.query_one_optional(GoLine)
-    if line is None:
-        line = GoLine()
-        await app.mount(line, before="#keys")
-    line.begin(names(app.monitor.reading, app.panels.hidden(), app.targets))
+    await ask(app, "go", names=names(app.monitor.reading, app.panels.hidden(), app.targets))
 
 
 async def go(app: FrameApp, text: str) -> None:
@@ -78,33 +73,6 @@ def choose_target(app: FrameApp) -> None:
     app.push_screen(TargetChooser(app.targets, app.monitor.name), chosen)
 
 
-def choose_columns(app: FrameApp) -> None:
-    """Ask which columns a table shall have."""
-    from presman.tui.widgets.choosers import ColumnChooser
-
-    grid = app.panels.grid
-    if grid is None:
-        return
-
-    def chosen(keys: tuple[str, ...] | None) -> None:
-        if keys is not None:
-            grid.drawing.choose(keys)
-            grid.sort_by(grid.rows.sort_key, descending=grid.rows.descending)
-            app.note_view()
-
-    app.push_screen(ColumnChooser(grid.table, grid.drawing.shown(grid.size.width), grid.drawing.hidden), chosen)
-
-
-def change_signs(app: FrameApp) -> None:
-    """Paint ASCII only, or all signs."""
-    app.keep_to_ascii(only=not app.is_ascii)
-    app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
-    app.refresh_css(animate=False)
-    app.repaint()
-    for view in app.frame.query(LineApiWidget):  # a widget that is over another is not painted with the rest
-        view.forget()
-
-
 def has_targets(app: FrameApp) -> bool:
     """Where config.ini names more than what is on the screen."""
     return not app.is_served and any(target != app.monitor.name for target in app.targets)
@@ -119,14 +87,4 @@ TARGETS = AppKey(
     Key("targets", "D", "D", "databases", "Watch another target of config.ini."),
     choose_target, has_targets,
     lambda app: "Only this target is served." if app.is_served else "config.ini names no other target.",
-)  # fmt: skip
-COLUMNS = AppKey(
-    Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones stay where "
-        "there is no room for all."),
-    choose_columns, has_tables, "A page is open: q goes back to the tables.",
-)  # fmt: skip
-SIGNS = AppKey(
-    Key("signs", "T", "T", "signs", "Switch between ASCII only, for terminals that show other characters badly, and "
-        "all characters."),
-    change_signs,
 )  # fmt: skip

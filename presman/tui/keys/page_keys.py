@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import AppKey
+from presman.tui.keyed_app import AppKey, KeyedApp, always
 from presman.tui.keys.place_keys import go_into
 from presman.tui.keys.table_keys import set_filter
-from presman.tui.wanted_breadth import read_enough
+from presman.tui.widgets.line_api import LineApiWidget
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -22,7 +24,7 @@ async def show_tab(app: FrameApp, name: str) -> None:
     """Show a tab."""
     app.reader.close(back=False)
     await app.panels.show(name)
-    read_enough(app.feed, app.panels, app.recording)
+    app.read_enough()
     app.reader.look_at(None)
     app.panels.focus_first()
     app.repaint()
@@ -31,12 +33,12 @@ async def show_tab(app: FrameApp, name: str) -> None:
 async def escape(app: FrameApp) -> None:
     """Close the page, else end the filter, else go back to where one came from."""
     choices = app.monitor.choices
-    lines = [line for line in app.query("GoLine, JumpLine") if line.display]
-    if lines:
-        lines[0].display = False
+    typed_in = app.typed_in
+    if typed_in and typed_in[0].id != "filter":
+        typed_in[0].display = False
         if not app.reader.is_open:
             app.panels.focus_first()
-    elif app.reader.is_open and (app.reader.needle or any(line.display for line in app.query("FilterLine"))):
+    elif app.reader.is_open and (app.reader.needle or typed_in):
         set_filter(app, "", done=True)
     elif app.reader.is_open:
         app.reader.close()
@@ -59,18 +61,27 @@ async def leave(app: FrameApp) -> None:
         await app.action_quit()
 
 
-def next_theme(app: FrameApp) -> None:
+def next_theme(app: KeyedApp) -> None:
     """Take the next theme."""
     place = THEMES.index(app.theme) + 1 if app.theme in THEMES else 0
     app.theme = THEMES[place % len(THEMES)]
     app.tell(f"theme {app.theme}", seconds=2)
 
 
+def change_signs(app: KeyedApp) -> None:
+    """Paint ASCII only, or all signs."""
+    app.keep_to_ascii(only=not app.is_ascii)
+    app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
+    app.refresh_css(animate=False)
+    app.repaint()
+    for view in app.screen_stack[0].query(LineApiWidget):  # a widget that is over another is not painted with the rest
+        view.forget()
+
+
 def can_go_back(app: FrameApp) -> bool:
     """While a page is open, something is filtered, or one has gone into something."""
     choices = app.monitor.choices
-    typing = any(line.display for line in app.query("FilterLine, GoLine, JumpLine"))
-    return app.reader.is_open or typing or bool(choices.filter or choices.places)
+    return app.reader.is_open or bool(app.typed_in or choices.filter or choices.places)
 
 
 def leave_label(app: FrameApp) -> str:
@@ -89,6 +100,11 @@ LEAVE = AppKey(
     leave, relabel=leave_label,
 )  # fmt: skip
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
+SIGNS = AppKey(
+    Key("signs", "T", "T", "signs", "Switch between ASCII only, for terminals that show other characters badly, and "
+        "all characters."),
+    change_signs,
+)  # fmt: skip
 PALETTE = AppKey(
     Key("palette", "", "^P", "palette", "Find a command by its name."), lambda app: app.action_command_palette()
 )
@@ -120,3 +136,56 @@ TABS_IN_HELP = Key(
 )
 
 TABS = tuple(_tab_key(name) for name in tab_names())
+
+
+def go_home(app: FrameApp) -> None:
+    """End, to show the fleet again."""
+    app.goes_home = app.hands_on = True
+    app.exit()
+
+
+def is_at_top(app: FrameApp) -> bool:
+    """While neither a page is open nor anything was gone into."""
+    return not (app.reader.is_open or app.monitor.choices.places)
+
+
+async def escape_home(app: FrameApp) -> None:
+    """Go back to where one came from, from the top to the fleet."""
+    if can_go_back(app):
+        await escape(app)
+    else:
+        go_home(app)
+
+
+async def leave_home(app: FrameApp) -> None:
+    """Go back to where one came from, from the top to the fleet."""
+    if is_at_top(app):
+        go_home(app)
+    else:
+        await leave(app)
+
+
+HOME_KEYS: tuple[AppKey, ...] = (
+    replace(
+        ESCAPE,
+        key=ESCAPE.key._replace(
+            help="Back to where you came from, on the same row; clears a filter; then to the fleet."
+        ),
+        run=escape_home,
+        when=always,
+    ),
+    replace(
+        LEAVE,
+        key=LEAVE.key._replace(
+            label="back", help="Back to where you came from, on the same row; at the top, to the fleet."
+        ),
+        run=leave_home,
+        relabel=lambda app: "fleet" if is_at_top(app) else "back",
+    ),
+)
+
+
+def lead_home(app: FrameApp) -> None:
+    """Have q and Esc lead back to the fleet."""
+    app.home = True
+    app.own_keys = {**app.own_keys, **{each.key.name: each for each in HOME_KEYS}}

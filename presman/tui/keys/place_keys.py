@@ -5,25 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from presman.tabs import title
+from presman.tabs.choices import DRILL_DOWN, trail
 from presman.tabs.parts import Key
-from presman.tabs.trail import INSIDE, trail
-from presman.tui.keys.app_key import AppKey, has_tables
-from presman.tui.wanted_breadth import read_enough
+from presman.tui.keyed_app import AppKey, has_tables
 
 if TYPE_CHECKING:
     from presman.figures.figure import Table
+    from presman.tabs.choices import Place
     from presman.tabs.statement import Statement
-    from presman.tabs.trail import Place
     from presman.tui.frame_app import FrameApp
     from presman.tui.widgets.grid import Grid
 
-FOLDING = ("parallel", "sessions", "inside")
+FOLDING = ("parallel", "sessions", DRILL_DOWN)
 """What has rows that fold."""
 
 
 async def enter(app: FrameApp, row: Any, grid: Grid) -> None:
     """List what is in the group, event, instance or PDB of a row; of a session or a statement open the page."""
-    from presman.tabs.place import place_of, within
+    from presman.tabs.drill_down import place_of, within
     from presman.tabs.statement import has_cursor_page, statement_of
 
     place = place_of(row)
@@ -51,7 +50,7 @@ def open_statement(app: FrameApp, statement: Statement | None) -> None:
 
 async def list_sessions(app: FrameApp) -> None:
     """Leave the page about a statement for the list of who runs it."""
-    from presman.tabs.place import within
+    from presman.tabs.drill_down import within
     from presman.tui.pages.cursor_page import place_of_statement
 
     statement, places = app.reader.row, app.monitor.choices.places
@@ -71,9 +70,9 @@ async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
     monitor = app.monitor
     deeper = len(places) > len(monitor.choices.places)
     if deeper:  # what was typed in another list is not meant for this one
-        monitor.choose(filters={**monitor.choices.filters, INSIDE: ""})
+        monitor.choose(filters={**monitor.choices.filters, DRILL_DOWN: ""})
     await app.panels.go_into(places)
-    read_enough(app.feed, app.panels, app.recording)
+    app.read_enough()
     app.reader.look_at(None)
     app.repaint()
     if deeper:
@@ -84,10 +83,10 @@ async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
 
 def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     """Open the page about a row."""
-    from presman.analysis.blocking import Blocking
     from presman.analysis.folds import QueuedFold
+    from presman.analysis.session_list import Blocking
     from presman.figures.session_figures import SESSIONS
-    from presman.tabs.place import name_of
+    from presman.tabs.drill_down import name_of
     from presman.tabs.statement import has_cursor_page, statement_of
     from presman.tui.pages.content import details_of
     from presman.tui.pages.detail_lines import focus_of

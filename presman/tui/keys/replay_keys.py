@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, cast
 
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
-from presman.tui.keys.moment_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT, ask_time
+from presman.tui.keyed_app import NO_DATA, AppKey, has_data
+from presman.tui.keys.time_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT, ask_time
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp

@@ -6,27 +6,42 @@ from typing import TYPE_CHECKING
 
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import NO_DATA, AppKey, has_data, has_tables
+from presman.tui.keyed_app import NO_DATA, PAGE_IS_OPEN, AppKey, KeyedApp, has_tables
 from presman.tui.keys.place_keys import list_sessions, shows_statement
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
 
 
-def sort(app: FrameApp) -> None:
+def sort(app: KeyedApp) -> None:
     """Sort the table by its next column."""
-    grid = app.panels.grid
-    if grid is not None:
+    if (grid := app.grid) is not None:
         keys = grid.drawing.sortable()
         place = keys.index(grid.rows.sort_key) + 1 if grid.rows.sort_key in keys else 0
         grid.sort_by(keys[place % len(keys)])
 
 
-def reverse(app: FrameApp) -> None:
+def reverse(app: KeyedApp) -> None:
     """Sort the table the other way round."""
-    grid = app.panels.grid
-    if grid is not None:
+    if (grid := app.grid) is not None:
         grid.sort_by(grid.rows.sort_key, descending=not grid.rows.descending)
+
+
+def choose_columns(app: KeyedApp) -> None:
+    """Ask which columns a table shall have."""
+    from presman.tui.widgets.choosers import ColumnChooser
+
+    grid = app.grid
+    if grid is None:
+        return
+
+    def chosen(keys: tuple[str, ...] | None) -> None:
+        if keys is not None:
+            grid.drawing.choose(keys)
+            grid.sort_by(grid.rows.sort_key, descending=grid.rows.descending)
+            app.note_view()
+
+    app.push_screen(ColumnChooser(grid.table, grid.drawing.shown(grid.size.width), grid.drawing.hidden), chosen)
 
 
 async def details(app: FrameApp) -> None:
@@ -42,22 +57,18 @@ def has_details(app: FrameApp) -> bool:
     return has_tables(app) or shows_statement(app)
 
 
-async def ask_filter(app: FrameApp) -> None:
+async def ask_filter(app: KeyedApp) -> None:
     """Ask for a filter; it works while it is typed."""
-    from presman.tui.widgets.filter_line import FilterLine
+    from presman.tui.widgets.input_line import ask
 
-    line = app.query_one_optional(FilterLine)
-    if line is None:
-        line = FilterLine()
-        await app.mount(line, before="#keys")
-    line.begin(app.reader.needle if app.reader.is_open else app.monitor.choices.filter)
+    await ask(app, "filter", app.needle)
 
 
 def set_filter(app: FrameApp, needle: str, *, done: bool) -> None:
     """Filter the page, else the tab, by what is typed so far; once that is `done`, go back to it."""
     choices = app.monitor.choices
     if done:
-        for line in app.query("FilterLine"):
+        for line in app.query("#filter"):
             line.display = False
     if app.reader.is_open:
         app.reader.filter(needle, done=done)
@@ -104,28 +115,31 @@ def has_several(app: FrameApp) -> bool:
     return has_tables(app) and len(app.panels.present.grids()) > 1
 
 
-_PAGE = "A page is open: q goes back to the tables."
-
 DETAILS = AppKey(
     Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and "
         "statements. On a session or statement: open its page. On the page of a statement: list the sessions that run "
         "it."),
-    details, has_details, _PAGE,
+    details, has_details, PAGE_IS_OPEN,
     relabel=lambda app: "sessions" if app.reader.is_open else "open",
 )  # fmt: skip
 FILTER = AppKey(
     Key("filter", "slash", "/", "filter", "Show only rows, or lines of a page, that contain a text; with ! before it, "
         "those without it. Enter keeps it, an empty text shows all."),
-    ask_filter, lambda app: has_data(app) or app.reader.is_open, NO_DATA,
-    relabel=lambda app: "search" if app.reader.is_open else "filter",
+    ask_filter, lambda app: app.has_data or app.is_page_open, NO_DATA,
+    relabel=lambda app: "search" if app.is_page_open else "filter",
 )  # fmt: skip
 SORT = AppKey(
     Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); of numbers the largest come first."),
     sort,
     has_tables,
-    _PAGE,
+    PAGE_IS_OPEN,
 )
-REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, _PAGE)
+REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, PAGE_IS_OPEN)
+COLUMNS = AppKey(
+    Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones stay where "
+        "there is no room for all."),
+    choose_columns, has_tables, PAGE_IS_OPEN,
+)  # fmt: skip
 INSTANCES = AppKey(
     Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),
     instances, has_instances, "There is only one instance.",

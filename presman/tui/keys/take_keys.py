@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from presman.base import private_files
 from presman.base.formats import counted, duration, spelled
 from presman.figures.figure import Table
 from presman.tabs.link import LinkState
 from presman.tabs.parts import Key
-from presman.tui import state_files
-from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
-from presman.tui.past_polls import write_past
+from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_data
 from presman.tui.report_writing import write_report
-from presman.tui.wanted_breadth import read_enough
+from presman.tui.tape_recording import write_past
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
-    from presman.records.commands import Command
+    from presman.rows.commands import Command
     from presman.tui.copies import Copyable
     from presman.tui.frame_app import FrameApp
 
@@ -46,7 +45,7 @@ def copy(app: FrameApp) -> None:
     if offered:
         _choose(app, offered)
     else:
-        _take(app, shown.text)
+        copy_text(app, shown.text)
 
 
 def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
@@ -103,17 +102,18 @@ def _row_text(table: Table[Any], row: Any) -> str:
     return "\n".join(f"{figure.head}: {figure.show(row)}" for figure in table.columns if not figure.trend)
 
 
-def _take(app: FrameApp, text: str) -> None:
+def copy_text(app: KeyedApp, text: str) -> None:
+    """Copy a text, and say how long it is and where else it is."""
     app.tell(f"Copied {len(text)} characters, {_keep(app, text)}" if text else "There is no row here to copy.")
 
 
-def _keep(app: FrameApp, text: str) -> str:
+def _keep(app: KeyedApp, text: str) -> str:
     """Copy a text, and return where else it is: no terminal tells whether it takes it (tmux does not)."""
     app.copy_to_clipboard(text)
     if app.is_served:
         return "to the browser's clipboard"
     try:
-        return f"also in {state_files.keep('copied.txt', text + chr(10))}"
+        return f"also in {private_files.keep_file('copied.txt', text + chr(10))}"
     except OSError as error:
         return f"not kept in a file: {error.strerror}"
 
@@ -153,7 +153,7 @@ def export(app: FrameApp) -> None:
         return
     measure = app.panels.present.measure(app.panels.grid)
     told, well = app.recording.toggle(monitor.name, measure, monitor.latest)
-    read_enough(app.feed, app.panels, app.recording)
+    app.read_enough()
     app.tell(told, severity="information" if well else "error", seconds=8 if well else 10)
     app.paint_lines()
 
@@ -186,7 +186,7 @@ async def _load(app: FrameApp, latest: Reading) -> None:
     """Write the minutes up to the newest poll, then each that arrives."""
     taping = app.tape
     mine, path = taping.number, taping.path
-    kept = await write_past(app, taping, latest)
+    kept = await write_past(app.monitor, taping, latest)
     if kept is None or taping.number != mine:
         return
     taping.loaded()

@@ -1,4 +1,4 @@
-"""Keys about time: freezing the view, looking back, polling more or less often."""
+"""Keys about time: freezing the view, looking back, going to a time or an event, polling more or less often."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from presman.tabs.choices import next_step
 from presman.tabs.link import LinkState
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
+from presman.tui.keyed_app import NO_DATA, AppKey, has_data
+from presman.tui.keys.page_keys import show_tab
 
 if TYPE_CHECKING:
+    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.tui.frame_app import FrameApp
 
 
@@ -93,3 +95,34 @@ POLL_NOW = AppKey(
     Key("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again."),
     lambda app: app.feed.poll_now(),
 )
+
+
+async def ask_time(app: FrameApp) -> None:
+    """Ask where to go."""
+    from presman.tui.widgets.input_line import ask
+
+    await ask(app, "jump", before="#scrub" if app.query("#scrub") else "#keys")
+
+
+async def to_moment(app: FrameApp, event: DatabaseEvent) -> None:
+    """Go to the moment of an event, on the tab that shows most of it."""
+    from presman.tabs.events import tab_of
+
+    await show_tab(app, tab_of(event))
+    app.moments.show(event)
+
+
+JUMP = AppKey(
+    Key("jump", "at,J", "J", "jump", "Go to a time: 03:12, -15m, 3m ago, first, last; `:` takes it, too (:19:08, "
+        ":-15m), and a click on a chart goes to that minute."),
+    ask_time, has_data, NO_DATA,
+)  # fmt: skip
+NEXT_EVENT = AppKey(
+    Key("next_event", "n", "n", "next event", "Go to what happened next; E lists it all."),
+    lambda app: app.moments.to_event(1), has_data, NO_DATA,
+)  # fmt: skip
+PREVIOUS_EVENT = AppKey(
+    Key("previous_event", "p", "p", "event before", "Go to what happened before: a queue began, a plan switched, a "
+        "limit was hit, an instance restarted, an alert came."),
+    lambda app: app.moments.to_event(-1), has_data, NO_DATA,
+)  # fmt: skip

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from presman.analysis.advice.candidate import Candidate, Unblock
-from presman.analysis.advice.contenders import want_the_same
+from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
-from presman.analysis.advice.unblock import unblock
-from presman.analysis.advice.unblock_words import refused_holder
+from presman.analysis.advice.unblock import refused_holder, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
 from presman.figures.drawing.lines import Line, Run, length
-from presman.records.commands import Command
+from presman.rows.commands import Command
 
 NUMBERS = "①②③④⑤⑥⑦⑧⑨"
 SHOWN = 3

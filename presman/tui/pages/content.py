@@ -1,17 +1,21 @@
-"""Content of the page: details of a row, or help."""
+"""Content of the page: details of a row, help, I/O outliers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from presman.base.formats import clock
 from presman.figures.drawing.lines import Line, plain
+from presman.figures.figure import Table
+from presman.figures.histogram_figures import OUTLIERS
+from presman.tabs.parts import Key
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
+    from presman.analysis.readings.wait_readings import OutlierReading
     from presman.analysis.trends import Watch
-    from presman.figures.figure import Table
-    from presman.tabs.parts import Key, Tab
+    from presman.tabs.parts import Tab
     from presman.tabs.statement import Statement
 
 Content = Callable[["Reading | None"], list[Line]]
@@ -74,7 +78,72 @@ def _named(lines: list[Line], row: Any, watch: Watch) -> list[Line]:
 
 def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]) -> Content:
     """Return the help of a tab; it does not depend on the data."""
-    from presman.tui.pages.help_page import help_page
 
     lines = help_page(title, list(keys), list(in_table), tab.tables, tab.notes)
     return lambda _reading: lines
+
+
+_STATES = (
+    ("● LIVE", "good", "the data is at most two refresh intervals old"),
+    ("◌ LATE 0:07", "warn", "the data is older, by the age shown; or some views are late, by the number shown"),
+    ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history continue"),
+    ("◀ 03:12:40", "warn", "scrolled back to that time"),
+    ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, with its age"),
+    (
+        "✕ REFUSED 0:12",
+        "bad",
+        "no connection, not tried again by itself: a wrong password locks accounts; F5 tries",
+    ),
+)
+
+
+def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]], tables: Sequence[Table[Any]],
+              more: Sequence[str] = (), states: Sequence[tuple[str, str, str]] = _STATES) -> list[Line]:  # fmt: skip
+    """Return the help of a tab: every column with its source, what else there is to know, its keys, the states."""
+    lines: list[Line] = [((f"Help: {tab}", "title"), ("   / searches, q or Esc goes back", "dim"))]
+    for table in tables:
+        lines += [(), ((f"Table {table.title}", "title"),)]
+        lines += [((f"  {column.head:<20.60} ", "key"), (column.help, "")) for column in table.columns]
+    for text in more:
+        lines += [(), ((text, ""),)]
+    lines += [(), (("Keys", "title"),)]
+    lines += [((f"  {key.shown:<8}", "key"), (f"{key.label:<14}", ""), (key.help, "dim")) for key in keys]
+    lines += [((f"  {shown:<8}", "key"), (text, "")) for shown, text in in_table]
+    lines += [(), (("States", "title"),)]
+    return lines + [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in states]
+
+
+CAUTION = (
+    "On some platforms the latency column of these views is not a latency (its values only grow). presman compares "
+    "the rows with each other and with the histogram of the waits, and shows no latency that is impossible."
+)
+
+
+def outliers_page(width: int) -> Content:
+    """Return the page; it fills as soon as the views have answered."""
+
+    def content(reading: Reading | None) -> list[Line]:
+        lines: list[Line] = [((" I/O outliers", "title"),), ((f" {CAUTION}", "dim"),), ()]
+        if reading is None:
+            return lines
+        troubles = [trouble for trouble in reading.troubles if trouble.query in ("io_outlier", "lgwrio_outlier")]
+        for trouble in troubles:
+            lines += [((f" {trouble.view}: {trouble.text} {trouble.cure}", "warn"),), ()]
+        if not reading.outliers and not troubles:
+            lines.append(((" asked; the answer comes with the next poll (the views exist from 12.1 on)", "dim"),))
+        for each in reading.outliers:
+            lines += _view(each, width)
+        return lines
+
+    return content
+
+
+def _view(found: OutlierReading, width: int) -> list[Line]:
+    from presman.output.text_table import table
+
+    head: Line = ((f" {found.view}", "title"), (f"  rows: {len(found.rows)}, asked at {clock(found.at)}", "dim"))
+    lines: list[Line] = [head, *(((f" ▲ not plausible: {why}", "warn"),) for why in found.doubts)]
+    if not found.rows:
+        return [*lines, ((f" {OUTLIERS.empty}", "dim"),), ()]
+    columns = [column for column in OUTLIERS.columns if column.key != "view"]
+    return [*lines, *(((f" {text}", ""),) for text in table(columns, found.rows, max(40, width - 6))), ()]

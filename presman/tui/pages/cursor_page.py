@@ -12,12 +12,12 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_past import SqlExecution, SqlPast, sql_past
 from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line
-from presman.figures.xplan import xplan
-from presman.tabs.place import Inside, inside
+from presman.tabs.choices import Place
+from presman.tabs.drill_down import Inside, inside
 from presman.tabs.statement import Statement
-from presman.tabs.trail import Place
 from presman.tui.pages.detail_lines import cost_lines
 from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, title
+from presman.tui.pages.xplan import xplan
 
 _LISTED = 12
 """Sessions that the page lists."""

@@ -13,10 +13,10 @@ from presman.base.formats import ABSENT, clock, compact, count, counted, duratio
 from presman.figures.drawing.bars import bar_runs
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Bar
-from presman.figures.xplan import xplan
-from presman.records.focus import Focus
+from presman.rows.queries import Focus
 from presman.tabs.statement import Statement
 from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, unblock_of, why_not_ended
+from presman.tui.pages.xplan import xplan
 
 Row = QueuedStatement | RunningStatement | SessionReading
 BLANK: Line = ()

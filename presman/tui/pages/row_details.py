@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from presman.analysis.alerts.queue_alerts import head_sentence
-from presman.analysis.facts.dop import hints
+from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import InstanceReading
@@ -25,7 +25,7 @@ from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
 from presman.figures.statement_figures import at_timeout
-from presman.records.wait_events import ON_CPU
+from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import unblocking
 
 _LABEL = 16

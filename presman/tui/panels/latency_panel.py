@@ -13,17 +13,17 @@ from presman.analysis.latency.latency_history import LatencyColumn, LatencyHisto
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.base.formats import duration, number
 from presman.figures.drawing.lines import Line
+from presman.figures.figure import late_note
 from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
-from presman.figures.late_views import late_note
 from presman.tabs.latency import alike, events
 from presman.tabs.moment import Moment
 from presman.tui.messages import PageWanted, QueryWanted
-from presman.tui.pages.outliers_page import outliers_page
+from presman.tui.pages.content import outliers_page
 from presman.tui.panels.panel import Panel
-from presman.tui.widgets.containers import Container, Horizontal, Vertical
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heat import HeatData, Quantity, rates
 from presman.tui.widgets.heatmap import HeatMap
+from presman.tui.widgets.line_api import Container, Horizontal, Vertical
 from presman.tui.widgets.line_view import LineView
 
 SIDE_BY_SIDE = 188

@@ -9,18 +9,16 @@ from typing import Any, NamedTuple, assert_never
 from textual.app import ComposeResult
 from textual.widget import Widget
 
-from presman.figures.figure import Table
-from presman.figures.late_views import late_note
+from presman.figures.figure import Table, late_note
 from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, Lines, OverTime, Part, Rows
-from presman.tui.kept_view import KeptView, put_back_table
+from presman.tui.saved_view import SavedView, put_back_table
 from presman.tui.widgets.chart import Chart
-from presman.tui.widgets.containers import Horizontal, PlainBackground, Vertical
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_api import LineApiWidget
-from presman.tui.widgets.sentences import Sentences
+from presman.tui.widgets.line_api import Horizontal, LineApiWidget, PlainBackground, Vertical
+from presman.tui.widgets.line_view import Sentences
 
 
 class _Filled(NamedTuple):
@@ -40,7 +38,7 @@ class Panel(PlainBackground):
         self._grids: dict[str, Grid] = {}
         self._filled: dict[str, _Filled] = {}
         self._optional: set[Widget] = set()
-        self.kept = KeptView()
+        self.saved = SavedView()
 
     @property
     def all_grids(self) -> Mapping[str, Grid]:
@@ -84,7 +82,7 @@ class Panel(PlainBackground):
         """Return the grid of a table, made when first asked for; `show` will fill it."""
         trends = Trends(part.trends) if part.trends else None
         made = self._grids[part.table.key] = kind(part.table, trend=trends, filterable=part.filterable)
-        put_back_table(self.kept, f"{self.name}/{part.table.key}", made)
+        put_back_table(self.saved, f"{self.name}/{part.table.key}", made)
 
         def fill(moment: Moment) -> None:
             if trends is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.widget import Widget
 
-from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.instance_readings import CLUSTER
@@ -20,14 +20,12 @@ from presman.figures.instance_figures import SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.charts import BRIDGE, plan_changes
 from presman.tabs.moment import Moment
-from presman.tabs.parallel import compared, queue_rows
-from presman.tabs.queue_summary import in_one_line, queue_line, summary
+from presman.tabs.parallel import compared, in_one_line, queue_line, queue_rows, summary
 from presman.tui.panels.panel import Panel
-from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why
-from presman.tui.panels.queue_reasons import story, why_lines
-from presman.tui.widgets.containers import Horizontal, Vertical
+from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why, story, why_lines
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.line_api import Horizontal, Vertical
 from presman.tui.widgets.line_view import LineView
 
 _INDENT = 6

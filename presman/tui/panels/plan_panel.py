@@ -8,14 +8,13 @@ from typing import Any
 from textual.app import ComposeResult
 
 from presman.analysis.plans.plan_view import PlanView, differences, plan_view
-from presman.figures.figure import Table
-from presman.figures.late_views import late_note
+from presman.figures.figure import Table, late_note
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tabs.moment import Moment
 from presman.tabs.plan import active_plan, found, plan_line, unjudged
 from presman.tui.panels.panel import Panel
-from presman.tui.widgets.containers import Horizontal
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.line_api import Horizontal
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.table_frame import HEADER_LINES
 

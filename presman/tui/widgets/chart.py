@@ -12,7 +12,7 @@ from textual.message import Message
 
 from presman.base.axis import nice_axis, tick_label
 from presman.base.formats import number
-from presman.figures.drawing.areas import EMPTY, Cell, crossed, stacked
+from presman.figures.drawing.bars import EMPTY, Cell, crossed, stacked
 from presman.figures.drawing.lines import Line, Run, cells, length, merge, pad
 from presman.tabs.charts import ChartData, levels_of
 from presman.tabs.parts import GroupLevel

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from presman.analysis.trends.statement_spans import Span
+from presman.analysis.trends.statement_runs import Span
 from presman.base.axis import time_label, time_ticks
 from presman.base.colours import GroupColours
 from presman.figures.drawing.lines import Line, fit, merge, pad

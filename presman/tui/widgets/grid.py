@@ -21,8 +21,7 @@ from presman.figures.drawing.columns import Trend
 from presman.figures.drawing.lines import Line, changes, pad
 from presman.figures.figure import Table
 from presman.tui.widgets.line_api import LineApiWidget
-from presman.tui.widgets.table_frame import HEADER_LINES, TableFrame
-from presman.tui.widgets.table_rows import TableRows
+from presman.tui.widgets.table_frame import HEADER_LINES, TableFrame, TableRows
 
 
 class _Drawn(NamedTuple):

@@ -20,10 +20,9 @@ from textual.strip import Strip
 
 from presman.base.formats import compact, microseconds
 from presman.figures.drawing.lines import cells, fit
-from presman.tui.widgets.heat import DECADES, GAP, LEVELS, MARK, HeatData, Quantity, axis_text, glyph
+from presman.tui.widgets.heat import DECADES, GAP, LEVELS, MARK, HeatData, Quantity, axis_text, glyph, paints
 from presman.tui.widgets.heat_cells import GUTTER, TITLE, HeatCells, room_for
 from presman.tui.widgets.line_api import LineApiWidget
-from presman.tui.widgets.shades import paints
 
 
 class HeatMap(LineApiWidget, can_focus=True):

@@ -4,15 +4,49 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from textual.filter import ANSIToTruecolor
+from rich.segment import Segment
+from textual import containers
+from textual.color import Color
+from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from presman.base.ascii_signs import ascii_only
 from presman.figures.drawing.lines import Line
 from presman.tui.textual_internals import forget_regions
-from presman.tui.widgets.ascii_filter import AsciiFilter
 from presman.tui.widgets.palette import Palette, palette_of
+
+
+class AsciiFilter(LineFilter):
+    """Replaces signs by their likeness, each in its cell, in whatever widget they are."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual passes it
+        """Return the segments in ASCII."""
+        return [Segment(ascii_only(text), style, control) for text, style, control in segments]
+
+
+class PlainBackground(Widget):
+    """A widget that shows nothing but its background, and its children.
+
+    It is named last among the bases: Textual takes its styles from the first.
+    """
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return some lines of the widget: the same one each time."""
+        return super().render_lines(Region(0, 0, crop.width, 1)) * crop.height
+
+
+class Container(containers.Container, PlainBackground):
+    """Takes what is put into it."""
+
+
+class Horizontal(containers.Horizontal, PlainBackground):
+    """Children side by side."""
+
+
+class Vertical(containers.Vertical, PlainBackground):
+    """Children one below the other."""
 
 
 class LineApiWidget(Widget):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.geometry import Region
 from textual.strip import Strip
 
-from presman.figures.drawing.lines import Line, changes, pad
+from presman.figures.drawing.lines import Line, changes, fit, pad, plain, wrap
 from presman.tui.widgets.line_api import LineApiWidget
 
 
@@ -66,3 +66,71 @@ class LineView(LineApiWidget):
         """Forget what was drawn in other colours."""
         self._shown = []
         super().notify_style_update()
+
+
+_INDENT = 3
+_FRAME = 3
+"""Lines above and below every tab, at least."""
+
+
+class Sentences(LineView):
+    """Lines that are wrapped anew when the width changes. Their height goes in steps, so that what is below stays."""
+
+    _sentences: Sequence[Line] = ()
+    _shorter: Sequence[Line] = ()
+
+    def __init__(self, *, id: str, step: int = 1) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self._step = step
+
+    def show(self, sentences: Sequence[Line], shorter: Sequence[Line] = ()) -> None:
+        """Show these sentences, or `shorter` ones where there is no room for all of them."""
+        self._sentences, self._shorter = sentences, shorter
+        self._wrap()
+
+    def on_resize(self) -> None:
+        """Wrap to the new width."""
+        if self._sentences:
+            self._wrap()
+
+    def _wrap(self) -> None:
+        width = self.size.width or self.app.size.width
+        highest = self.styles.max_height
+        most = None if highest is None else int(highest.resolve(self.app.size, self.app.size))
+        if most is not None:  # on the smallest screens even less is left, and what is behind the edge is not counted
+            most = min(most, max(1, (self.app.size.height - _FRAME) // 3))
+        self.fit_lines(whole_sentences(self._sentences, self._shorter, width, most), self._step)
+
+
+def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: int, most: int | None) -> list[Line]:
+    """Wrap sentences to at most `most` lines: what does not fit as a whole is counted, and nothing ends in its middle.
+
+    Where there are `shorter` ones, each on one line, they stand for those that have no room: the first are whole first.
+    """
+    blocks = [wrap(line, width, _INDENT) for line in sentences]
+    if most is None or sum(map(len, blocks)) <= most:
+        return [part for block in blocks for part in block]
+    if shorter:
+        blocks = _as_many_whole(blocks, [_in_one_line(line, width) for line in shorter], most)
+    found: list[Line] = []
+    for place, block in enumerate(blocks):
+        left = len(blocks) - place
+        if len(found) + len(block) + (left > 1) > most:
+            cut, left = (block[: most - 1], left - 1) if not found else ([], left)
+            return [*found, *cut, ((f"   … +{left} more" if left else "   …", "dim"),)]
+        found += block
+    return found
+
+
+def _as_many_whole(blocks: Sequence[list[Line]], shorter: Sequence[list[Line]], most: int) -> list[list[Line]]:
+    """Return those whole that need but a line, and the first of the others as far as all have room in `most` lines."""
+    spare, found = most - len(blocks), []
+    for block, short in zip(blocks, shorter, strict=True):
+        spare -= len(block) - 1
+        found.append(block if len(block) == 1 or spare >= 0 else short)
+    return found
+
+
+def _in_one_line(line: Line, width: int) -> list[Line]:
+    text = plain(line)
+    return [line if len(text) <= width else ((fit(text, width), line[-1][1]),)]

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
+from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.alert import Alert
 from presman.analysis.trends.database_events import (
     DIRECTIVE_CHANGED,
@@ -23,10 +24,9 @@ from presman.analysis.trends.database_events import (
     before_first,
     beside,
 )
-from presman.analysis.trends.setting_changes import SettingWatch
-from presman.records.instance_rows import Parameter, Pdb
-from presman.records.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
-from presman.records.snapshot import Snapshot
+from presman.rows.instance_rows import Parameter, Pdb
+from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
+from presman.rows.snapshot import Snapshot
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 from tests.tui.test_live import START, Play
 

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.trends.metric_minutes import metric_minutes
-from presman.analysis.trends.series import Series
+from presman.analysis.trends.series import Series, metric_minutes
 from presman.polling.poller import Poller
-from presman.records.container_rows import PdbMetricHistory
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.instance_rows import Pdb
+from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, row, snapshot
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.readings.activity_readings import Activity, SqlSample
+from presman.analysis.readings.session_readings import Activity, SqlSample
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_past import LISTED, sql_past
 from tests.analysis.make import NOON, active_plan, instance, queued_session, snapshot

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.groups.cpu_waiters import cpu_waiters
-from presman.analysis.trends.sql_texts import KEPT, LARGEST, SqlTexts
-from presman.records.cursor_rows import SqlText
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section
+from presman.analysis.trends.sql_minutes import LARGEST, TEXTS_KEPT, SqlTexts
+from presman.rows.cursor_rows import SqlText
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem, Section
 from tests.analysis.make import active_plan, instance, queued_session, snapshot
 from tests.sources.fakes import row
 
@@ -61,9 +61,9 @@ def test_a_spool_has_what_was_written_and_says_no_more_than_that() -> None:
 
 
 def test_they_are_bounded_by_number_and_size_and_those_read_last_stay() -> None:
-    many = tuple(of(f"sql{number}") for number in range(KEPT + 10))
+    many = tuple(of(f"sql{number}") for number in range(TEXTS_KEPT + 10))
     texts = fed(many)
-    assert len(texts._rows) == KEPT
+    assert len(texts._rows) == TEXTS_KEPT
     assert (texts.text("sql9"), texts.text("sql10")) == ("", "select 1")
     large = "x" * (LARGEST // 3)
     texts = fed((of("a", large), of("b", large), of("c", large)), (of("a", large),), (of("d", "12345"),))

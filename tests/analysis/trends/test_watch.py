@@ -9,15 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.readings.activity_readings import ON_CPU, Activity
+from presman.analysis.parallel.usual import QueueMarks
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import ON_CPU, Activity
 from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import DowngradeLedger
-from presman.analysis.trends.queue_marks import QueueMarks
 from presman.analysis.trends.series import Series, completed
-from presman.analysis.trends.statement_spans import Spans
-from presman.records.queries import Breadth
+from presman.analysis.trends.statement_runs import Spans
+from presman.rows.queries import Breadth
 from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
 from tests.analysis.test_simulated import play, started
 from tests.output.readings import group as group_reading

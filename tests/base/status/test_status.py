@@ -15,8 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.base.log_event import LogEvent
-from presman.base.status.reporting import reporting
-from presman.base.status.run_status import (
+from presman.base.run_status import (
     REMEMBERED,
     DatabaseStatus,
     FoundRun,
@@ -26,6 +25,7 @@ from presman.base.status.run_status import (
     folder,
     found_runs,
     lines_of,
+    reporting,
 )
 from presman.cli import main
 from presman.figures.status_figures import RUNS
@@ -42,7 +42,7 @@ HOLD = """
 import sys
 from datetime import UTC, datetime
 from msgspec.structs import replace
-from presman.base.status.run_status import StatusFile
+from presman.base.run_status import StatusFile
 from tests.base.status.test_status import RUN
 file = StatusFile("record")
 file.write(replace(RUN, since=datetime.now(UTC), written=datetime.now(UTC)))
@@ -115,7 +115,7 @@ def test_what_is_old_or_no_status_is_done_away_with(monkeypatch: pytest.MonkeyPa
     os.close(file._lock)
     (folder() / "broken.json").write_text("{")
     (folder() / "half.lock").touch()
-    monkeypatch.setattr("presman.base.status.run_status._HALF", -1.0)
+    monkeypatch.setattr("presman.base.run_status._HALF", -1.0)
     assert found_runs() == []
     assert list(folder().iterdir()) == []
 

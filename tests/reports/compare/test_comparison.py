@@ -11,15 +11,12 @@ import pytest
 
 from presman.recording.store import RecordingError
 from presman.recording.tape_values import StatementLife
-from presman.reports.compare.binned_series import FigureKey
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
 from presman.reports.compare.noise import Judgement, Value
-from presman.reports.compare.statement_servers import servers_held
-from presman.reports.compare.two_windows import WindowPlace, compare
+from presman.reports.compare.two_windows import WindowError, WindowPlace, compare, window_words
 from presman.reports.compare.window_figures import WindowFigures
-from presman.reports.compare.window_sections import CPU, LATENCY, STATEMENTS
-from presman.reports.compare.window_words import WindowError, window_words
+from presman.reports.compare.window_series import CPU, LATENCY, STATEMENTS, FigureKey, servers_held
 from tests.cli.run import Run
 from tests.recording.taped import START, polled, record
 

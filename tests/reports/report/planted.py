@@ -24,9 +24,6 @@ from presman.figures.measures import MEASURES
 from presman.output.cells import cell
 from presman.recording.reader import Recording
 from presman.recording.schema import METADATA
-from presman.records.conversion import field_types, null_row
-from presman.records.rows import RecordType, by_query
-from presman.records.snapshot import Problem, Section, Snapshot
 from presman.reports.chart.chart_page import chart_page
 from presman.reports.chart.file_series import read_series
 from presman.reports.chart.row_files import ChartError
@@ -34,6 +31,9 @@ from presman.reports.compare.compare_page import compare_page
 from presman.reports.compare.two_windows import WindowPlace, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
+from presman.rows.conversion import field_types, null_row
+from presman.rows.queries import RecordType, by_query
+from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.recording.taped import START, Moment, polled, record
 
 RAN = "planted"

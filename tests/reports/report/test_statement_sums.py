@@ -20,9 +20,9 @@ from presman.recording.reader import Recording
 from presman.recording.store import Store
 from presman.recording.tape_values import StatementLife
 from presman.recording.writer import RecordingWriter
-from presman.reports.compare.statement_servers import servers_held
+from presman.reports.compare.window_series import servers_held
 from presman.reports.report.incident import Incident, gather
-from presman.reports.report.life_chart import life_chart
+from presman.reports.report.report_charts import life_chart
 from presman.reports.report.time_axis import TimeAxis
 from tests.recording.taped import Moment, polled, record
 from tests.thorough import THOROUGH

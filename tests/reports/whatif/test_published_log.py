@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from presman.analysis.trends.arrivals import Arrival, ArrivalOutcome
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.cli import main
 from presman.reports.whatif.observed import COLUMNS
 from presman.reports.whatif.replay import changed, observed, observed_rules, replay

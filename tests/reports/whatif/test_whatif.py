@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.arrivals import Arrival, ArrivalOutcome, ArrivalTracker
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.cli import main
 from presman.output.csv_export import CsvExport
-from presman.records.queries import Breadth
 from presman.reports.whatif.observed import COLUMNS, ArrivalsError, read
 from presman.reports.whatif.replay import (
     ReplayedStatement,
@@ -25,6 +24,7 @@ from presman.reports.whatif.replay import (
     replay,
 )
 from presman.reports.whatif.whatif_report import error, report, waits
+from presman.rows.queries import Breadth
 from presman.sources.simulator.plan_tree import Group
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started

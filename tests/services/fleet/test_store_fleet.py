@@ -20,7 +20,7 @@ from presman.recording.measure_tables import MICRO
 from presman.recording.shelf import Shelf
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.services.fleet.store_fleet import StoreFleet
 from presman.services.fleet.store_fleet import _member as member_of
 from presman.services.live import LiveTarget

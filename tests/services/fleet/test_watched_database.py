@@ -14,7 +14,7 @@ from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.base.errors import InputError
 from presman.figures.fleet_figures import why
 from presman.polling.sampler import SourceLost
-from presman.records.queries import Breadth
+from presman.rows.queries import Breadth
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.fleet.watched_database import WatchedDatabase
 from presman.services.live import LiveTarget, ReadingCame

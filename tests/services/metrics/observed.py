@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from presman.figures.observed_reading import ObservedReading
-from presman.records.snapshot import Snapshot
+from presman.figures.metric_figures import ObservedReading
+from presman.rows.snapshot import Snapshot
 from presman.services.metrics.metric_page import families
 from presman.services.metrics.observed_database import DatabaseState
 from tests.recording.taped import polled

@@ -15,8 +15,7 @@ from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogra
 from presman.figures.figure import COUNT, Figure
 from presman.figures.measures import MEASURES
 from presman.figures.metric import Distribution, MetricKind, of_figure
-from presman.figures.observed_reading import MOST_ROWS
-from presman.figures.wait_distributions import MOST_EVENTS, distribution, longest_waited
+from presman.figures.metric_figures import MOST_EVENTS, MOST_ROWS, distribution, longest_waited
 from presman.services.metrics.metric_page import METRICS, SUBJECTS
 from tests.services.metrics.observed import Shown, observed, of, series
 

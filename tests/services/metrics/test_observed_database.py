@@ -14,10 +14,10 @@ import presman.analysis
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.base.log_event import LogEvent
 from presman.output.attention import judging
-from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
-from presman.records.session_rows import Session
-from presman.records.snapshot import Problem, Section
-from presman.records.wait_rows import EventHistogram
+from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
+from presman.rows.instance_rows import EventHistogram
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem, Section
 from presman.services.live import LiveTarget
 from presman.services.metrics.metric_page import families
 from presman.services.metrics.observed_database import Exporter, ObservedDatabase

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from presman.base.pipe_packets import PacketReader, file_packet, meta_packet, packet
+from presman.base.child import PacketReader, file_packet, meta_packet, packet
 
 
 def main() -> int:

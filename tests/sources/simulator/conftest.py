@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import pytest
 
 from presman.base.release import Release
-from presman.records import queries
-from presman.records.queries import OLDEST, Cadence, Query, Scope
+from presman.rows import queries
+from presman.rows.queries import OLDEST, Cadence, Query, Scope
 from presman.sources import Request
 from presman.sources.simulator_source import SimulatorSource
 

@@ -11,13 +11,11 @@ from typing import NamedTuple
 import pytest
 
 from presman.base.release import Release
-from presman.records.cursor_rows import PlanXml
-from presman.records.group_rows import ConsumerGroup, CpuExhausted
-from presman.records.instance_rows import Sysstat
-from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
-from presman.records.plan_rows import RsrcPlan
-from presman.records.session_rows import Session, SessionInfo
-from presman.records.wait_rows import EventHistogram, SystemEvent
+from presman.rows.cursor_rows import PlanXml
+from presman.rows.group_rows import ConsumerGroup, CpuExhausted
+from presman.rows.instance_rows import EventHistogram, Sysstat, SystemEvent
+from presman.rows.plan_rows import RsrcPlan
+from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.sources.simulator.active_plans import BACKGROUND
 from presman.sources.simulator.executions import Phase
 from presman.sources.simulator.loading import scenario_names

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.base.release import Release
-from presman.records.instance_rows import Parameter
-from presman.records.session_rows import Session, SessionInfo
-from presman.records.wait_rows import SystemEvent
+from presman.rows.instance_rows import Parameter, SystemEvent
+from presman.rows.session_rows import Session, SessionInfo
 from presman.sources.simulator.group_counters import Count
 from presman.sources.simulator.io_throttle import RATE_LIMIT, Demand, pace
 from presman.sources.simulator.scenario import PdbDirective

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from presman.analysis import analyse
 from presman.polling.poller import Poller
-from presman.records.snapshot import Snapshot
+from presman.rows.snapshot import Snapshot
 from presman.sources.simulator.loading import load_scenario
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock

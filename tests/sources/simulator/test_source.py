@@ -14,12 +14,12 @@ from typing import NamedTuple
 import pytest
 
 from presman.base.release import SUPPORTED, Release
-from presman.records import queries
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Instance, Osstat, Parameter
-from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
-from presman.records.queries import Scope
-from presman.records.session_rows import Session, SessionInfo
+from presman.rows import queries
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Instance, Osstat, Parameter
+from presman.rows.plan_rows import RsrcPlan, RsrcPlanHistory
+from presman.rows.queries import Scope
+from presman.rows.session_rows import Session, SessionInfo
 from presman.sources import Request, SourceError
 from presman.sources.embedded.database import columns_of
 from presman.sources.simulator.loading import scenario_names

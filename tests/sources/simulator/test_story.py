@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from presman.base.release import Release
-from presman.records.cursor_rows import PlanXml
-from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Sysstat
-from presman.records.parallel_rows import PxSession
-from presman.records.session_rows import Session
-from presman.records.wait_rows import EventHistogram
+from presman.rows.cursor_rows import PlanXml
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import EventHistogram, Sysstat
+from presman.rows.session_rows import PxSession, Session
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator.scheduler import HoldReason
 from tests.sources.simulator.conftest import Played

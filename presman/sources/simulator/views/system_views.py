@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from presman.base.release import Release
-from presman.records.instance_rows import SEED
-from presman.records.wait_events import QUIESCE_PLAN, QUIESCE_WAIT
+from presman.rows.instance_rows import SEED
+from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 from presman.sources.simulator.latency_shapes import BUCKETS
 from presman.sources.simulator.processes import server_name
 from presman.sources.simulator.scenario import ScriptedStatement, SessionPool, StatementStream

@@ -1,1 +1,0 @@
-"""Pluggable databases side by side, and their I/O limits."""

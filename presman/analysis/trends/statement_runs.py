@@ -1,0 +1,235 @@
+"""Runs of parallel statements, queued and running: what the Gantt chart of the queue is drawn from; arrivals."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+
+KEPT = 400
+"""Statements remembered after they have ended."""
+
+_SAME = timedelta(seconds=5)
+
+_LONGEST = 3650 * 86400.0
+"""Seconds that anything lasts; a counter that is wrong may say that it is longer than there are calendars."""
+
+
+class Span(Struct):
+    """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
+
+    `servers` is what it holds, or wants at most while it waits (0: not known); `waiting_at` is when it was last seen in
+    the queue.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+    sql_id: str
+    con_id: int
+    group: str
+    user: str
+    servers: int
+    queued: datetime | None = None
+    started: datetime | None = None
+    idle: datetime | None = None
+    ended: datetime | None = None
+    first_seen: datetime | None = None
+    waiting_at: datetime | None = None
+
+    @property
+    def began(self) -> datetime:
+        """When it came."""
+        found = self.queued or self.started
+        assert found is not None
+        return found
+
+
+class Spans:
+    """The executions of the last while, by when they came."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._open: dict[tuple[int, int, int, str], Span] = {}
+        self._ended: deque[Span] = deque(maxlen=kept)
+        self._last: datetime | None = None
+
+    def begin(self, at: datetime, spans: Iterable[Span]) -> None:
+        """Begin behind a reading at an instant, with what is known until then, by when it came."""
+        self._last = at
+        for span in spans:
+            if span.ended is not None:
+                self._ended.append(span)
+            else:
+                self._open[span.inst_id, span.sid, span.serial, span.sql_id] = span
+
+    def add(self, reading: Reading) -> None:
+        """Take the next reading. A statement that is no longer there has ended between the last and this: halfway."""
+        before = self._last
+        if self._last is not None and reading.at < self._last:
+            self._open.clear()
+            self._ended.clear()
+        self._last = reading.at
+        seen = set()
+        for waiting in reading.queue:
+            seen.add(self._queued(waiting, reading.at))
+        for holder in reading.running:
+            seen.add(self._running(holder, reading.at))
+        halfway = reading.at if before is None or before > reading.at else before + (reading.at - before) / 2
+        for key in [key for key in self._open if key not in seen]:
+            self._end(key, halfway)
+
+    def _queued(self, row: QueuedStatement, at: datetime) -> tuple[int, int, int, str]:
+        key = (row.inst_id, row.sid, row.serial, row.sql_id)
+        since = at - _lasting(row.waited or 0.0)
+        span = self._open.get(key)
+        if span is not None and (span.started is not None or since - span.began > _SAME):
+            self._end(key, since)
+            span = None
+        if span is None:
+            wants = row.wants.high if row.wants else 0
+            span = self._open[key] = Span(*key, row.con_id, row.group, row.user, wants, queued=since, first_seen=at)
+        span.waiting_at = at
+        return key
+
+    def _running(self, row: RunningStatement, at: datetime) -> tuple[int, int, int, str]:
+        key = (row.inst_id, row.sid, row.serial, row.sql_id)
+        span = self._open.get(key)
+        # Of an idle holder nobody tells when it began; it has been there for as long as it is idle.
+        known = row.elapsed if row.elapsed is not None else row.idle
+        since = at - _lasting(known) if known is not None else None
+        if span is not None and span.started and row.elapsed is not None and since and since - span.started > _SAME:
+            self._end(key, since)
+            span = None
+        if span is None:
+            span = self._open[key] = Span(
+                *key, row.con_id, row.group, row.user, row.servers, started=since or at, first_seen=at
+            )
+        if span.started is None:
+            # SQL_EXEC_START may be when it was submitted: it has not run before it left the queue.
+            left = span.waiting_at or span.began
+            span.started = since if since is not None and since >= left else left + (at - left) / 2
+        span.group, span.servers = row.group, row.servers
+        span.idle = at - _lasting(row.idle) if row.idle is not None else None
+        return key
+
+    def _end(self, key: tuple[int, int, int, str], at: datetime) -> None:
+        span = self._open.pop(key)
+        span.ended = at
+        self._ended.append(span)
+
+    @property
+    def open(self) -> list[Span]:
+        """The executions that are there, by when they came."""
+        return sorted(self._open.values(), key=lambda each: (each.began, each.inst_id, each.sid))
+
+    def of(self, sql_id: str) -> list[Span]:
+        """Return the executions of a statement, as far as they are remembered."""
+        return [each for each in (*self._ended, *self._open.values()) if each.sql_id == sql_id]
+
+    def ended_since(self, at: datetime) -> list[Span]:
+        """Return the executions that have ended after an instant, as far as they are remembered."""
+        return [each for each in self._ended if each.ended is not None and each.ended > at]
+
+    def within(self, start: datetime, end: datetime) -> list[Span]:
+        """Return the executions that were there at some time between two instants, by when they came."""
+        every: Iterable[Span] = (*self._ended, *self._open.values())
+        found = [each for each in every if each.began <= end and (each.ended is None or each.ended >= start)]
+        return sorted(found, key=lambda each: (each.began, each.inst_id, each.sid))
+
+
+def _lasting(seconds: float) -> timedelta:
+    return timedelta(seconds=max(-_LONGEST, min(seconds, _LONGEST)))
+
+
+class ArrivalOutcome(Enum):
+    """What had become of a statement when it was last seen."""
+
+    ENDED = "ended"
+    RUNNING = "running"
+    QUEUED = "queued"
+    LEFT = "left the queue"
+
+
+class Arrival(NamedTuple):
+    """One statement. Times in seconds; `ran` is None if it never ran, and is not over if `outcome` is RUNNING.
+
+    What held for its group at the end: `target` of all servers, `limit` of its group's (None without one), `weight` its
+    share of the plan, `timeout` and what happens then. `first` and `last` are the readings it was seen in.
+    """
+
+    at: datetime
+    con_id: int
+    group: str
+    servers: int
+    waited: float
+    ran: float | None
+    outcome: ArrivalOutcome
+    target: int | None
+    limit: int | None
+    weight: float
+    timeout: float | None
+    action: str
+    first: datetime
+    last: datetime
+
+
+class ArrivalTracker:
+    """Turns consecutive readings into arrivals, each told once, when it is over."""
+
+    def __init__(self) -> None:
+        self._spans = Spans(kept=2000)
+        self._timeouts: dict[tuple[int, str], tuple[float, str]] = {}
+        self._reading: Reading | None = None
+
+    def add(self, reading: Reading) -> list[Arrival]:
+        """Take the next reading; return the statements that were over by then."""
+        before, self._reading = self._reading, reading
+        for row in reading.queue:
+            if row.timeout_left is not None and row.waited is not None:
+                self._timeouts[row.con_id, row.group] = (row.waited + row.timeout_left, row.timeout_action)
+        self._spans.add(reading)
+        if before is None:
+            return []
+        return [self._arrival(span, before.at) for span in self._spans.ended_since(before.at)]
+
+    def rest(self) -> list[Arrival]:
+        """Return the statements that are not over yet."""
+        reading = self._reading
+        return [] if reading is None else [self._arrival(span, reading.at) for span in self._spans.open]
+
+    def _arrival(self, span: Span, last: datetime) -> Arrival:
+        assert self._reading is not None
+        key = (span.con_id, span.group)
+        group = next((each for each in self._reading.cluster_groups() if (each.con_id, each.name) == key), None)
+        timeout, action = self._timeouts.get(key, (None, ""))
+        end = span.ended or last
+        started = span.started
+        return Arrival(
+            at=span.began,
+            con_id=span.con_id,
+            group=span.group,
+            servers=span.servers,
+            waited=((started or end) - span.began).total_seconds() if span.queued else 0.0,
+            ran=None if started is None else (end - started).total_seconds(),
+            outcome=_outcome(span),
+            target=self._reading.header.servers.target,
+            limit=group.servers_limit if group else None,
+            weight=group.share if group else 0.0,
+            timeout=timeout,
+            action=action,
+            first=span.first_seen or span.began,
+            last=end,
+        )
+
+
+def _outcome(span: Span) -> ArrivalOutcome:
+    if span.ended is None:
+        return ArrivalOutcome.RUNNING if span.started else ArrivalOutcome.QUEUED
+    return ArrivalOutcome.ENDED if span.started else ArrivalOutcome.LEFT

@@ -1,0 +1,359 @@
+"""Status of a run: what a command says of itself, and what becomes of that when it is read."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import resource
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from presman import __version__
+from presman.base.formats import spelled
+from presman.base.log_event import LogEvent, Tell
+from presman.base.private_files import open_private, read_private, state_folder
+
+FORMAT = 1
+"""Grows when a name changes its meaning or goes away; new names come without notice."""
+
+
+class RunState(Enum):
+    """How a database of a run is."""
+
+    RUNNING = "running"
+    STARTING = "starting"
+    LATE = "late"
+    LOST = "lost"
+    NOT_WRITTEN = "not written"
+    HANGS = "hangs"
+    DIED = "died"
+
+
+class DatabaseStatus(Struct, frozen=True):
+    """One database of a run.
+
+    `polls` were written, `last_poll` is when the newest came, by the clock of this machine; `every` are the seconds
+    between two. `waiting` are polls that are not written yet, `given_up` those that never will be. `trouble` says in
+    one line why none comes, `output_trouble` why none is written; `next_try` is when a database that is lost is tried
+    next, None where it is not lost, or not tried again.
+    """
+
+    name: str
+    every: float
+    polls: int = 0
+    last_poll: datetime | None = None
+    waiting: int = 0
+    given_up: int = 0
+    trouble: str = ""
+    output_trouble: str = ""
+    next_try: datetime | None = None
+
+
+class RunStatus(Struct, frozen=True):
+    """One process. `written` is when it said so; `cpu_seconds` and `memory_mb` are what it has cost so far, and takes.
+
+    `cpu_percent` is its CPU since it said so the time before. `output` is where it writes to, without secrets.
+    """
+
+    format: int
+    command: str
+    pid: int
+    host: str
+    version: str
+    since: datetime
+    written: datetime
+    output: str
+    cpu_seconds: float
+    cpu_percent: float | None
+    memory_mb: float
+    databases: tuple[DatabaseStatus, ...] = ()
+
+
+class FoundRun(Struct, frozen=True):
+    """A run as it was found: what it said last, and whether its process is there."""
+
+    status: RunStatus
+    alive: bool
+
+
+class RunLine(Struct, frozen=True):
+    """One database of one run, now: what `presman status` has a line for. Ages are seconds.
+
+    `said` is how old the word of the process is that all of it rests on; `retry_in` is in how many seconds a lost
+    database is tried again.
+    """
+
+    run: RunStatus
+    database: DatabaseStatus
+    state: RunState
+    runs_for: float
+    age: float | None
+    trouble: str
+    said: float
+    retry_in: float | None = None
+
+
+SILENCE = 30.0
+"""Seconds after which a process that says nothing hangs: it does so every five."""
+
+SLACK = 10.0
+"""Seconds that a poll may be late besides: what is read may be as old as the last time the process said something."""
+
+
+def lines_of(found: FoundRun, now: datetime) -> list[RunLine]:
+    """Return a line for each database of a run; of one that has none, one without a name."""
+    run = found.status
+    runs_for = max(0.0, ((now if found.alive else run.written) - run.since).total_seconds())
+    databases = run.databases or (DatabaseStatus("", 0.0),)
+    return [_line(found, each, runs_for, now) for each in databases]
+
+
+def _line(found: FoundRun, database: DatabaseStatus, runs_for: float, now: datetime) -> RunLine:
+    age = None if database.last_poll is None else max(0.0, (now - database.last_poll).total_seconds())
+    state, trouble = _state(found, database, runs_for, age, now)
+    next_try = database.next_try if state is RunState.LOST else None
+    retry_in = None if next_try is None else max(0.0, (next_try - now).total_seconds())
+    return RunLine(found.status, database, state, runs_for, age, trouble, _silent(found.status, now), retry_in)
+
+
+def _silent(run: RunStatus, now: datetime) -> float:
+    return max(0.0, (now - run.written).total_seconds())
+
+
+def _state(
+    found: FoundRun, database: DatabaseStatus, runs_for: float, age: float | None, now: datetime
+) -> tuple[RunState, str]:
+    silent = _silent(found.status, now)
+    if not found.alive:
+        return RunState.DIED, f"it was killed, or the machine went down; its last report was {spelled(silent)} ago"
+    if silent > SILENCE:
+        return RunState.HANGS, f"its process exists but has not reported for {silent:.0f} s"
+    if database.output_trouble:
+        return RunState.NOT_WRITTEN, database.output_trouble
+    if database.trouble:
+        return RunState.LOST, database.trouble
+    late = 2 * database.every + SLACK
+    if age is None:
+        return (RunState.LATE, "no first poll yet") if runs_for > late + 30 else (RunState.STARTING, "")
+    return (RunState.LATE, f"no poll for {age:.0f} s") if database.every and age > late else (RunState.RUNNING, "")
+
+
+# ---- Status files: one for each run, written anew every few seconds, in a folder that is the user's alone.
+# Beside each stands a lock that the process holds as long as it lives. However it ends, the system lets go of that: so
+# whether a process is there is asked of the lock, and not of its number, which another may have by now.
+
+LARGEST = 4 << 20
+"""Bytes of a status file that are read."""
+
+REMEMBERED = timedelta(days=1)
+"""How long a run that died is told of, unless another takes its place."""
+
+_HALF = 60.0
+"""Seconds within which a process that has its lock has said something."""
+
+
+def folder() -> Path:
+    """Return where the files are. Raises OSError."""
+    return state_folder() / "running"
+
+
+class StatusFile:
+    """The file of this process. Raises OSError where it cannot be made or written."""
+
+    def __init__(self, command: str) -> None:
+        name = f"{command}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._path = folder() / f"{name}.json"
+        self._new = folder() / f".{name}.new"
+        self._lock_path = folder() / f"{name}.lock"
+        self._lock = open_private(self._lock_path, 0)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def write(self, status: RunStatus) -> None:
+        """Put a status in place of the one before, as a whole."""
+        with os.fdopen(open_private(self._new, os.O_TRUNC), "wb") as file:
+            file.write(msgspec.json.encode(status))
+        self._new.replace(self._path)
+
+    def remove(self) -> None:
+        """Say no more: the run is ended in good order. Never raises."""
+        for path in (self._path, self._new, self._lock_path):
+            with suppress(OSError):
+                path.unlink()
+        with suppress(OSError):
+            os.close(self._lock)
+
+
+def found_runs() -> list[FoundRun]:
+    """Return the runs of this user, the oldest first, and those that died lately. Raises OSError.
+
+    What died long ago, or whose place another has taken, is removed.
+    """
+    found = sorted(_found(), key=lambda each: each[1].status.since)
+    places = {_place(run.status) for _, run in found if run.alive}
+    now = datetime.now(UTC)
+    kept = []
+    for path, run in found:
+        if run.alive or (_place(run.status) not in places and now - run.status.written < REMEMBERED):
+            kept.append(run)
+        else:
+            _forget(path)
+    return kept
+
+
+def _place(status: RunStatus) -> tuple[str, str, tuple[str, ...]]:
+    return status.command, status.output, tuple(each.name for each in status.databases)
+
+
+def _found() -> Iterator[tuple[Path, FoundRun]]:
+    there = folder()
+    try:
+        paths = sorted(there / name for name in os.listdir(there) if name.endswith(".json"))  # noqa: PTH208
+    except FileNotFoundError:
+        return
+    _forget_halves({path.stem for path in paths})
+    for path in paths:
+        alive = _is_locked(path.with_suffix(".lock"))
+        try:
+            status = msgspec.json.decode(read_private(path, LARGEST), type=RunStatus)
+        except (OSError, msgspec.DecodeError):
+            if not alive:
+                _forget(path)
+            continue
+        if status.format == FORMAT:
+            yield path, FoundRun(status, alive)
+
+
+def _forget_halves(names: set[str]) -> None:
+    """Remove the locks of processes that were killed before they had said anything."""
+    for lock in folder().glob("*.lock"):
+        with suppress(OSError):
+            if lock.stem not in names and time.time() - lock.stat().st_mtime > _HALF and not _is_locked(lock):
+                lock.unlink()
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _forget(path: Path) -> None:
+    for each in (path, path.with_suffix(".lock"), path.with_name(f".{path.stem}.new")):
+        with suppress(OSError):
+            each.unlink()
+
+
+EVERY = 5.0
+"""Seconds between two times that a run says how it is."""
+
+Look = Callable[[], Sequence[DatabaseStatus]]
+
+
+@contextmanager
+def reporting(command: str, output: str, look: Look, tell: Tell, every: float = EVERY) -> Iterator[None]:
+    """Have `presman status` know of this process while what is inside runs; `look` says how its databases are.
+
+    Where no file can be written that is told once, and the work goes on.
+    """
+    try:
+        reporter = _Reporter(command, output, look, tell, every)
+    except OSError as error:
+        _complain(error, tell)
+        yield
+        return
+    reporter.start()
+    try:
+        yield
+    finally:
+        reporter.end()
+
+
+class _Reporter:
+    def __init__(self, command: str, output: str, look: Look, tell: Tell, every: float) -> None:
+        self._command = command
+        self._output = output
+        self._look = look
+        self._tell = tell
+        self._every = every
+        self._since = datetime.now(UTC)
+        self._before = time.monotonic(), cpu_seconds()
+        self._percent: float | None = None
+        self._ended = threading.Event()
+        self._file = StatusFile(command)
+        self._thread = threading.Thread(target=self._run, name="presman-status", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join(1.0)
+        self._file.remove()
+
+    def _run(self) -> None:
+        told = False
+        while True:
+            try:
+                self._file.write(self._status())
+                told = False
+            except OSError as error:
+                if not told:
+                    _complain(error, self._tell)
+                told = True
+            if self._ended.wait(self._every):
+                return
+
+    def _status(self) -> RunStatus:
+        now, cpu = time.monotonic(), cpu_seconds()
+        then, before = self._before
+        if now - then >= min(1.0, self._every / 2):
+            self._percent = 100 * (cpu - before) / (now - then)
+            self._before = now, cpu
+        percent = None if self._percent is None else round(self._percent, 1)
+        return RunStatus(
+            FORMAT, self._command, os.getpid(), platform.node(), __version__, self._since, datetime.now(UTC),
+            self._output, round(cpu, 2), percent, round(memory_mb(), 1), tuple(self._look()),
+        )  # fmt: skip
+
+
+def _complain(error: OSError, tell: Tell) -> None:
+    where = error.filename or "its file"
+    text = f"presman status cannot show this run: {where}: {error.strerror or error}"
+    tell(LogEvent("no_status", text, "warning"))
+
+
+# ---- Cost of this process: CPU and memory.
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds used so far, of all threads, in user code and in the system."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def memory_mb() -> float:
+    """Return the memory that is in use, in MB; where the system does not tell, the most that ever was."""
+    with suppress(OSError, ValueError, IndexError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (2**20 if sys.platform == "darwin" else 2**10)

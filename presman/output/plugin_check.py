@@ -1,0 +1,292 @@
+"""Check of a monitoring plug-in: the line that `presman check` prints, and what it remembers between two runs."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import IntEnum
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
+from presman.analysis.alerts.asked_rules import asked
+from presman.analysis.alerts.judge import Mark, Told
+from presman.analysis.alerts.rule_book import RULE_BOOK
+from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.reading import Reading
+from presman.analysis.totals import totals
+from presman.base.formats import ABSENT, duration
+from presman.base.private_files import open_private, read_private, state_folder
+from presman.base.text import one_line
+from presman.tabs.alerts import sight
+
+FORMAT = 1
+_LARGEST = 1_000_000
+_PATIENCE = 2.0
+_PAUSE = 0.02
+_MOST = 1_000
+
+Kept = TypeVar("Kept", Mark, Told)
+
+
+class CheckState(Struct, frozen=True):
+    """What a run leaves for the next: marks of alerts and what was told, by key and subject."""
+
+    format: int = FORMAT
+    target: str = ""
+    marks: dict[str, Mark] = field(default_factory=dict)
+    told: dict[str, Told] = field(default_factory=dict)
+
+
+class StateFile:
+    """The state of checks of one target. Opened while it is locked, so that runs at the same time wait for each other.
+
+    `problem` says why it begins anew, "" where it does not.
+    """
+
+    def __init__(self, target: str, folder: Path) -> None:
+        digest = hashlib.sha256(target.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+        self._target = target
+        self._path = folder / f"{digest}.json"
+        self.problem = ""
+
+    def load(self) -> CheckState:
+        """Return what the last run left; nothing where that cannot be read."""
+        try:
+            found = msgspec.json.decode(read_private(self._path, _LARGEST), type=CheckState)
+        except FileNotFoundError:
+            return CheckState(target=self._target)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is damaged"
+            self.problem = f"the state of the last run cannot be read ({reason}): durations start again"
+            return CheckState(target=self._target)
+        same = found.format == FORMAT and found.target == self._target
+        return found if same else CheckState(target=self._target)
+
+    def save(self, state: CheckState) -> None:
+        """Put the state in place of the one before, whole or not at all. Raises OSError."""
+        state = CheckState(FORMAT, self._target, _newest(state.marks), _newest(state.told))
+        path = self._path.with_suffix(f".{os.getpid()}.new")
+        try:
+            with os.fdopen(open_private(path, os.O_TRUNC), "wb") as file:
+                file.write(msgspec.json.encode(state))
+            path.replace(self._path)
+        except OSError:
+            with suppress(OSError):
+                path.unlink()
+            raise
+
+    @property
+    def lock(self) -> Path:
+        """The file that whoever reads and writes the state locks."""
+        return self._path.with_suffix(".lock")
+
+
+def _newest(kept: dict[str, Kept]) -> dict[str, Kept]:
+    """Return what was seen last, a thousand at most."""
+    newest = sorted(kept.items(), key=lambda item: -item[1].seen)
+    return dict(newest[:_MOST])
+
+
+@contextmanager
+def state_of(target: str) -> Iterator[StateFile]:
+    """Give the state of checks of a target while no other run has it. Raises OSError where there can be none."""
+    file = StateFile(target, state_folder() / "check")
+    descriptor = open_private(file.lock, 0)
+    try:
+        _locked(descriptor)
+        yield file
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> None:
+    """Lock a file. Raises OSError (TimeoutError) if another run keeps it for too long."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise TimeoutError("another check of this target has it") from None
+            time.sleep(_PAUSE)
+        else:
+            return
+
+
+LONGEST = 400
+"""Characters of the text: all of it is in the long output."""
+
+_OTHERS = 3
+_VIEWS = 2
+
+
+class PluginState(IntEnum):
+    """What a plug-in ends with."""
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+    UNKNOWN = 3
+
+
+class PluginResult(NamedTuple):
+    """What a check says: its state, its one line, and what follows it when more is wanted."""
+
+    state: PluginState
+    line: str
+    more: tuple[str, ...] = ()
+
+
+def unknown(text: str) -> PluginResult:
+    """Return the result of a check that could not be made."""
+    return PluginResult(PluginState.UNKNOWN, _line(PluginState.UNKNOWN, text))
+
+
+def result(reading: Reading, settings: AlertSettings, lacking: tuple[str, ...]) -> PluginResult:
+    """Return what a judged reading comes to. `lacking` is what config.ini asks for and could not be told.
+
+    The worst alert decides. Where there is none, an OK names what it rests on; where something could not be seen, it
+    is UNKNOWN, unless `not_known` is off.
+    """
+    found = worst_first(wrong(reading))
+    unseen = (*_unseen(reading), *lacking)
+    state = _state(found)
+    if state is PluginState.OK and unseen and setting_for(settings, "not_known", "").severity != "off":
+        state = PluginState.UNKNOWN
+    text = _summary(state, found, unseen, reading)
+    return PluginResult(state, f"{_line(state, text)} | {perfdata(reading, settings)}", _more(found, unseen, reading))
+
+
+def _state(found: tuple[Alert, ...]) -> PluginState:
+    states = {alert.state for alert in found}
+    return PluginState.CRITICAL if "bad" in states else PluginState.WARNING if "warn" in states else PluginState.OK
+
+
+def _unseen(reading: Reading) -> tuple[str, ...]:
+    """Return what could not be seen, with the reason."""
+    told = [f"whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
+    late = ", ".join(each.view for each in reading.late)
+    return (*told, *([f"{late}: no answer in time"] if late else []))
+
+
+def _summary(state: PluginState, found: tuple[Alert, ...], unseen: tuple[str, ...], reading: Reading) -> str:
+    """Return the text of the line: the worst in full, others in short, and what is not known."""
+    wrongs = [alert for alert in found if alert.state in {"bad", "warn"}]
+    parts = [_in_full(wrongs[0])] if wrongs else []
+    parts += [alert.short for alert in wrongs[1 : 1 + _OTHERS]]
+    parts += [f"and {len(wrongs) - 1 - _OTHERS} more"] if len(wrongs) > 1 + _OTHERS else []
+    if not wrongs:
+        waiting = [alert.short for alert in found if alert.key != "plan_switched" and alert.amount is not None]
+        clear = [] if state is PluginState.UNKNOWN else [each.rstrip(".") for each in sight(reading)[:1]]
+        parts = clear or ([] if state is PluginState.UNKNOWN else ["no alert is over its threshold"])
+        parts += waiting[:_OTHERS]
+    if unseen:
+        parts.append(f"not known: {'; '.join(unseen[:_VIEWS])}{' …' if len(unseen) > _VIEWS else ''}")
+    return f"{_database(reading)}: {one_line('; '.join(parts), LONGEST)}"
+
+
+def _in_full(alert: Alert) -> str:
+    """Return the sentence of an alert; of a queue first how many wait, and how long."""
+    if alert.key != "queue_waits":
+        return alert.text
+    return f"{alert.short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
+
+
+def _database(reading: Reading) -> str:
+    return reading.header.database or reading.target
+
+
+def _more(found: tuple[Alert, ...], unseen: tuple[str, ...], reading: Reading) -> tuple[str, ...]:
+    """Return the long output: alerts with their keys, what to do, what is known not to be there, what is not known."""
+    words = {"bad": "CRITICAL", "warn": "WARNING", "note": "note", "good": "OK"}
+    lines = [f"{words[alert.state]} {alert.key}: {alert.text}" for alert in found]
+    step = to_do(reading)
+    if step is not None:
+        lines.append(f"DO {step.text}")
+        lines += [f"   {command.text}  -- affects {step.affects}" for command in step.commands]
+    lines += [f"note: {each}" for each in sight(reading)]
+    lines += [f"not known: {each}" for each in unseen]
+    lines += [f"problem: {each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles]
+    header = reading.header
+    lines.append(
+        f"plan {header.plan or 'none'}; up {duration(header.uptime)}; rates over "
+        f"{ABSENT if reading.interval is None else f'{reading.interval:.1f} s'}"
+    )
+    return tuple(_plain(line) for line in lines)
+
+
+def _line(state: PluginState, text: str) -> str:
+    return f"PRESMAN {state.name} - {_plain(text)}"
+
+
+def _plain(text: str) -> str:
+    """Return a line as plug-ins may have it: what comes behind a bar is taken for performance data."""
+    return one_line(text, 2 * LONGEST).replace("|", "/")
+
+
+# ---- performance data
+
+
+def perfdata(reading: Reading, settings: AlertSettings) -> str:
+    """Return ``label=value[unit];warning;critical;least;most`` for each figure; U for what is not known."""
+    now = totals(reading)
+    found = [
+        _figure("queued", now.queued, "", _limits(settings, "queue_length")),
+        _figure("queue_wait", now.longest, "s", _limits(settings, "queue_waits")),
+        _figure("pool_queued", now.pool_queued, ""),
+        _figure("servers", now.servers, "", most=now.maximum),
+        _figure("servers_idle_held", now.idle_held, ""),
+        _figure("downgraded", now.downgraded, "", _limits(settings, "downgraded")),
+        _figure("downgrades", now.downgrades, "", _limits(settings, "downgrades")),
+        _figure("cpu_used", now.used, "", most=now.cpus),
+        _figure("cpu_waiting", now.waiting, ""),
+        _figure("poll", reading.poll_seconds, "s", _limits(settings, "own_cost")),
+    ]  # fmt: skip
+    answers = [alert for answer in asked(reading, settings) for alert in answer.alerts if alert.amount is not None]
+    return " ".join([*found, *(_asked(alert, settings) for alert in answers if alert.key not in _ALWAYS)])
+
+
+_ALWAYS = frozenset({"own_cost"})
+"""Rules whose amount is among the figures that are always there."""
+
+
+def _asked(alert: Alert, settings: AlertSettings) -> str:
+    """Return the figure that a threshold was set for, the label quoted where it needs to be."""
+    setting, unit = setting_for(settings, alert.key, alert.subject), RULE_BOOK[alert.key].unit or ""
+    label = one_line(f"{alert.key} {alert.subject}".strip(), 80)
+    plain = "".join(sign for sign in label if sign not in "'=|")
+    return _figure(f"'{plain}'" if " " in plain else plain, alert.amount, unit, (setting.warning, setting.critical))
+
+
+def _limits(settings: AlertSettings, key: str) -> tuple[float | None, float | None]:
+    found = setting_for(settings, key, "")
+    return found.warning, found.critical
+
+
+def _figure(
+    label: str,
+    value: float | None,
+    unit: str,
+    limits: tuple[float | None, float | None] = (None, None),
+    most: float | None = None,
+) -> str:
+    known = "U" if value is None else f"{_number(value)}{unit}"
+    return f"{label}={known};{_number(limits[0])};{_number(limits[1])};0;{_number(most)}".rstrip(";")
+
+
+def _number(value: float | None) -> str:
+    """Return a number without exponent, "" for none."""
+    if value is None:
+        return ""
+    text = f"{value:.3f}" if abs(value) >= 1 else f"{value:.6f}"
+    return text.rstrip("0").rstrip(".")

@@ -1,0 +1,291 @@
+"""Charts of a report over its time axis: areas of groups, lives of statements, events, heat maps of waits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from presman.analysis.trends.database_events import KINDS, kind_in_words
+from presman.base.axis import nice_axis, tick_label
+from presman.base.colours import HUES, OTHERS, GroupColours
+from presman.base.formats import ABSENT, count, counted, microseconds, number, spelled
+from presman.base.markup import BAD, BLANK, FAINT, IDLE, WIDTH, Markup, drawing, element, joined, label, level
+from presman.recording.incident_rows import EventMark
+from presman.recording.tape_values import StatementLife
+from presman.reports.report.time_axis import LEFT, RIGHT, TimeAxis, below, between, clock
+
+_HEAT_LINE, _HEAT_TOP = 12.0, 4.0
+_SHADES = ("#e8f1f8", "#c6dcec", "#92c0de", "#5a9fcc", "#2a7ab5", "#0b559f", "#08306b")
+
+
+class HeatColumn(Struct, frozen=True):
+    """A stretch of time: waits by the upper bound of their bucket in microseconds."""
+
+    start: datetime
+    end: datetime
+    waits: Mapping[int, int]
+
+
+def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Markup:
+    """Return the map of one event: a line for each bucket, the slowest on top."""
+    uppers = sorted({upper for each in columns for upper in each.waits}, reverse=True)
+    most = max((waits for each in columns for waits in each.waits.values()), default=1)
+    bottom = _HEAT_TOP + _HEAT_LINE * len(uppers)
+    parts = [
+        label(LEFT - 6, _HEAT_TOP + _HEAT_LINE * place + 10, f"< {microseconds(upper)}", "end")
+        for place, upper in enumerate(uppers)
+    ]
+    places = {upper: place for place, upper in enumerate(uppers)}
+    for column in columns:
+        left, right = axis.x(column.start), axis.x(column.end)
+        total = sum(column.waits.values())
+        for upper, waits in column.waits.items():
+            told = (
+                f"{between(column.start, column.end)}\n{count(waits)} of {count(total)} waits took less than"
+                f" {microseconds(upper)}, and no less than the bucket below"
+            )
+            parts.append(
+                element(
+                    "rect", element("title", told), x=left, y=_HEAT_TOP + _HEAT_LINE * places[upper],
+                    width=max(1.0, right - left), height=_HEAT_LINE, fill=shade(waits, most),
+                )
+            )  # fmt: skip
+    return drawing(bottom + 24, f"Latency of {event} over time", [below(axis, _HEAT_TOP, bottom), *parts])
+
+
+def shade(waits: int, most: int) -> str:
+    """Return the colour of so many waits, on a logarithmic scale up to the `most` of a cell."""
+    if waits <= 0:
+        return BLANK
+    share = math.log(1 + waits) / math.log(1 + max(most, waits))
+    return _SHADES[min(len(_SHADES) - 1, int(share * len(_SHADES)))]
+
+
+PLACES = 300
+"""Marks that have room side by side."""
+
+_EVENT_LINE, _EVENT_TOP = 18.0, 4.0
+_BAD = frozenset({"downgrade", "timeout", "connection lost", "alert began", "alert worse"})
+_SHORT = {
+    **{"connection lost": "lost", "verdict changed": "state", "plan changed": "plan"},
+    **{"directive changed": "directive", "parameter changed": "parameter", "instance changed": "instance"},
+}
+
+
+def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
+    """Return a line of marks for each kind there is."""
+    there = {each.kind for each in marks}
+    kinds = [kind for kind in KINDS if kind in there]
+    kinds += sorted(there - set(kinds))
+    parts = []
+    for place, kind in enumerate(kinds):
+        y = _EVENT_TOP + _EVENT_LINE * place
+        parts.append(label(LEFT - 6, y + 13, _SHORT.get(kind, kind), "end"))
+        parts += [_mark(each, y, axis) for each in marks if each.kind == kind]
+    bottom = _EVENT_TOP + _EVENT_LINE * len(kinds)
+    return drawing(bottom + 24, "Events over time", [below(axis, _EVENT_TOP, bottom), *parts])
+
+
+def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
+    one = f"{clock(mark.start)}\n{mark.text}"
+    note = one if mark.many == 1 else f"{between(mark.start, mark.end)}\n{mark.many} × {kind_in_words(mark.kind)}, "
+        f"as: {mark.text}"
+    fill = BAD if mark.kind in _BAD else FAINT
+    width = max(3.0, axis.x(mark.end) - axis.x(mark.start))
+    x, height = axis.x(mark.start) - 1.5, _EVENT_LINE - 4
+    return element("rect", element("title", note), x=x, y=y + 2, width=width, height=height, fill=fill)
+
+
+MOST = 50
+"""Statements that are drawn: those that waited or worked for most server time."""
+
+_LIFE_LINE, _LIFE_TOP = 14.0, 4.0
+_QUEUED, _RUNNING = 0.35, 0.8
+"""How much of its line a bar is high."""
+
+
+def life_chart(lives: Sequence[StatementLife], axis: TimeAxis, colours: GroupColours) -> Markup:
+    """Return the statements, the first to come on top."""
+    rows = sorted(lives, key=lambda each: (each.came, each.gone))
+    bottom = _LIFE_TOP + _LIFE_LINE * len(rows)
+    parts = [_life(each, place, axis, _style(each, colours)) for place, each in enumerate(rows)]
+    ticks = below(axis, _LIFE_TOP, bottom)
+    return drawing(bottom + 24, "Parallel statements over time", [ticks, *parts])
+
+
+def _style(life: StatementLife, colours: GroupColours) -> str:
+    return colours.style(life.group, life.con_id) or OTHERS
+
+
+def _life(life: StatementLife, place: int, axis: TimeAxis, style: str) -> Markup:
+    y = _LIFE_TOP + _LIFE_LINE * place
+    gone, idle = life.gone, life.idle_at
+    spans = (
+        (life.queued_at, life.held_from or gone, HUES[style].page, _QUEUED),
+        (life.held_from, idle or gone, HUES[style].page, _RUNNING),
+        (idle, gone, IDLE, _RUNNING),
+    )
+    bars = [
+        element(
+            "rect", x=axis.x(begin), y=y + _LIFE_LINE * (1 - tall) / 2, width=max(1.0, axis.x(stop) - axis.x(begin)),
+            height=_LIFE_LINE * tall, fill=fill,
+        )
+        for begin, stop, fill, tall in spans
+        if begin is not None and stop > axis.start and begin < axis.end
+    ]  # fmt: skip
+    name = life.sql_id or f"{life.inst_id}:{life.sid}"
+    told = element("title", "\n".join(facts(life)))
+    return element("g", told, *bars, label(LEFT - 6, y + 11, name[:13], "end", size=10), class_="life")
+
+
+def facts(life: StatementLife) -> list[str]:
+    """Return what is known of a statement, one fact a line."""
+    gone = life.gone
+    lines = [f"{life.sql_id or '(no SQL_ID)'}, {life.user or '?'} {life.inst_id}:{life.sid},{life.serial}"]
+    lines.append(f"group {life.group or 'unknown'}, {counted(life.servers, 'server')}")
+    if life.queued_at is not None:
+        until = life.held_from or gone
+        lines.append(f"queued from {clock(life.queued_at)} for {spelled((until - life.queued_at).total_seconds())}")
+    if life.held_from is not None:
+        until = life.idle_at or gone
+        lines.append(f"ran from {clock(life.held_from)} for {spelled((until - life.held_from).total_seconds())}")
+    if life.idle_at is not None:
+        lines.append(
+            f"idle, servers kept, from {clock(life.idle_at)} for {spelled((gone - life.idle_at).total_seconds())}"
+        )
+    if life.ended_at is None:
+        lines.append(f"its end was not seen; last seen {clock(gone)}")
+    return lines
+
+
+def legend(lives: Sequence[StatementLife], colours: GroupColours) -> Markup:
+    """Return what the bars mean."""
+    groups = sorted({(life.group, _style(life, colours)) for life in lives})
+    marks = [(style, "■", name or "group unknown") for name, style in groups]
+    marks += [("", "▂", "queued"), ("", "█", "running"), ("idle", "█", "idle, keeps its servers")]
+    return joined(element("span", element("b", sign, class_=style or None), f" {text}") for style, sign, text in marks)
+
+
+_AREA_TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
+_LEVELS = 3
+_COUNTED = frozenset({"servers", "queued"})
+"""Units of which there is no half one."""
+
+
+class ChartColumn(Struct, frozen=True):
+    """A stretch of time: its polls, the values of the layers in their order, None where not known; the line across."""
+
+    start: datetime
+    end: datetime
+    polls: int
+    values: tuple[float | None, ...]
+    line: float | None = None
+
+
+class AreaChart(Struct, frozen=True):
+    """A chart: what it shows `by` whom, its unit, the names and styles of its layers, its columns.
+
+    `line_name` is what the line across is: there is one where a column has a value for it.
+    """
+
+    title: str
+    by: str
+    unit: str
+    layers: tuple[str, ...]
+    styles: tuple[str, ...]
+    columns: tuple[ChartColumn, ...]
+    line_name: str = ""
+
+    @property
+    def top(self) -> float:
+        """The highest that the layers come to."""
+        return max((_total(each) or 0.0 for each in self.columns), default=0.0)
+
+
+def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
+    """Return a chart with its title and legend; a line where there is nothing to draw."""
+    if not chart.top:
+        known = any(_total(each) is not None for each in chart.columns)
+        nothing = "none." if known else "not known in this period."
+        return element("p", element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
+    legend = [
+        element("span", element("b", "■", class_=chart.styles[place]), f" {name}")
+        for place, name in enumerate(chart.layers)
+    ]
+    if chart.line_name:
+        legend.append(element("span", element("b", "─", class_="line"), f" {chart.line_name}"))
+    caption = element(
+        "figcaption", element("strong", f"{chart.title}, {chart.by}"), element("span", *legend, class_="legend")
+    )
+    highest = max(chart.top, *(each.line or 0.0 for each in chart.columns))
+    scale, ticks = nice_axis(highest, _LEVELS, whole=chart.unit in _COUNTED)
+    parts = [below(axis, _AREA_TOP, _BOTTOM), _levels(ticks, chart.unit), *_areas(chart, axis, scale)]
+    hover = [_hover(chart, each, axis) for each in chart.columns]
+    body = drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])
+    return element("figure", caption, body)
+
+
+def _total(column: ChartColumn) -> float | None:
+    known = [each for each in column.values if each is not None]
+    return sum(known) if known else None
+
+
+def _y(value: float, scale: float) -> float:
+    return _BOTTOM - value / scale * (_BOTTOM - _AREA_TOP)
+
+
+def _levels(ticks: Sequence[float], unit: str) -> Markup:
+    units = [""] * (len(ticks) - 1) + [f" {unit}"]
+    told = [f"{tick_label(tick)}{unit}" for tick, unit in zip(ticks, units, strict=True)]
+    return joined(level(_y(tick, ticks[-1]), text, LEFT, WIDTH - RIGHT) for tick, text in zip(ticks, told, strict=True))
+
+
+def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
+    """Return one path for each layer: stairs, broken where nothing is known."""
+    floors = [0.0] * len(chart.columns)
+    found = []
+    for layer in range(len(chart.layers)):
+        pieces = []
+        for place, column in enumerate(chart.columns):
+            value = column.values[layer]
+            if not value:
+                continue
+            low, high = _y(floors[place], scale), _y(floors[place] + value, scale)
+            floors[place] += value
+            left, right = axis.x(column.start), axis.x(column.end)
+            pieces.append(f"M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}z")
+        if pieces:
+            found.append(element("path", d="".join(pieces), fill=HUES[chart.styles[layer]].page))
+    return found
+
+
+def _line(chart: AreaChart, axis: TimeAxis, scale: float) -> Markup:
+    drawn, before = "", None
+    for column in chart.columns:
+        if column.line is None:
+            continue
+        y, left, right = _y(column.line, scale), axis.x(column.start), axis.x(column.end)
+        drawn += (f"V{y:.1f}" if before == column.start else f"M{left:.1f} {y:.1f}") + f"H{right:.1f}"
+        before = column.end
+    return element("path", d=drawn, stroke="#24292f", fill="none", stroke_width=1.5) if drawn else Markup()
+
+
+def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
+    """Return the invisible column that tells its figures."""
+    total = _total(column)
+    lines = [between(column.start, column.end), f"total {number(total)} {chart.unit}" if total is not None else ABSENT]
+    lines += [
+        f"{name}: {number(value)}" for name, value in zip(chart.layers, column.values, strict=True) if value != 0.0
+    ]
+    if column.line is not None:
+        lines.append(f"{chart.line_name}: {number(column.line)}")
+    if column.polls > 1:
+        lines.append(f"mean of {count(column.polls)} polls")
+    left, right = axis.x(column.start), axis.x(column.end)
+    return element(
+        "rect", element("title", "\n".join(lines)), x=left, y=_AREA_TOP, width=max(0.5, right - left),
+        height=_BOTTOM - _AREA_TOP, class_="hover",
+    )  # fmt: skip

@@ -1,0 +1,363 @@
+"""Queries: the files of queries/, their headers, the record that each fills, and the columns that each reads.
+
+One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
+`every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
+where the view is younger than 11.2, `since:`; `only: cdb`, `only: root` or `only: cluster` where only
+such a database has an answer; `shown: histograms` where it runs each refresh only while those are shown or written, and
+else each minute. Folders named after a release hold what that release and later ones read instead.
+A focus is what a screen looks at closely: its questions are asked at each poll for as long as it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import Enum, Flag
+from functools import cache
+from importlib import import_module
+from inspect import getmembers, isclass
+from pathlib import Path
+from pkgutil import iter_modules
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from presman import rows
+from presman.base.errors import InputError
+from presman.base.release import Release
+from presman.rows.cursor_rows import CursorTotals, PlanLine
+from presman.rows.group_rows import CpuExhausted
+from presman.rows.instance_rows import PdbCpuExhausted
+from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
+
+RecordType: TypeAlias = type[tuple[Any, ...]]
+"""One of the records."""
+
+OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
+"""What only newer updates of a release have the columns for: a database that lacks them has no trouble."""
+
+
+@cache
+def by_query() -> Mapping[str, RecordType]:
+    """Return every record by the stem of the query file that fills it (``px_session`` → PxSession)."""
+    names = sorted(module.name for module in iter_modules(rows.__path__) if module.name.endswith("_rows"))
+    found = [
+        member
+        for name in names
+        for member in getmembers(import_module(f"{rows.__name__}.{name}"), isclass)
+        if hasattr(member[1], "_fields")
+    ]
+    return MappingProxyType({_snake(name): cast(RecordType, record) for name, record in sorted(found)})
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+# ---- Breadth of a poll: what it reads besides what each refresh needs
+
+
+class Breadth(Flag):
+    """What of a database's many rows is read at each poll; without it, once a minute.
+
+    Tens of thousands of sessions may be connected that do nothing: each refresh counts them and reads those that do
+    something or that others name. Whoever shows or writes more says so with this.
+    """
+
+    NARROW = 0
+    IDLE_SESSIONS = 1
+    HISTOGRAMS = 2
+    WHOLE = IDLE_SESSIONS | HISTOGRAMS
+
+
+def of_measure(name: str) -> Breadth:
+    """Return what has to be read for a measure to be written; "" is none."""
+    return Breadth.HISTOGRAMS if name == "latency" else Breadth.NARROW
+
+
+# ---- Queries: the files of queries/, their headers, and the record that each fills
+
+
+OLDEST = Release(11, 2)
+"""What the files that stand directly in queries/ serve."""
+
+READ_SINCE = Release(12, 1)
+"""Releases that know the privilege READ (SQL Language Reference, GRANT: 12.1.0.2 on; 12.1.0.1 still wants SELECT)."""
+
+
+class QueryError(InputError):
+    """A query file is missing or broken; the text names the file and what is wrong with it."""
+
+
+class Cadence(Enum):
+    """How often a query runs."""
+
+    REFRESH = "refresh"
+    MINUTE = "minute"
+    ONCE = "once"
+    DEMAND = "demand"
+
+
+class Scope(Enum):
+    """Whether a query reads GV$ (all instances) or V$ (the one presman is connected to)."""
+
+    CLUSTER = "cluster"
+    INSTANCE = "instance"
+
+
+class Query(Struct, frozen=True):
+    """One question in the form one release takes it.
+
+    `record` is the NamedTuple whose fields are the select list; `grant` the object to grant, in the
+    form Oracle wants it (``GV_$SESSION``); `view` the name as users know it (``GV$SESSION``). `only` is "cdb",
+    "root" or "cluster" for what only a container database, its root or a cluster can answer, else "". `shown` is what
+    must be on show, or be written, for it to run more often than each minute.
+    """
+
+    name: str
+    record: RecordType
+    answers: str
+    cadence: Cadence
+    grant: str
+    pack: str
+    since: Release
+    cluster_sql: str
+    path: Path
+    only: str = ""
+    shown: Breadth = Breadth.NARROW
+
+    def sql(self, scope: Scope = Scope.CLUSTER) -> str:
+        """Return the text for `scope`; in instance scope V$ stands for GV$ and :inst_id for the column."""
+        return self.cluster_sql if scope is Scope.CLUSTER else _instance_text(self.cluster_sql)
+
+    def grant_in(self, scope: Scope) -> str:
+        """Return the object it reads in `scope` as GRANT wants it: ``GV_$SESSION``, ``V_$SESSION``."""
+        local = scope is Scope.INSTANCE and self.grant.startswith("GV_$")
+        return self.grant[1:] if local else self.grant
+
+    def view_in(self, scope: Scope) -> str:
+        """Return the view it reads in `scope` as users write it: ``GV$SESSION``, ``V$SESSION``."""
+        return self.grant_in(scope).replace("_$", "$")
+
+    @property
+    def view(self) -> str:
+        """The view as users write it: ``GV$SESSION`` for the grant ``GV_$SESSION``."""
+        return self.grant.replace("_$", "$")
+
+
+_OF_CURSOR = re.compile(r"\b(sql_id|child_number) = :\1\b")
+
+
+@cache
+def for_several(query: Query, count: int) -> Query:
+    """Return a query about one cursor as one about up to `count`: with binds ``:sql_id_0`` to ``:sql_id_19``.
+
+    It has a name of its own: how long it takes and how much it returns says nothing of the query about one.
+    """
+
+    def several(found: re.Match[str]) -> str:
+        column = found[1]
+        return f"{column} IN ({', '.join(f':{column}_{number}' for number in range(count))})"
+
+    text = _OF_CURSOR.sub(several, query.cluster_sql)
+    return replace(query, name=f"{query.name}_of_several", cluster_sql=text)
+
+
+def grant_of_view(grant: str, user: str, release: Release) -> str:
+    """Return the GRANT that lets `user` query one object of SYS, without a semicolon.
+
+    READ is the lesser right: SELECT would also allow SELECT ... FOR UPDATE and LOCK TABLE.
+
+    >>> grant_of_view("GV_$SESSION", "PRESMAN", Release(19)), grant_of_view("V_$OSSTAT", "PRESMAN", Release(11, 2))
+    ('GRANT READ ON SYS.GV_$SESSION TO PRESMAN', 'GRANT SELECT ON SYS.V_$OSSTAT TO PRESMAN')
+    """
+    return f"GRANT {'READ' if release >= READ_SINCE else 'SELECT'} ON SYS.{grant} TO {user}"
+
+
+_LEADING_INSTANCE = re.compile(r"^(SELECT\s+)inst_id\b", re.IGNORECASE)
+_INSTANCE_COLUMN = re.compile(r"(?<![:\w])inst_id\b")
+_GROUPED_BY_INSTANCE = re.compile(r"^(GROUP BY )inst_id, ", re.MULTILINE)
+_GLOBAL_VIEW = re.compile(r"\bgv\$", re.IGNORECASE)
+
+
+@cache
+def _instance_text(text: str) -> str:
+    if not _GLOBAL_VIEW.search(text):
+        return text
+    text = _GROUPED_BY_INSTANCE.sub(r"\1", _GLOBAL_VIEW.sub("v$", text))
+    text = _LEADING_INSTANCE.sub(r"\1:inst_id AS instance_number", text)
+    return _INSTANCE_COLUMN.sub(":inst_id", text).replace("instance_number", "inst_id", 1)
+
+
+_TEXT_OR_BIND = re.compile(r"'(?:[^']|'')*'|:(\w+)")
+
+
+@cache
+def bind_names(sql: str) -> tuple[str, ...]:
+    """Return the names of the binds of an SQL text, each once, in order of occurrence."""
+    return tuple(dict.fromkeys(name for name in _TEXT_OR_BIND.findall(sql) if name))
+
+
+def queries_folder() -> Path:
+    """Return the folder of the query files: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "sql", package.parent / "queries"):
+        if folder.is_dir():
+            return folder
+    raise QueryError(f"the folder of SQL queries is missing: neither {package / 'sql'} nor a checkout's queries/")
+
+
+@cache
+def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Query]:
+    """Return the queries that `release` answers, by record, in a fixed order.
+
+    Raises QueryError if a file is missing, unreadable or has a broken header.
+    """
+    folder = folder or queries_folder()
+    variants = {OLDEST: folder} | {
+        Release.parse(child.name): child for child in folder.iterdir() if child.is_dir() and child.name[0].isdigit()
+    }
+    chosen: dict[RecordType, Query] = {}
+    for name, record in by_query().items():
+        versions = [v for v, place in sorted(variants.items()) if (place / f"{name}.sql").is_file()]
+        if not versions:
+            raise QueryError(f"query file missing: {folder / name}.sql")
+        serving = [version for version in versions if version <= release]
+        if serving:
+            query = read(variants[serving[-1]] / f"{name}.sql", record)
+            if query.since <= release:
+                chosen[record] = query
+    return MappingProxyType(chosen)
+
+
+def variants(folder: Path | None = None) -> list[Path]:
+    """Return every query file, base files and release variants, sorted."""
+    return sorted((folder or queries_folder()).rglob("*.sql"))
+
+
+def read(path: Path, record: RecordType) -> Query:
+    """Read one query file. Raises QueryError naming `path` if it cannot be read or its header is broken."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise QueryError(f"cannot read {path}: {error}") from error
+    comments = [line[2:].strip() for line in text.splitlines() if line.startswith("--")]
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip()
+    header = dict(re.split(r":\s*", line, maxsplit=1) for line in comments if re.match(r"[a-z]+:\s", line))
+    missing = [key for key in ("every", "needs", "pack") if not header.get(key)]
+    if not comments or missing or not body:
+        raise QueryError(f"{path}: {'no SELECT' if comments and not missing else 'header lacks ' + ', '.join(missing)}")
+    try:
+        cadence = Cadence(header["every"])
+        since = Release.parse(header.get("since", "11.2"))
+    except ValueError as error:
+        raise QueryError(f"{path}: {error}") from error
+    if header["pack"] not in {"none", "diagnostics", "tuning"}:
+        raise QueryError(f"{path}: pack must be none, diagnostics or tuning, not {header['pack']!r}")
+    only = header.get("only", "")
+    if only not in {"", "cdb", "root", "cluster"}:
+        raise QueryError(f"{path}: only must be cdb, root or cluster, not {only!r}")
+    shown = header.get("shown", "")
+    if shown not in {"", "histograms"}:
+        raise QueryError(f"{path}: shown must be histograms, not {shown!r}")
+    breadth = Breadth.HISTOGRAMS if shown else Breadth.NARROW
+    return Query(
+        path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only, breadth
+    )
+
+
+_BODY = re.compile(
+    r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+?))?(?:\s+GROUP\s+BY\s.+)?",
+    re.I | re.S,
+)
+_ALIAS = re.compile(r"(?P<expression>.+?)\s+AS\s+(?P<field>\w+)", re.I | re.S)
+_LITERAL = re.compile(r"'[^']*'|:\w+")
+_WORD = re.compile(r'"[^"]+"|[A-Za-z_][\w$#]*')
+
+
+class Selection(NamedTuple):
+    """A query's parts. `fields` maps each field to the words in its expression, in upper case and unquoted: columns,
+    and keywords and functions too. `view` is in upper case, `where` "" without a condition.
+    """
+
+    view: str
+    fields: Mapping[str, frozenset[str]]
+    where: str
+
+    @property
+    def words(self) -> frozenset[str]:
+        """All words of select list and condition: a superset of the columns that are read."""
+        return frozenset().union(*self.fields.values(), _words(self.where))
+
+
+@cache
+def selection(query: Query, scope: Scope = Scope.CLUSTER) -> Selection:
+    """Return the parts of `query`. Raises ValueError if it is not one SELECT on one view."""
+    found = _BODY.fullmatch(query.sql(scope).strip())
+    if found is None:
+        raise ValueError(f"{query.path}: not one SELECT on one view")
+    items = [_ALIAS.fullmatch(item) or item for item in _split(found["list"])]
+    fields = {
+        (item if isinstance(item, str) else item["field"]).strip('"').lower(): _words(
+            item if isinstance(item, str) else item["expression"]
+        )
+        for item in items
+    }
+    return Selection(found["view"].upper(), fields, found["where"] or "")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.strip('"').upper() for word in _WORD.findall(_LITERAL.sub(" ", text)))
+
+
+def _split(text: str) -> list[str]:
+    """Split a select list at the commas outside of parentheses."""
+    items, depth, item = [], 0, ""
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and not depth:
+            items.append(item.strip())
+            item = ""
+        else:
+            item += sign
+    return [*items, item.strip()]
+
+
+CPU, LOGICAL_READS, BYTES_READ = "CPU used by this session", "session logical reads", "physical read total bytes"
+"""The statistics by which the work of parallel servers is compared (names as in V$STATNAME)."""
+
+RECORDS: tuple[type[Any], ...] = (SessionLongops, PlanLine, CursorTotals, SessionStatistic, PxStatistic)
+"""What a focus may ask."""
+
+
+class Focus(Struct, frozen=True):
+    """One session and the cursor it executes; without a session only the progress of operations is followed.
+
+    `coordinator` tells that it may have parallel servers; `child` None is taken for 0.
+    """
+
+    inst_id: int = 0
+    sid: int = 0
+    sql_id: str = ""
+    child: int | None = None
+    coordinator: bool = True
+
+    def questions(self, names: Iterable[StatisticName]) -> dict[type[Any], Mapping[str, Any]]:
+        """Return the binds of each question; `names` gives the numbers of the statistics in this release."""
+        found: dict[type[Any], Mapping[str, Any]] = {SessionLongops: {}}
+        if self.sql_id:
+            cursor = {"at_inst_id": self.inst_id, "sql_id": self.sql_id, "child_number": self.child or 0}
+            found |= {PlanLine: cursor, CursorTotals: cursor}
+        if self.sid:
+            found[SessionStatistic] = {"at_inst_id": self.inst_id, "sid": self.sid}
+        numbers = {row.name: row.statistic for row in names}
+        if self.sid and self.coordinator and numbers:
+            found[PxStatistic] = {
+                "sid": self.sid,
+                "cpu_number": numbers.get(CPU, -1),
+                "logical_number": numbers.get(LOGICAL_READS, -1),
+                "read_number": numbers.get(BYTES_READ, -1),
+            }
+        return found

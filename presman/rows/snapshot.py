@@ -1,0 +1,93 @@
+"""Snapshot: the Sections that one poll read, frozen. No meaning is given to anything here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from msgspec import Struct, field
+
+from presman.base.release import Release
+from presman.rows.queries import RecordType, Scope
+
+R = TypeVar("R", bound=tuple[Any, ...])
+
+
+class Problem(Struct, frozen=True):
+    """Why a section could not be filled.
+
+    `code` is Oracle's or the driver's ("ORA-00942"), or "" where there is none; `view` what was asked; `cure`
+    what would help, as one line (a grant, mostly), or "". `late` tells that no answer came in time: the section's
+    rows, if it has any, are those of an earlier poll.
+    """
+
+    code: str
+    text: str
+    view: str = ""
+    cure: str = ""
+    late: bool = False
+
+    def __str__(self) -> str:
+        head = " ".join(part for part in (self.code, self.view) if part)
+        return f"{head}: {self.text}" if head else self.text
+
+
+class Section(Struct, frozen=True):
+    """One query's answer: rows as records, the instant (UTC) they were read, seconds it took, its problem.
+
+    A query that runs less often than the poll leaves its last section in the snapshots between.
+    `absent` names record fields that the source cannot know (columns that a spooled file lacks); `rounded` those of
+    them that it lacks because SQL*Plus rounded them.
+    """
+
+    rows: tuple[Any, ...] = ()
+    at: datetime | None = None
+    seconds: float = 0.0
+    problem: Problem | None = None
+    absent: frozenset[str] = frozenset()
+    rounded: frozenset[str] = frozenset()
+
+
+EMPTY = Section()
+
+
+class Snapshot(Struct, frozen=True):
+    """Everything read in one poll of one database.
+
+    `at` is the database's instant in UTC (the simulated or recorded one for other sources); `number` counts polls
+    from 1; `seconds` is what the poll took, `round_trips` what it cost the network. `epoch` changes when presman
+    reconnects or a source jumps: counters of different epochs are never subtracted. `cloud_service` is "" outside the
+    Autonomous Database. `notes` are the source's own: what of it is not used, what was assumed.
+    `statements_to_come` counts the statements on show whose texts and plans have not been asked for yet: so many follow
+    in the next polls. `lists_idle` tells whether all idle sessions are among the rows of sessions, or only those that
+    others name.
+    """
+
+    target: str
+    kind: str
+    release: Release
+    scope: Scope
+    at: datetime
+    number: int
+    epoch: int
+    seconds: float
+    round_trips: int
+    sections: Mapping[RecordType, Section] = field(default_factory=lambda: MappingProxyType({}))
+    cloud_service: str = ""
+    notes: tuple[str, ...] = ()
+    statements_to_come: int = 0
+    lists_idle: bool = True
+
+    def section(self, record: RecordType) -> Section:
+        """Return the section that `record`'s query filled; an empty one if it was never asked."""
+        return self.sections.get(record, EMPTY)
+
+    def rows(self, record: type[R]) -> tuple[R, ...]:
+        """Return the rows of one kind, in the order they were read."""
+        return self.section(record).rows
+
+    def problems(self) -> dict[RecordType, Problem]:
+        """Return what could not be read, by record."""
+        return {record: section.problem for record, section in self.sections.items() if section.problem}

@@ -1,0 +1,289 @@
+"""Drill-down: what a row of a table leads to (a group, an event, an instance, a PDB, a statement), and its list."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions, kind_of
+from presman.analysis.groups.containers import PdbReading
+from presman.analysis.groups.cpu_waiters import CpuWaiter
+from presman.analysis.groups.verdicts import in_words
+from presman.analysis.latency.histograms import EventLatency
+from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.wait_readings import WaitReading
+from presman.analysis.session_list import SERVER
+from presman.base.formats import counted
+from presman.figures.drawing.lines import Line
+from presman.figures.group_figures import OVERVIEW
+from presman.figures.session_figures import SESSIONS
+from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
+from presman.figures.top_figures import TopStatement
+from presman.rows.queries import Breadth
+from presman.rows.session_rows import SessionCount
+from presman.tabs import title
+from presman.tabs.choices import Place, trail
+from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
+from presman.tabs.parts import Lines, Rows, Tab
+from presman.tabs.sessions import nobody_blocked, not_listed
+from presman.tabs.table_notes import CPU_LEGEND, blind, servers_folded, statements_folded
+
+
+class Inside(Struct, frozen=True):
+    """What is in a place at an instant."""
+
+    groups: tuple[GroupReading, ...]
+    queue: tuple[QueuedStatement, ...]
+    running: tuple[RunningStatement, ...]
+    sessions: tuple[SessionReading, ...]
+
+
+def place_of(row: Any) -> Place | None:
+    """Return the place that a row stands for, None for what has a page only: a session, a statement, a finding."""
+    found = None
+    if isinstance(row, GroupReading):
+        found = Place(row.title, inst_id=row.inst_id or None, con_id=row.con_id, group=row.name)
+    elif isinstance(row, PlanRow) and row.kind in {GROUP, CONTAINER}:
+        found = Place(row.name, con_id=row.con_id, group=row.name if row.kind == GROUP else "")
+    elif isinstance(row, WaitReading | EventLatency):
+        found = Place(row.event, inst_id=row.inst_id or None, event=row.event)
+    elif isinstance(row, InstanceReading):
+        found = Place(f"instance {row.inst_id}", inst_id=row.inst_id)
+    elif isinstance(row, PdbReading):
+        found = Place(row.name, inst_id=row.inst_id or None, con_id=row.con_id)
+    elif isinstance(row, TopStatement):
+        found = Place(row.activity.sql_id, con_id=row.activity.con_id, sql_id=row.activity.sql_id)
+    elif isinstance(row, CpuWaiter | QueuedFold) and row.sql_id:
+        alike = kind_of(row) if isinstance(row, QueuedFold) else ()
+        found = Place(row.sql_id, con_id=row.con_id, group=row.group, sql_id=row.sql_id, alike=alike)
+    return found
+
+
+def name_of(row: Any) -> str:
+    """Return what a row is called on the trail."""
+    if isinstance(row, SessionReading):
+        return f"{row.inst_id}:{row.sid},{row.serial}"
+    if isinstance(row, QueuedStatement | RunningStatement):
+        return row.sql_id or f"{row.inst_id}:{row.sid},{row.serial}"
+    place = place_of(row)
+    return place.title if place is not None else ""
+
+
+def inside(place: Place, reading: Reading) -> Inside:
+    """Return what is in a place. Statements are there whose coordinator is, or (for an event) one of its servers."""
+    sessions = tuple(row for row in reading.sessions if _has(place, row) and place.event in {"", row.event})
+    at_work = {_coordinator(row) for row in sessions} if place.event else None
+    queue = tuple(row for row in reading.queue if _has(place, row) and _is_one_of(row, at_work))
+    running = tuple(row for row in reading.running if _has(place, row) and _is_one_of(row, at_work))
+    if place.alike:  # the other queued statements of that SQL_ID are in rows of their own
+        others = {(row.inst_id, row.sid, row.serial) for row in queue if kind_of(row) != place.alike}
+        queue = tuple(row for row in queue if kind_of(row) == place.alike)
+        sessions = tuple(row for row in sessions if _coordinator(row) not in others)
+    return Inside(_groups(place, reading), queue, running, sessions)
+
+
+def counted_sessions(place: Place, counts: Sequence[SessionCount]) -> int | None:
+    """Return how many sessions of a place the database counted; None where its count cannot tell.
+
+    It counts by instance, container and group, not by event or statement.
+    """
+    if place.event or place.sql_id:
+        return None
+    return sum(
+        row.sessions
+        for row in counts
+        if place.inst_id in {None, row.inst_id}
+        and place.con_id in {None, row.con_id}
+        and place.group in {"", row.resource_consumer_group}
+    )
+
+
+def _is_one_of(row: QueuedStatement | RunningStatement, sessions: Collection[tuple[int, int, int]] | None) -> bool:
+    return sessions is None or (row.inst_id, row.sid, row.serial) in sessions
+
+
+def _has(place: Place, row: SessionReading | QueuedStatement | RunningStatement) -> bool:
+    """Tell whether a session or statement is in a place, its event left aside; a statement where it has servers."""
+    on = {row.inst_id, *(row.servers_by_instance if isinstance(row, RunningStatement) else ())}
+    return (
+        (place.inst_id is None or place.inst_id in on)
+        and place.con_id in {None, row.con_id}
+        and place.group in {"", row.group}
+        and place.sql_id in {"", row.sql_id}
+    )
+
+
+def _coordinator(row: SessionReading) -> tuple[int, int, int]:
+    own = row.inst_id, row.sid, row.serial
+    return (row.coordinator or own) if row.px_role == SERVER else own
+
+
+def _groups(place: Place, reading: Reading) -> tuple[GroupReading, ...]:
+    """Return the groups of an instance or a container; a place within a group has none."""
+    if place.group or place.event or place.sql_id:
+        return ()
+    rows: Sequence[GroupReading] = reading.instance_groups(place.inst_id or CLUSTER)
+    found = tuple(row for row in rows if place.con_id in {None, row.con_id})
+    if place.inst_id is not None:  # so that a group of it is that of the instance, also where there is no other
+        found = tuple(row._replace(inst_id=place.inst_id) for row in found)
+    return found
+
+
+def within(outer: Sequence[Place], place: Place) -> Place:
+    """Return a place with what it has from the one that it was gone into from."""
+    if not outer:
+        return place
+    last = outer[-1]
+    return replace(
+        place,
+        inst_id=place.inst_id or last.inst_id,
+        con_id=last.con_id if place.con_id is None else place.con_id,
+        group=place.group or last.group,
+        event=place.event or last.event,
+        sql_id=place.sql_id or last.sql_id,
+        alike=place.alike or last.alike,
+    )
+
+
+_NOTHING = Inside((), (), (), ())
+
+
+def there(moment: Moment) -> Inside:
+    """Return what is in the place on show."""
+    return moment.once(_inside)
+
+
+def _inside(moment: Moment) -> Inside:
+    places = moment.choices.places
+    return inside(places[-1], moment.reading) if places else _NOTHING
+
+
+def groups(moment: Moment) -> tuple[GroupReading, ...]:
+    """Return the groups of an instance or a container."""
+    return there(moment).groups
+
+
+def queue(moment: Moment) -> tuple[QueuedStatement, ...]:
+    """Return its queued statements. In a statement they are its executions, and never folded."""
+    rows = there(moment).queue
+    return rows if moment.choices.unfolded or _is_statement(moment) else fold_queue(rows)
+
+
+def running(moment: Moment) -> tuple[RunningStatement, ...]:
+    """Return its running parallel statements."""
+    return there(moment).running
+
+
+def sessions(moment: Moment) -> tuple[SessionReading, ...]:
+    """Return its sessions."""
+    return moment.once(_folded)
+
+
+def _folded(moment: Moment) -> tuple[SessionReading, ...]:
+    return fold_sessions(there(moment).sessions, unfolded=moment.choices.unfolded)
+
+
+def folded(moment: Moment) -> str:
+    """Return what is said of folded servers."""
+    return "" if moment.choices.unfolded else servers_folded(sessions(moment))
+
+
+def told(moment: Moment) -> str:
+    """Return what stands behind the title of the sessions: what is folded and what is not listed."""
+    return "; ".join(filter(None, (folded(moment), _not_listed(moment))))
+
+
+def _not_listed(moment: Moment) -> str:
+    """Return how many idle sessions of the place are not listed, "" where all are."""
+    total, listed = moment.once(_counted), len(there(moment).sessions)
+    if moment.reading.unlisted == 0 or total == listed:
+        return ""
+    return not_listed(moment, None if total is None else total - listed)
+
+
+def _counted(moment: Moment) -> int | None:
+    """Return how many sessions there are in the place, listed or not; None where nobody knows."""
+    snapshot, listed = moment.snapshot, len(there(moment).sessions)
+    if moment.reading.unlisted == 0:
+        return listed
+    if moment.reading.unlisted is None or snapshot is None or not moment.choices.places:
+        return None
+    number = counted_sessions(moment.choices.places[-1], snapshot.rows(SessionCount))
+    return None if number is None else max(number, listed)
+
+
+def _is_statement(moment: Moment) -> bool:
+    return bool(moment.choices.places and moment.choices.places[-1].sql_id)
+
+
+def about(moment: Moment) -> list[Line]:
+    """Return where one is, how much of what is there, and what is said of a group."""
+    found, places = there(moment), moment.choices.places
+    active = sum(row.status == "ACTIVE" for row in found.sessions)
+    total = moment.once(_counted)
+    number = f"{counted(len(found.sessions), 'session')} listed" if total is None else counted(total, "session")
+    counts = [f"{number}, {active} active"]
+    if found.running:
+        servers = counted(sum(row.servers for row in found.running), "server")
+        counts.append(f"{len(found.running)} running on {servers}")
+    if found.queue:
+        counts.append(f"{sum(map(stands_for, found.queue))} queued")
+    several = len(moment.reading.header.instances) > 1
+    where = trail(title(moment.choices.tab), places, several=several)
+    lines: list[Line] = [((f" {where}", "title"), (f"   {'; '.join(counts)}", ""))]
+    return lines + [((f" {in_words(moment.reading, row)}", ""),) for row in _own_group(moment)]
+
+
+def nobody(moment: Moment) -> str:
+    """Return what stands in place of sessions where there is none."""
+    if _is_statement(moment):
+        return "No session runs it at this moment; Esc, then Enter on the statement shows all about it."
+    return "No session is in it now."
+
+
+def _own_group(moment: Moment) -> list[GroupReading]:
+    """Return the group that was gone into, as far as its place is nothing but that group."""
+    place = moment.choices.places[-1] if moment.choices.places else None
+    if place is None or not place.group or place.event or place.sql_id:
+        return []
+    rows = moment.reading.instance_groups(place.inst_id or 0)
+    return [row for row in rows if row.name == place.group and place.con_id in {None, row.con_id}]
+
+
+TAB = Tab(
+    parts=(
+        Lines("drill-down-about", about),
+        Rows(OVERVIEW, groups, alike_in_groups, note=lambda _: CPU_LEGEND, least=servers_scale, optional=True),
+        Rows(
+            QUEUE,
+            lambda moment: moment.once(queue),
+            alike_on_one_instance,
+            lambda moment: statements_folded(moment.once(queue)),
+            measure="queue",
+            optional=True,
+        ),
+        Rows(RUNNING, running, alike_on_one_instance, measure="parallel", optional=True),
+        Rows(
+            SESSIONS,
+            sessions,
+            nobody_blocked,
+            told,
+            unseen=lambda moment: blind("V$SESSION")(moment) or nobody(moment),
+        ),
+    ),
+    notes=(
+        "The lists show the sessions and statements that match everything in the trail: a statement is on an instance "
+        "where it has servers, and at an event while its coordinator or one of its servers waits for it.",
+    ),
+    progress=True,
+    breadth=Breadth.IDLE_SESSIONS,
+    measure="session_io",
+)

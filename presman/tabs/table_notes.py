@@ -1,0 +1,109 @@
+"""Notes beside tables: rows folded into others, views that told nothing, verdicts in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from presman.analysis.folds import folded_servers
+from presman.analysis.groups import container_io
+from presman.analysis.groups.containers import PdbReading, io_limited
+from presman.analysis.groups.entitlement import RANK
+from presman.analysis.groups.verdicts import Conformance, conformance, explain, in_words
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.sight import VIEWS
+from presman.figures.container_figures import IO_MARKS
+from presman.figures.drawing.lines import Line
+from presman.figures.figure import State
+from presman.figures.group_figures import VERDICT_MARKS
+from presman.figures.statement_figures import stands_for
+from presman.tabs.moment import Moment
+
+
+def servers_folded(rows: Sequence[SessionReading]) -> str:
+    """Return what is said of parallel servers under their coordinators, "" where there are none."""
+    number = sum(map(folded_servers, rows))
+    return f"{number} parallel server{'s' * (number != 1)} folded: u unfolds" if number else ""
+
+
+def statements_folded(rows: Sequence[QueuedStatement]) -> str:
+    """Return what is said of identical statements in one row, "" where there are none."""
+    number = sum(map(stands_for, rows))
+    return f"in {len(rows)} row{'s' * (len(rows) != 1)}, identical ones folded: u unfolds" if number > len(rows) else ""
+
+
+def blind(*views: str) -> Callable[[Moment], str]:
+    """Return the sentence, by the moment, for a table made of `views` (V$ names), "" where they told something.
+
+    Raises ValueError for a view of which no reading says whether it told something: the sentence would never be shown.
+    """
+    if unknown := set(views) - {view.removeprefix("G") for view in VIEWS.values()}:
+        raise ValueError(f"presman.analysis.sight does not look at {', '.join(sorted(unknown))}")
+
+    def sentence(moment: Moment) -> str:
+        found = [each.why for each in moment.reading.unseen if each.view.removeprefix("G") in views]
+        return f"Not known: {'; '.join(found)}." if found else ""
+
+    return sentence
+
+
+CPU_LEGEND = "of all CPUs: █ used ▒ waiting │ entitled ┊ limit"
+"""What the bars of CPU are made of."""
+
+_QUIET = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED, Verdict.UNKNOWN, Verdict.NOT_MANAGED})
+
+
+def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line]:
+    """Return one line per instance and one per group that waits, unwrapped."""
+    lines: list[Line] = []
+    several = len(reading.header.instances) > 1
+    for kept in conformance(reading):
+        if kept.sentence:
+            glyph, state = _mark(kept)
+            name = f"instance {kept.inst_id}: " if several else ""
+            lines.append(((f" {glyph} ", state), (name + kept.sentence, "")))
+    waiting = sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: RANK[row.verdict])
+    for row in waiting:
+        mark, state = VERDICT_MARKS[row.verdict]
+        where = f" on {row.inst_id}" if row.inst_id else ""
+        text = in_words(reading, row)
+        lines.append(((f" {mark} ", state), (f"{row.title}{where}: ", state), (text, "")))
+    if not lines:
+        return [((" ○ No rates yet: they need two polls with no plan change between them.", "dim"),)]
+    return lines
+
+
+def _mark(kept: Conformance) -> tuple[str, State]:
+    """Return the mark of how a plan is kept: green only where nobody is left without."""
+    if kept.score is None:
+        return "○", "dim"
+    if kept.score < 99.95:
+        return "✕", "bad"
+    if kept.shareless or kept.near or kept.outside:
+        return "▲", "warn"
+    return ("○", "dim") if kept.unjudged else ("●", "good")
+
+
+def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
+    """Return each container's verdict in words, then those on its I/O where that is limited."""
+    found: list[Line] = []
+    for row in rows:
+        mark, state = VERDICT_MARKS[row.verdict]
+        found.append(((f" {mark} ", state), (f"{_named(row)}: ", state), (explain(row), "")))
+    return found + io_lines(rows)
+
+
+def io_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
+    """Return what MAX_IOPS and MAX_MBPS do to each container that has them, in words."""
+    found: list[Line] = []
+    for row in io_limited(rows):
+        mark, state = IO_MARKS[row.io_verdict]
+        found.append(((f" {mark} ", state), (f"{_named(row)} I/O: ", state), (container_io.explain(row), "")))
+    return found
+
+
+def _named(row: PdbReading) -> str:
+    return row.name if row.inst_id == CLUSTER else f"{row.name} on {row.inst_id}"

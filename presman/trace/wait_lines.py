@@ -1,0 +1,292 @@
+"""Wait lines of a trace as compiled expressions, which events are idle, and which parameter counts blocks.
+
+Repetitions are bounded or possessive: none of them backtracks far. A wait is one line (the last parameters came with
+later releases)::
+
+    WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=1234567
+    WAIT #1: nam='db file scattered read' ela=  12345 p1=4 p2=1201 p3=8
+
+Who publishes or hands on a trace may have put three dots for the number of the cursor.
+It starts its line: stray bytes before it are no obstacle, printable text is, for that makes it a quotation. The
+literal start stands first because the search for it runs at the speed of memory.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+REDO_WRITE = "log file parallel write"
+"""The redo writer's write to all members of a log group: the event summarised by default."""
+
+_FOR_CLIENT = "waits for the client to ask"
+_FOR_WORK = "a background process waits for work"
+_FOR_TIMER = "a background process waits for its timer"
+_FOR_PARTNER = "a parallel execution process waits for its partner"
+_FOR_QUEUE = "waits for a message in a queue"
+_FOR_REDO = "waits for redo to arrive"
+
+_IDLE_BY_REASON = {
+    _FOR_CLIENT: (
+        "SQL*Net message from client",
+        "dispatcher timer",
+        "shared server idle wait",
+        "single-task message",
+        "virtual circuit next request",
+        "virtual circuit wait",
+    ),
+    _FOR_WORK: (
+        "AQPC idle",
+        "DIAG idle wait",
+        "EMON slave idle wait",
+        "GCR sleep",
+        "JOX Jit Process Sleep",
+        "LGWR worker group idle",
+        "OFS idle",
+        "Recovery Server waiting for work",
+        "Space Manager: slave idle wait",
+        "VKRM Idle",
+        "VKTM Logical Idle Wait",
+        "cell worker idle",
+        "class slave wait",
+        "gcs remote message",
+        "ges remote message",
+        "i/o slave wait",
+        "jobq slave wait",
+        "rdbms ipc message",
+    ),
+    _FOR_TIMER: (
+        "ASM background timer",
+        "Data Guard: Timer",
+        "PL/SQL lock timer",
+        "fbar timer",
+        "heartbeat monitor sleep",
+        "heartbeat redo informer",
+        "lreg timer",
+        "pman timer",
+        "pmon timer",
+        "smon timer",
+        "watchdog main loop",
+    ),
+    _FOR_PARTNER: (
+        "PX Deq Credit: need buffer",
+        "PX Deq: Execute Reply",
+        "PX Deq: Execution Msg",
+        "PX Deq: Index Merge Close",
+        "PX Deq: Index Merge Execute",
+        "PX Deq: Index Merge Reply",
+        "PX Deq: Join ACK",
+        "PX Deq: Metadata Update",
+        "PX Deq: Msg Fragment",
+        "PX Deq: Parse Reply",
+        "PX Deq: Table Q Normal",
+        "PX Deq: Table Q Sample",
+        "PX Deq: Txn Recovery Reply",
+        "PX Deq: Txn Recovery Start",
+        "PX Deque wait",
+        "PX Idle Wait",
+        "parallel recovery coordinator waits for slave cleanup",
+        "parallel recovery slave idle wait",
+    ),
+    _FOR_QUEUE: (
+        "HS message to agent",
+        "Streams AQ: deallocate messages from Streams Pool",
+        "Streams AQ: delete acknowledged messages",
+        "Streams AQ: emn coordinator idle wait",
+        "Streams AQ: qmn coordinator idle wait",
+        "Streams AQ: qmn slave idle wait",
+        "Streams AQ: waiting for messages in the queue",
+        "Streams AQ: waiting for time management or cleanup tasks",
+        "pipe get",
+        "wait for unread message on broadcast channel",
+    ),
+    _FOR_REDO: (
+        "Data Guard: Gap Manager",
+        "LNS ASYNC archive log",
+        "LNS ASYNC dest activation",
+        "LNS ASYNC end of log",
+        "MRP redo arrival",
+        "parallel recovery slave next change",
+    ),
+}
+
+IDLE: dict[str, str] = {event: reason for reason, events in _IDLE_BY_REASON.items() for event in events}
+"""Idle events and why they tell nothing about the system's speed: the process had nothing to do."""
+
+BLOCKS: dict[str, int] = {
+    "control file sequential read": 3,
+    "db file parallel read": 2,
+    "db file scattered read": 3,
+    "db file sequential read": 3,
+    "db file single write": 3,
+    "direct path read": 3,
+    "direct path read temp": 3,
+    "direct path write": 3,
+    "direct path write temp": 3,
+    "log file parallel write": 2,
+    "log file sequential read": 3,
+    "log file single write": 3,
+}
+"""Which of an event's three parameters is its number of blocks. Log files count in blocks of the log (512 bytes or
+4 kB), data files in blocks of the database: blocks say nothing in bytes without that size."""
+
+
+EVERYTHING = ("*",)
+"""The names of a Selection of all events."""
+
+
+class EventSelection(Struct, frozen=True):
+    """Which events to summarise.
+
+    `names` are event names or patterns with ``*`` and ``?``; upper and lower case are alike. Idle events are left
+    out unless they are asked for by their full name or with `idle`.
+    """
+
+    names: tuple[str, ...] = (REDO_WRITE,)
+    idle: bool = False
+
+    def names_event(self, event: str) -> bool:
+        """Tell whether `event` matches one of the names."""
+        return any(_matches(event, name) for name in self.names)
+
+    def leaves_out(self, event: str) -> bool:
+        """Tell whether `event` is idle and not asked for by its full name."""
+        full_names = {name.casefold() for name in self.names}
+        return not self.idle and event in IDLE and event.casefold() not in full_names
+
+
+def is_pattern(name: str) -> bool:
+    """Tell whether `name` holds a wildcard. The asterisk of ``SQL*Net`` is part of event names, so it is none."""
+    return "?" in name or "*" in _masked(name)
+
+
+def _matches(event: str, name: str) -> bool:
+    if not is_pattern(name):
+        return event.casefold() == name.casefold()
+    pattern = _masked(name.casefold()).replace("[", "[[]")
+    return fnmatch.fnmatchcase(_masked(event.casefold()), pattern)
+
+
+def _masked(name: str) -> str:
+    return re.sub(r"(?i)(sql)\*(net)", "\\1\0\\2", name)
+
+
+START = b"WAIT #"
+"""What every wait begins with."""
+
+LINE = re.compile(rb"(?:(?<![ -~])|(?m:^)[ \t]{1,40}+)WAIT #")
+"""The start of a line that is a wait, or was one before somebody moved it to the right."""
+
+LONGEST_WAIT = 2_048
+"""Bytes of one wait, wraps included, that are looked at."""
+
+LONGEST_NAME = 120
+"""Characters of an event's name, twice what Oracle's longest need."""
+
+_REGULAR = r"[A-Z*\r\n]|==|\d{4}-"
+"""How a line begins that does not go on with the one before it."""
+
+
+class _Form(NamedTuple):
+    """Parts of an expression."""
+
+    gap: str
+    """Between any two characters."""
+    blanks: str
+    cursor: str
+    number: str
+    key: str
+    name: str
+
+
+_NEW_LINE = r"\r?\n(?!WAIT #)"
+_CONTINUED = rf"\r?\n(?!{_REGULAR})"
+
+_PLAIN = _Form(
+    gap="",
+    blanks=" *+",
+    cursor=r"(?:\d{1,20}+|\.{3})",
+    number=r"\d{1,20}+",
+    key=r"[^=\n]{1,30}+=",
+    # Without \n among the excluded, which takes a third less time. What uses this has to look for one.
+    name=rf"[^']{{0,{LONGEST_NAME}}}+",
+)
+_WRAPPED = _Form(
+    gap=f"(?:{_NEW_LINE})?",
+    blanks=rf"(?:[ \t]|{_CONTINUED}){{0,24}}",
+    cursor=r"(?:\d{1,20}(?:\r?\n\d{1,20})?|\.{3})",
+    number=r"\d{1,20}(?:\r?\n\d{1,20}(?=[ \t]|\r?\n|\Z))?",
+    key=rf"(?:[^=\n]|{_CONTINUED}){{1,30}}=(?:{_CONTINUED})?",
+    name=rf"(?:[^'\n]|{_NEW_LINE}){{0,{LONGEST_NAME}}}",
+)
+
+
+def _until_name(form: _Form) -> str:
+    nam = form.blanks + form.gap.join("nam='")
+    return rf"WAIT #(?<![ -~]WAIT #){form.gap}-?{form.cursor}{form.gap}:{nam}"
+
+
+def _compiled(*parts: str) -> re.Pattern[bytes]:
+    return re.compile("".join(parts).encode())
+
+
+_ELA = f"{_PLAIN.blanks}ela={_PLAIN.blanks}-?{_PLAIN.number}"
+_SOUND_ELA = rf"{_PLAIN.blanks}ela={_PLAIN.blanks}\d{{1,15}}+(?!\d)"
+_END = rf"(?:\n(?={_REGULAR})|\Z)"
+
+
+def _parameters(form: _Form) -> str:
+    """Return what takes the second and the third parameter, as far as there are any: one of them may count blocks."""
+    value = f"(-?{form.number})"
+    return f"(?:{form.key}-?{form.number}{form.key}{value}(?:{form.key}{value})?)?"
+
+
+PLAIN = _compiled(
+    _until_name(_PLAIN),
+    f"({_PLAIN.name})'{_PLAIN.blanks}ela={_PLAIN.blanks}(-?{_PLAIN.number})",
+    _parameters(_PLAIN),
+    ".*+",
+    _END,
+)
+"""Waits that fill one line, but for their name, and are not continued on the next: name, ``ela=``, the second and the
+third parameter."""
+
+COUNTED = _compiled(_until_name(_PLAIN), f"({_PLAIN.name}'{_ELA}).*+", _END)
+"""The same in one group, such as ``log file sync' ela= 501``, for what is only to be counted."""
+
+WRAPPED = _compiled(
+    _until_name(_WRAPPED),
+    f"({_WRAPPED.name})'",
+    f"{_WRAPPED.blanks}{_WRAPPED.gap.join('ela=')}{_WRAPPED.blanks}(-?{_WRAPPED.number})",
+    _parameters(_WRAPPED),
+)
+"""Like PLAIN for lines that a mail program or a terminal wrapped, between words or within them."""
+
+
+def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
+    """Return what finds name and blocks of plain waits of those `events` that move some, if their elapsed time can be
+    one: groups are pairs of both, a pair for each place where blocks can stand. None if no event does.
+    """
+    places: dict[int, list[str]] = {}
+    for event in events:
+        if event in BLOCKS:
+            places.setdefault(BLOCKS[event], []).append(re.escape(event))
+    if not places:
+        return None
+    return _compiled(
+        _until_name(_PLAIN),
+        "(?:",
+        "|".join(
+            f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(place)}({_PLAIN.number})" for place, names in places.items()
+        ),
+        ")",
+    )
+
+
+def _before(place: int) -> str:
+    """Return what takes the parameters before the one at `place`, and its key."""
+    return f"{_PLAIN.key}-?{_PLAIN.number}" * (place - 1) + _PLAIN.key

@@ -1,0 +1,175 @@
+"""Keys of an app, and what they do: the same for the monitor and for the screen of a fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from inspect import isawaitable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct
+from textual.app import SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.widget import Widget
+
+from presman.tabs.parts import Key
+from presman.tui.saved_view import ViewSaver
+from presman.tui.terminal_app import TerminalApp
+from presman.tui.widgets.tab_line import Clicked, Labelled
+
+if TYPE_CHECKING:
+    from presman.tui.widgets.grid import Grid
+
+Run = Callable[[Any], "Awaitable[None] | None"]
+When = Callable[[Any], bool]
+"""What a key does, and when it does: of the app that has it."""
+
+
+NO_DATA = "Nothing has been read yet."
+PAGE_IS_OPEN = "A page is open: q goes back to the tables."
+
+
+def always(_app: object) -> bool:
+    """Whenever."""
+    return True
+
+
+def has_data(app: KeyedApp) -> bool:
+    """Once there is something to look at."""
+    return app.has_data
+
+
+def has_tables(app: KeyedApp) -> bool:
+    """While tables are on show, and no page."""
+    return app.has_data and not app.is_page_open
+
+
+class AppKey(Struct, frozen=True, dict=True):
+    """A key of an app. `when` tells whether it does something here and now; `why_not` is shown if not.
+
+    `relabel` gives the label of the moment, where that changes.
+    """
+
+    key: Key
+    run: Run
+    when: When = always
+    why_not: str | Callable[[Any], str] = ""
+    relabel: Callable[[Any], str] | None = None
+
+    @property
+    def action(self) -> str:
+        """The action as Textual calls it."""
+        return f"key('{self.key.name}')"
+
+    @property
+    def binding(self) -> Binding:
+        """The key as a binding of the app."""
+        return Binding(self.key.keys, self.action, self.key.label, show=False)
+
+    def labelled(self, app: Any) -> Labelled:
+        """Return the key as the bottom line offers it."""
+        label = self.relabel(app) if self.relabel else self.key.label
+        return Labelled(self.key.shown, label, self.action)
+
+
+class KeyedApp(TerminalApp):
+    """An app with keys, a command palette of them, and a view that is saved after each that changed something."""
+
+    is_served: ClassVar[bool] = False
+    """Whether somebody looks from a browser: then nothing is written where presman runs, nor another target shown."""
+
+    view_saver: ViewSaver | None = None
+    """What saves the view that the user set; None saves nothing."""
+
+    own_keys: Mapping[str, AppKey] = MappingProxyType({})
+    """Keys of this app alone, by name."""
+
+    # ---- what each app says of itself
+
+    @property
+    def has_data(self) -> bool:
+        """Whether there is something to look at."""
+        return True
+
+    @property
+    def is_page_open(self) -> bool:
+        """Whether a page stands in place of the tables."""
+        return False
+
+    @property
+    def grid(self) -> Grid | None:
+        """The table that keys are about, None where there is none."""
+        return None
+
+    def all_keys(self) -> Sequence[AppKey]:
+        """Return the keys of the app, in the order of help and palette."""
+        return ()
+
+    def keys_here(self) -> list[Labelled]:
+        """Return the keys that do something here, the most needed first."""
+        return []
+
+    def put_back(self) -> None:
+        """Set what was saved, before anything is painted."""
+
+    def note_view(self) -> None:
+        """Save what is set now, if it has changed."""
+
+    def repaint(self) -> None:
+        """Draw everything from the state."""
+
+    @property
+    def needle(self) -> str:
+        """What the page, else the tables are filtered by."""
+        return ""
+
+    @property
+    def typed_in(self) -> list[Widget]:
+        """The lines that are typed in now: a filter, a name, a time."""
+        return [line for line in self.query("InputLine") if line.display]
+
+    # ---- doing what they ask for
+
+    async def run_action(self, *arguments: Any, **named: Any) -> bool:
+        """Do what a key or a click asks for; a fault in that is reported, and the screen lives on."""
+        try:
+            done = await super().run_action(*arguments, **named)
+            self.note_view()
+        except Exception as error:
+            self.complain(error)
+            return True
+        return done
+
+    async def action_key(self, name: str) -> None:
+        """Do what a key does, or say why it does nothing."""
+        key = self.own_keys.get(name) or next(each for each in self.all_keys() if each.key.name == name)
+        if not key.when(self):
+            why_not = key.why_not if isinstance(key.why_not, str) else key.why_not(self)
+            if why_not:
+                self.tell(why_not)
+            return
+        done = key.run(self)
+        if isawaitable(done):
+            await done
+
+    def on_clicked(self, event: Clicked) -> None:
+        """Do what was clicked on the line of tabs or of keys."""
+        self._run(event.action)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002 - Textual passes it
+        """Offer every action by name, and every theme."""
+        for each in self.all_keys():
+            if each.key.name != "palette" and each.when(self):
+                label = f"{each.labelled(self).label} ({each.key.shown})"
+                yield SystemCommand(label, each.key.help, partial(self._run, each.action))
+        yield from self.more_commands()
+        yield SystemCommand("themes", "Choose one of all themes.", self.action_change_theme)
+
+    def more_commands(self) -> Iterable[SystemCommand]:
+        """Return what else the palette offers."""
+        return ()
+
+    def _run(self, action: str) -> None:
+        self.call_later(self.run_action, action)

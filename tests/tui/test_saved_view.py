@@ -1,0 +1,213 @@
+"""What a user sets is kept for each database; going by name, columns, another target, the bell."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.readings.alert import Alert
+from presman.tabs.alerts import AlertNews, kind_of
+from presman.tabs.going import goal
+from presman.tabs.link import Link
+from presman.tui import saved_view
+from presman.tui.saved_view import SavedView, ViewSaver
+from tests.tui.drive import acted, stage
+from tests.tui.readings import busy, queued
+from tests.tui.test_live import playing
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "presman" / "view.json"
+
+
+def view_file(state: Path, text: str) -> Path:
+    assert saved_view.path() == state
+    state.parent.mkdir(parents=True, mode=0o700)
+    state.write_text(text)
+    return state
+
+
+@acted
+async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        acting.app.view_saver = ViewSaver()
+        acting.app.put_back()
+        await acting.keys("t", "plus", "5", "s", "S", "u", "O", "space", "down", "space", "enter")
+        theme, shown = acting.app.theme, acting.screen.splitlines()[4:11]
+        assert " Session " not in shown[1]
+        assert acting.screen != await acting.press("slash", *"app", "enter")
+        assert "filter: app" in acting.screen
+    assert "app" not in saved_view.path().read_text()
+    assert saved_view.path().stat().st_mode & 0o077 == 0
+    async with stage(size=(120, 30)) as acting:
+        acting.app.view_saver = ViewSaver()
+        acting.app.put_back()
+        await acting.show(busy())
+        await acting.keys("5")
+        assert acting.screen.splitlines()[4:11] == shown, "all rows: what was filtered last night is not now"
+        assert acting.app.theme == theme
+        assert (acting.app.monitor.choices.refresh, acting.feed.told[-1]) == (3.0, 3.0)
+        assert acting.app.monitor.choices.unfolded
+        await acting.keys("O", "r")
+        assert " Session " in acting.screen.splitlines()[5]
+    assert saved_view.load()[0].columns == {}
+
+
+@acted
+async def test_what_another_presman_has_kept_meanwhile_stays() -> None:
+    async with stage(busy()) as acting:
+        acting.app.view_saver = ViewSaver()
+        acting.app.put_back()
+        saved_view.save(SavedView(theme="nord", sorts={"fleet": ("target", True)}))
+        await acting.keys("w", "5", "S")
+    kept = saved_view.load()[0]
+    assert (kept.theme, kept.window, kept.sorts["fleet"]) == ("nord", 60, ("target", True))
+    assert set(kept.sorts) == {"fleet", "sessions/sessions"}
+
+
+@acted
+async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
+    saved_view.save(SavedView(refresh=10.0, theme="nord"))
+    async with stage(busy()) as acting:
+        acting.app.view_saver = ViewSaver(["refresh"])
+        acting.app.put_back()
+        await acting.keys("w")
+        assert (acting.app.monitor.choices.refresh, acting.app.theme) == (2.0, "nord")
+    assert saved_view.load()[0] == SavedView(refresh=10.0, theme="nord", window=60)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "not JSON"), ("{", "not JSON"), ("[" * 50_000, "not JSON"), ("[]", "no object"),
+        ('{"refresh": true}', "refresh"),
+        ('{"refresh": 1e999}', "refresh"), ('{"refresh": -1}', "refresh"), ('{"theme": 3}', "theme"),
+        ('{"sorts": {"cpu\\u001b[2J": ["group", true]}}', "sorts"), ('{"fleet_refresh": "x"}', "fleet_refresh"),
+        ('{"sorts": {"cpu/cpu": "x"}}', "sorts"), ('{"columns": {"cpu/cpu": [{}]}}', "columns"),
+        ("x" * 70_000, "bytes"),
+    ],
+)  # fmt: skip
+def test_a_file_that_makes_no_sense_is_told_in_one_line(state: Path, text: str, why: str) -> None:
+    view_file(state, text)
+    view, told = saved_view.load()
+    assert view == SavedView()
+    assert why in told
+    assert told.isprintable()
+
+
+def test_a_link_a_pipe_and_what_somebody_else_linked_are_not_read(state: Path, tmp_path: Path) -> None:
+    path = view_file(state, "{}")
+    path.unlink()
+    (tmp_path / "aim").write_text('{"theme": "nord"}')
+    path.symlink_to(tmp_path / "aim")
+    assert "it is a link" in saved_view.load()[1]
+    path.unlink()
+    os.mkfifo(path)
+    assert "it is not a file" in saved_view.load()[1]
+    path.unlink()
+    path.hardlink_to(tmp_path / "aim")
+    assert "it has a second hard link" in saved_view.load()[1]
+
+
+@acted
+async def test_names_of_a_file_that_are_nobodys_do_no_harm(state: Path) -> None:
+    names = {"x/y": ["a", True], "sessions/sessions": ["nothing", True]}
+    columns = {"sessions/sessions": ["nothing"], "cpu/cpu": ["group", "used_cpus", "group", "nothing"]}
+    view_file(state, json.dumps({"sorts": names, "columns": columns, "theme": "no such", "of a later version": 1}))
+    async with stage(busy(), size=(120, 30)) as acting:
+        acting.app.view_saver = ViewSaver()
+        acting.app.put_back()
+        assert acting.app.view_saver.trouble == ""
+        await acting.keys("5")
+        assert acting.app.panels.grid.rows.sort_key == "used_cpus"
+        assert "1:100,11" in acting.screen
+
+
+@acted
+async def test_a_name_leads_anywhere() -> None:
+    async with playing("rac", (120, 30)) as (acting, polls):
+        await polls(2)
+        for text, seen in (
+            ("4", "[4 Parallel]"), ("lat", "[7 Latency]"), ("shop", " › SHOP   "), ("instance 2", " › instance 2   "),
+            ("zork", "zork: no tab, group"), ("", "Nothing: no tab"),
+        ):  # fmt: skip
+            assert seen in await acting.press("colon", *text, "enter"), text
+        row = acting.app.monitor.reading.sessions[0]
+        page = await acting.press("colon", *f"{row.inst_id}:{row.sid}", "enter")
+        assert f"Session {row.inst_id}:{row.sid},{row.serial} of " in page
+        running = acting.app.monitor.reading.running[0]
+        assert f" › {running.sql_id}\n" in await acting.press("colon", *running.sql_id, "enter")
+        before = acting.screen
+        assert before == await acting.press("colon", "x", "escape")
+
+
+@acted
+async def test_a_name_leads_away_from_a_database_that_does_not_answer() -> None:
+    async with stage() as acting:
+        acting.app.targets = ("PROD", "storm")
+        await acting.keys("colon", *"storm", "enter")
+        assert acting.app.switch_to == "storm"
+
+
+def test_names_that_several_have_are_not_guessed() -> None:
+    reading = replace(busy(), queue=(queued(1),))
+    assert goal("sess", reading, (), ()).tab == "sessions"
+    assert "may be" in goal("p", reading, ("pdbs",), ("prod",)).trouble
+    assert goal("prod", reading, (), ("prod", "prod2")).target == "prod"
+    assert goal(queued(1).sql_id.upper(), reading, (), ()).place.sql_id == queued(1).sql_id
+    assert goal("batch", reading, (), ()).place.group == "BATCH"
+
+
+def test_the_beginning_of_a_sql_id_is_enough_where_it_is_the_one() -> None:
+    ids = ("7k36sd695fszu", "7k99sd695fszu")
+    reading = replace(busy(), queue=tuple(replace(queued(1), sql_id=sql_id) for sql_id in ids))
+    assert goal("7K36", reading, (), ()).place.sql_id == ids[0]
+    assert goal("7k", reading, (), ()).trouble == f"7k may be {ids[0]} or {ids[1]}."
+    assert "no tab, group" in goal("7k37", reading, (), ()).trouble
+
+
+@acted
+async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        assert "config.ini names no other target" in await acting.press("D")
+        acting.app.targets = ("DWPROD", "TEST")
+        screen = await acting.press("D")
+        assert "DWPROD" in screen
+        assert "on the screen" in screen
+        await acting.keys("down", "enter")
+        assert acting.app.switch_to == "TEST"
+
+
+def test_an_alert_is_news_once_whatever_its_figures() -> None:
+    news, link = AlertNews(), Link()
+    rings = []
+    for seconds, shorts in enumerate((("BATCH: 2 queued",), ("BATCH: 12 queued",), ("BATCH: 1 queued", "G_1 starved"),
+                                      ("G_2 starved",), ("BATCH: 3 queued",), ())):  # fmt: skip
+        found = [Alert("warn", "▲", short, short) for short in shorts] + [Alert("note", "·", "x", f"note {seconds}")]
+        with mock.patch("presman.tabs.alerts.alerts", lambda *_, found=found: found):
+            rings.append(news.is_any(busy(seconds), link))
+    assert rings == [False, False, True, True, False, False]
+    assert kind_of(Alert("warn", "○", "", "1 idle holder keeps 16 servers")) == kind_of(
+        Alert("warn", "○", "", "2 idle holders keep 32 servers")
+    )
+
+
+@acted
+async def test_all_signs_come_back_also_that_of_the_state() -> None:
+    async with stage(busy(), size=(120, 30), painted=True) as acting:
+        assert "● LIVE" in acting.screen
+        assert "* LIVE" in await acting.press("T") or "o LIVE" in acting.screen
+        assert "● LIVE" in await acting.press("T")
+
+
+@acted
+async def test_the_tab_of_pdbs_is_there_once_it_is_known_that_there_are_some() -> None:
+    async with stage(None, size=(120, 30)) as acting:
+        assert "8 PDBs" not in acting.screen
