@@ -138,8 +138,10 @@ def all_events(incident: Incident, axis: TimeAxis) -> Markup:
 
 
 def _listed(found: Sequence[DatabaseEvent], axis: TimeAxis, colours: GroupColours) -> Markup:
-    rows = ((axis.told(each.at), kind_in_words(each.kind), group_name(each.group, colours), each.sql_id, each.text) "
-        "for each in found)
+    rows = (
+        (axis.told(each.at), kind_in_words(each.kind), group_name(each.group, colours), each.sql_id, each.text)
+        for each in found
+    )
     return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
 
 

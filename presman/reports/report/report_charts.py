@@ -91,8 +91,8 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
 
 def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
     one = f"{clock(mark.start)}\n{mark.text}"
-    note = one if mark.many == 1 else f"{between(mark.start, mark.end)}\n{mark.many} × {kind_in_words(mark.kind)}, "
-        f"as: {mark.text}"
+    many = f"{between(mark.start, mark.end)}\n{mark.many} × {kind_in_words(mark.kind)}, as: {mark.text}"
+    note = one if mark.many == 1 else many
     fill = BAD if mark.kind in _BAD else FAINT
     width = max(3.0, axis.x(mark.end) - axis.x(mark.start))
     x, height = axis.x(mark.start) - 1.5, _EVENT_LINE - 4
