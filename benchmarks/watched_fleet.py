@@ -159,7 +159,7 @@ def watch(places: Sequence[str], databases: int, seconds: float, interval: float
         if at >= since
     ]
     fleet.stop()
-    states = [member.presence.name for member in members]
+    states = [member.connection.name for member in members]
     return FleetCost(
         databases, polls, 1000 * cpu / polls, sorted(late), (memory, memory_after), states.count("LIVE"),
         states.count("LOST"),

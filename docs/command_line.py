@@ -70,7 +70,7 @@ def everywhere() -> tuple[Option, ...]:
 
 
 def _parsers(name: str) -> list[Parser]:
-    return [parser_of("monitor"), parser_of("classic")] if name == "monitor" else [parser_of(name)]
+    return [parser_of("monitor"), parser_of("v1")] if name == "monitor" else [parser_of(name)]
 
 
 def _command(name: str, *parsers: Parser) -> Command:

@@ -122,7 +122,13 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 WAITING = (
-    *("oracle/test_budget", "cli/test_readings", "oracle/test_faults", "cli/test_watcher", "cli/test_once_timeout"),
+    *(
+        "oracle/test_budget",
+        "cli/test_readings",
+        "oracle/test_faults",
+        "cli/test_terminal_guard",
+        "cli/test_once_timeout",
+    ),
     *("test_contributing", "torture/test_torture"),
 )
 """Files that take long because they wait, those that wait longest first."""

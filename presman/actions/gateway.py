@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from presman.actions.performer import Performer
+from presman.actions.action_runner import ActionRunner
 from presman.analysis.advice.ending import ending, ends_in, victim_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
@@ -97,13 +97,13 @@ def question(about: str, command: Command) -> str:
 class Gateway:
     """Given to the monitor only where actions were allowed."""
 
-    def __init__(self, performer: Performer | None = None) -> None:
-        self._performer = performer or Performer()
-        self.carry_out = self._performer.carry_out
+    def __init__(self, runner: ActionRunner | None = None) -> None:
+        self._runner = runner or ActionRunner()
+        self.carry_out = self._runner.carry_out
 
     def note(self, database: str, command: Command, text: str) -> str:
         """Write a line about a command into the log of what was done; return why that cannot be done, "" if it is."""
-        return self._performer.note(database, command, text)
+        return self._runner.note(database, command, text)
 
     def offers(self, row: Any, reading: Reading) -> bool:
         """Whether something can be done with a row."""

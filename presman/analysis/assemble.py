@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from presman.analysis import instances, session_list, sight
+from presman.analysis import instances, session_list, view_availability
 from presman.analysis.caches import LazyRows, RowCache
 from presman.analysis.facts.cursor_facts import reads_texts
+from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
@@ -28,7 +29,7 @@ from presman.analysis.usage_totals import instance_totals
 from presman.base.formats import counted, duration
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import GroupMetricHistory
-from presman.rows.instance_rows import EventHistogram
+from presman.rows.instance_rows import EventHistogram, Instance
 from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
 from presman.rows.queries import OF_AN_UPDATE, Scope
 from presman.rows.session_rows import PxSession, Session, SessionCount
@@ -54,7 +55,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     quiesce = session_pools.quiesce(facts, [instance.plan for instance in each], waits)
     by_group = consumer_groups.Statements(queued, statements)
     rows = consumer_groups.groups(facts, each, by_group, budgets, None if quiesce else waits)
-    rows = sight.believed(sight.known_only(rows, current), each)
+    rows = view_availability.believed(view_availability.known_only(rows, current), each)
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     heads = queue_heads.heads(facts, queued, cluster_rows, budgets, pools)
     limited = limited_containers(facts)
@@ -87,8 +88,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))),
         redo=system_waits.redo(facts, waited),
         outliers=system_waits.outliers(facts, histograms),
-        basis=sight.bases(current, cluster_rows, operations, facts.system.inst_ids),
-        unseen=sight.unseen_views(current),
+        basis=view_availability.evidence(current, cluster_rows, operations, facts.system.inst_ids),
+        unseen=view_availability.unavailable_views(current),
         statements_to_come=current.statements_to_come,
         late=late(current),
         stale=stale(current),
@@ -117,7 +118,9 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
 
 def _sees_activity(snapshot: Snapshot) -> bool:
     """Tell whether the sessions are those of this poll, and whether they are active."""
-    return snapshot.section(Session).at is not None and not sight.unseen(snapshot, Session, ("status",))
+    return snapshot.section(Session).at is not None and not view_availability.unavailable(
+        snapshot, Session, ("status",)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -175,6 +178,16 @@ def _age(snapshot: Snapshot, section: Section) -> float | None:
     return None if section.at is None else max(0.0, (snapshot.at - section.at).total_seconds())
 
 
+def _plan_activated(deltas: Deltas) -> bool:
+    """Whether a plan was activated on an instance that both polls saw: one that comes or goes activates none."""
+    before, now = (
+        {row.inst_id for row in snapshot.rows(Instance)} if snapshot is not None else set()
+        for snapshot in (deltas.previous, deltas.current)
+    )
+    both = before & now if before and now else {inst_id for inst_id, _ in deltas.activated}
+    return any(inst_id in both for inst_id, _ in deltas.activated)
+
+
 def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     """Return what a reader of the figures must know about how they came to be."""
     found = []
@@ -182,7 +195,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     if deltas.restarted:
         numbers = ", ".join(str(inst_id) for inst_id in sorted(deltas.restarted))
         found.append(f"instance {numbers} restarted since the last poll: no rates yet")
-    elif deltas.activated:
+    elif _plan_activated(deltas):
         found.append("a plan was activated since the last poll: no rates of its groups yet")
     for inst_id, status in facts.system.not_open.items():
         found.append(f"instance {inst_id} is {status}, not OPEN: it is left out of CPUs, shares and servers")

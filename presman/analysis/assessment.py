@@ -7,7 +7,7 @@ from msgspec import Struct
 from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.groups.verdicts import Conformance, conformance, in_words
-from presman.analysis.plans.lint import LintSight, lint, lint_sight
+from presman.analysis.plans.lint import LintCoverage, lint, lint_coverage
 from presman.analysis.plans.lint_rules import Finding
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
@@ -35,7 +35,7 @@ class Assessment(Struct, frozen=True):
     plan: PlanView
     other_plans: tuple[PlanView, ...]
     findings: tuple[Finding, ...]
-    lint_sight: LintSight
+    lint_sight: LintCoverage
     pdbs: tuple[PdbReading, ...]
     cpu_waiters: tuple[CpuWaiter, ...]
     plan_changes: tuple[PlanSwitch, ...]
@@ -50,7 +50,7 @@ def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> As
         plan=plan,
         other_plans=tuple(plan_view(reading, current, run.plan) for run in plan.elsewhere if run.plan),
         findings=lint(reading, current),
-        lint_sight=lint_sight(reading, current),
+        lint_sight=lint_coverage(reading, current),
         pdbs=pdbs(reading, previous, current),
         cpu_waiters=cpu_waiters(reading),
         plan_changes=plan_switches(current),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
+from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past, Vitals
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import longest_wait
 
@@ -19,7 +19,13 @@ LOST_AFTER, SHORTEST_LOSS = 10, 60.0
 KEPT = 60
 """Polls that are kept to be drawn."""
 
-_RANKS = {Presence.LOST: 0, Presence.REFUSED: 2, Presence.LATE: 3, Presence.STOPPED: 4, Presence.STARTING: 5}
+_RANKS = {
+    ConnectionState.LOST: 0,
+    ConnectionState.REFUSED: 2,
+    ConnectionState.LATE: 3,
+    ConnectionState.STOPPED: 4,
+    ConnectionState.STARTING: 5,
+}
 _BAD, _WARNING, _WELL = 1, 3, 6
 
 
@@ -61,7 +67,7 @@ def is_silent(age: float, interval: float) -> bool:
 
 def rank(member: Member) -> int:
     """Return where a database stands among others: 0 hurts most."""
-    own = _RANKS.get(member.presence, _WELL)
+    own = _RANKS.get(member.connection, _WELL)
     severity = "good" if member.vitals is None else member.vitals.severity
     return min(own, {"bad": _BAD, "warn": _WARNING}.get(severity, _WELL))
 
@@ -76,9 +82,9 @@ def _order(member: Member) -> tuple[int, int, int, str]:
     return rank(member), -(vitals.alerts if vitals else 0), -((vitals and vitals.queued) or 0), member.name
 
 
-def counts(members: Sequence[Member]) -> Counter[Presence]:
+def counts(members: Sequence[Member]) -> Counter[ConnectionState]:
     """Return how many databases are in which state."""
-    return Counter(member.presence for member in members)
+    return Counter(member.connection for member in members)
 
 
 def further(past: Past, vitals: Vitals) -> Past:

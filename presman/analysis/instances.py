@@ -80,7 +80,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         nature=database_kind(
             snapshot.rows(Database), snapshot.rows(Instance), snapshot.rows(Pdb), events, snapshot.cloud_service
         ),
-        idle_blocker_minutes=facts.system.number(first.inst_id, "max_idle_blocker_time") if first else None,
+        idle_blocker_minutes=facts.system.parameters.number(first.inst_id, "max_idle_blocker_time") if first else None,
     )
 
 

@@ -39,7 +39,7 @@ def totals(reading: Reading) -> Totals:
     """Return the totals of a reading."""
     lacking = {each.what for each in reading.basis if each.lacking}
     queue = None if "queue" in lacking else reading.queue
-    running = None if reading.why_unseen("V$PX_SESSION") else reading.running
+    running = None if reading.why_unavailable("V$PX_SESSION") else reading.running
     groups, pool = reading.cluster_groups(), reading.header.servers
     return Totals(
         queued=None if queue is None else len(queue),

@@ -30,7 +30,7 @@ def run(options: Namespace) -> int:
         raise Failure("collect prints a script: presman collect --sql > presman_collect.sql")
 
     from presman.base.release import SUPPORTED, Release
-    from presman.config.setup.collect import collect_script
+    from presman.config.collect import collect_script
 
     try:
         release = Release.parse(options.release) if options.release else Release(19)

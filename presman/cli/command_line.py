@@ -43,10 +43,10 @@ COMMANDS = {
 }
 """Each command with what it does."""
 
-ALL = ("monitor", *COMMANDS, "classic")
+ALL = ("monitor", *COMMANDS, "v1")
 """All commands; those that are no word of their own are the monitor and the tables of presman 1.x (`-m`)."""
 
-_CLASSIC = ("-m", "-c", "-p", "-o")
+_V1_OPTIONS = ("-m", "-c", "-p", "-o")
 
 
 def module_of(command: str) -> ModuleType:
@@ -68,7 +68,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[str, argparse.Namespa
     word = rest[0] if rest else ""
     if word in COMMANDS:
         return word, parser_of(word).read(rest[1:], known)
-    command = "classic" if any(item[:2] in _CLASSIC for item in rest if item[:2] != "--") else "monitor"
-    if command == "classic" and not {"-h", "--help"}.isdisjoint(rest):
+    command = "v1" if any(item[:2] in _V1_OPTIONS for item in rest if item[:2] != "--") else "monitor"
+    if command == "v1" and not {"-h", "--help"}.isdisjoint(rest):
         rest = ["--help", *(word for word in rest if word == "all")]
     return command, parser_of(command).read(rest, known)

@@ -20,9 +20,9 @@ from presman.cli.limits import bound_memory
 from presman.cli.parser import Parser, command_parser
 from presman.cli.settings import load
 from presman.config.config_file import NAME, Config, places
+from presman.config.connect_answers import Answers
+from presman.config.doctor import doctor
 from presman.config.section_writing import write_section
-from presman.config.setup.connect_answers import Answers
-from presman.config.setup.doctor import doctor
 from presman.config.target import Target
 from presman.rows.queries import Scope
 from presman.sources import Source, SourceError

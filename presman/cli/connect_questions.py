@@ -13,8 +13,7 @@ from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import asking, console
 from presman.config.config_file import Config
-from presman.config.password_words import PasswordCommand
-from presman.config.setup.connect_answers import (
+from presman.config.connect_answers import (
     Answers,
     aliases,
     lacks_service,
@@ -23,7 +22,8 @@ from presman.config.setup.connect_answers import (
     with_address,
     writable,
 )
-from presman.config.setup.credentials import PasswordCommandError, has_keyring, password_of, to_keyring
+from presman.config.credentials import PasswordCommandError, has_keyring, password_of, to_keyring
+from presman.config.password_words import PasswordCommand
 
 
 class Keeping(Struct, frozen=True):

@@ -30,8 +30,8 @@ def arguments() -> Parser:
 
 def run(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
-    from presman.config.setup.assumptions import check
-    from presman.config.setup.doctor import doctor as examine
+    from presman.config.assumptions import check
+    from presman.config.doctor import doctor as examine
 
     resolved = resolve(options.target, load(options), options)
     if options.assumptions:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_targets import FleetTargets, chosen, described, store_of
@@ -156,7 +156,7 @@ def _settled(fleet: Fleet, timeout: float) -> list[Member]:
 
 
 def _code(members: list[Member]) -> int:
-    live = sum(each.presence is Presence.LIVE for each in members)
+    live = sum(each.connection is ConnectionState.LIVE for each in members)
     if live == len(members):
         return exit_codes.OK
     return exit_codes.PARTIAL if live else exit_codes.SOURCE

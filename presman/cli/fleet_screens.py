@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from presman.base import watcher
+from presman.base import terminal_guard
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_targets import FleetTargets
@@ -39,14 +39,14 @@ def watch_fleet(fleet: Fleet, opened: Open, options: Namespace) -> int:
         nonlocal began
         if not began:
             began = True
-            watcher.start()
+            terminal_guard.start()
             fleet.start()
 
     try:
         return _shown(fleet, view, begin, opened)
     finally:
         fleet.stop()
-        watcher.farewell()
+        terminal_guard.farewell()
 
 
 def _shown(fleet: Fleet, view: FleetView, begin: Callable[[], None], opened: Open) -> int:

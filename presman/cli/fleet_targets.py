@@ -21,7 +21,7 @@ from presman.output.attention import attention_of, glance_of
 from presman.services.live import LiveTarget
 
 if TYPE_CHECKING:
-    from presman.config.setup.credentials import Renewal
+    from presman.config.credentials import Renewal
     from presman.sources import Source
 
 WATCHED = frozenset({"oracle", "simulator"})
@@ -121,7 +121,7 @@ def _refuse(text: str) -> Source:
 
 def _with_password(target: Target, renewal: Renewal | None) -> Source:
     """Make the source, in the thread that will use it: a command or a keyring that hangs holds up no other."""
-    from presman.config.setup.credentials import with_password
+    from presman.config.credentials import with_password
 
     found = with_password(target)
     if found.needs_password:

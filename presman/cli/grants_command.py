@@ -34,7 +34,7 @@ def arguments() -> Parser:
 
 def run(options: Namespace) -> int:
     """Run `presman grants`."""
-    from presman.config.setup.grants import AccountKind, grants_script
+    from presman.config.grants import AccountKind, grants_script
 
     account = AccountKind(options.account or ("pdb" if options.pdb else "local"))
     if options.pdb and account is not AccountKind.PDB:

@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 
 from presman.analysis import analyse
-from presman.analysis.plans.lint import lint, lint_sight
+from presman.analysis.plans.lint import lint, lint_coverage
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
@@ -46,15 +46,15 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Print the findings; the exit code tells whether one is as severe as --fail-on, or nothing could be judged."""
     snapshot, reading = _one(options)
-    found, sight = lint(reading, snapshot), lint_sight(reading, snapshot)
+    found, coverage = lint(reading, snapshot), lint_coverage(reading, snapshot)
     if options.format == "json":
-        document = {"plan": reading.header.plan, "findings": plain(found), "sight": plain(sight)}
+        document = {"plan": reading.header.plan, "findings": plain(found), "sight": plain(coverage)}
         console.put(json.dumps({**document, "notes": plain(reading.notes)}, indent=2) + "\n")
     else:
-        console.show(findings(reading, found, sight, console.width()))
+        console.show(findings(reading, found, coverage, console.width()))
     if any(_counts(finding, options.fail_on) for finding in found):
         return exit_codes.FINDINGS
-    return exit_codes.BLIND if sight.blind and options.fail_on != NEVER else exit_codes.OK
+    return exit_codes.BLIND if coverage.blind and options.fail_on != NEVER else exit_codes.OK
 
 
 def _one(options: Namespace) -> tuple[Snapshot, Reading]:

@@ -36,7 +36,7 @@ from presman.config.targets import parse_target
 from presman.rows.queries import Scope
 
 if TYPE_CHECKING:
-    from presman.config.setup.credentials import Renewal
+    from presman.config.credentials import Renewal
     from presman.services.live import Attending, LiveTarget
 
 _NAMES = {item.name: item.name for item in fields(Settings)} | {
@@ -153,7 +153,7 @@ def _renewal(text: str, target: Target, config: Config, options: Namespace) -> R
         is_given = is_given or has_password(section.connection)
     if target.connect is None or path is None or not is_given:
         return None
-    from presman.config.setup.credentials import Renewal
+    from presman.config.credentials import Renewal
 
     return Renewal(lambda: _target(text, read_config(path), options), target.connect.password)
 
@@ -180,7 +180,7 @@ def with_password(target: Target, ask: Ask | None = None) -> Target:
     """Find the password of a user who has none: in the keyring, or by asking, if there is someone to ask."""
     if not target.needs_password:
         return target
-    from presman.config.setup.credentials import with_password as found
+    from presman.config.credentials import with_password as found
 
     return found(target, ask or terminal_prompt())
 

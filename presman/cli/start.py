@@ -75,7 +75,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
         return _readings(resolved, options.polls)
     if resolved.theme:
         check_theme(resolved.theme)
-    from presman.base import watcher
+    from presman.base import terminal_guard
 
     try:
         outcome = _show(resolved, config, options)
@@ -87,7 +87,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
                 notice = f"Not switched: {error}"
             outcome = _show(resolved, config, options, notice)
     finally:
-        watcher.farewell()
+        terminal_guard.farewell()
     return outcome.code
 
 
@@ -158,14 +158,14 @@ def _feed(
     resolved: Resolved, gateway: ActionGateway | None, head_start: HeadStart | None, attention: Attention | None
 ) -> MakeFeed:
     """Return what makes the feed of the screen: of the sampler that has a head start, or of one that begins with it."""
-    from presman.base import watcher
+    from presman.base import terminal_guard
     from presman.tui.app import feed_of, sampler_feed
 
     if head_start is not None:
         return feed_of(head_start.heard_by, attention)
 
     def make_source() -> Source:
-        watcher.start()
+        terminal_guard.start()
         return resolved.target.make_source()
 
     target = resolved.live(attention=attention)._replace(make_source=make_source, renewed=None)
@@ -184,7 +184,7 @@ def _shows_around(resolved: Resolved, options: Namespace) -> bool:
 
 def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
     """Play a recording on the screens of the monitor."""
-    from presman.base import watcher
+    from presman.base import terminal_guard
     from presman.recording.recording_source import RecordingSource
 
     with ending_at_once():
@@ -193,7 +193,7 @@ def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
     target, begin = resolved.target.beginning_at()
 
     def make_source() -> RecordingSource:
-        watcher.start()
+        terminal_guard.start()
         source = target.make_source()
         assert isinstance(source, RecordingSource)
         return source

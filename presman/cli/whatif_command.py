@@ -9,9 +9,9 @@ from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
-from presman.reports.whatif.observed import ArrivalsError, read
-from presman.reports.whatif.replay import Rules, changed, observed, observed_rules, replay
-from presman.reports.whatif.whatif_report import report
+from presman.reports.observed_arrivals import ArrivalsError, read
+from presman.reports.whatif_replay import Rules, changed, observed, observed_rules, replay
+from presman.reports.whatif_report import report
 from presman.rows.queries import Breadth
 from presman.sources.simulator.plan_tree import Group
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from presman.analysis.groups.container_io import reached
 from presman.analysis.groups.containers import PdbReading
 from presman.analysis.readings.group_readings import IoVerdict
 from presman.base.formats import ABSENT, count, number
@@ -38,6 +39,15 @@ def size(value: int | None) -> str:
     return f"{value / 2**30:.1f}G" if value >= 2**30 else f"{value / 2**20:.0f}M"
 
 
+def _state(row: PdbReading) -> tuple[str, State]:
+    """Return what is wrong with a container, and how it is marked: its CPU, unless its I/O limit throttles it."""
+    cpu = VERDICT_MARKS[row.verdict][1]
+    if row.io_verdict is IoVerdict.THROTTLED and cpu not in {"bad", "warn"}:
+        glyph, state = IO_MARKS[row.io_verdict]
+        return f"{glyph} I/O held by {reached(row) or 'its limit'}", state
+    return verdict_text(row.verdict), cpu
+
+
 def _throttle_state(row: PdbReading) -> State:
     return "warn" if row.io_throttle_ms else ""
 
@@ -64,9 +74,10 @@ PDBS: Table[PdbReading] = Table(
             width=8, bar=cpu_bar, flexible=True),
         Pdb("used_cpus", "use CPU", CPUS, f"CPUs used since the last poll ({_VIEW}).", "used"),
         Pdb("waited_cpus", "waiting", CPUS, f"CPUs waited for since the last poll ({_VIEW}).", "waiting"),
-        Pdb("verdict", "state", WORD, "What happens to its CPU since the last poll, in the words of the CPU tab.",
-            "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28,
-            state=lambda row: VERDICT_MARKS[row.verdict][1]),
+        Pdb("verdict", "state", WORD,
+            "What happens to its CPU since the last poll, in the words of the CPU tab, or the limit that throttles its "
+            "I/O where nothing is wrong with its CPU. Files have the word for its CPU.",
+            "verdict", text=lambda row: _state(row)[0], width=18, most=28, state=lambda row: _state(row)[1]),
         Pdb("entitled_cpus", "entitled", CPUS,
             "CPUs it is due now: shares applied to what each container wants, never above its limit. Where the CDB "
             "plan sets neither SHARES nor UTILIZATION_LIMIT, by CPU_MIN_COUNT (18: CPU_COUNT).", "entitled"),

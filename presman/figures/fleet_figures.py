@@ -6,28 +6,28 @@ from collections.abc import Sequence
 
 from presman.analysis.fleet import rank
 from presman.analysis.readings.alert import SEVERITY_WORDS
-from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.base.formats import ABSENT, count, duration, number, retry
 from presman.figures.figure import COUNT, CPUS, NAME, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
 
 Database = Figure[Member]
 
-MARKS: dict[Presence, tuple[str, State]] = {
-    Presence.LIVE: ("●", "good"),
-    Presence.LATE: ("◌", "warn"),
-    Presence.LOST: ("✕", "bad"),
-    Presence.REFUSED: ("✕", "warn"),
-    Presence.STARTING: ("…", "note"),
-    Presence.STOPPED: ("■", "note"),
+MARKS: dict[ConnectionState, tuple[str, State]] = {
+    ConnectionState.LIVE: ("●", "good"),
+    ConnectionState.LATE: ("◌", "warn"),
+    ConnectionState.LOST: ("✕", "bad"),
+    ConnectionState.REFUSED: ("✕", "warn"),
+    ConnectionState.STARTING: ("…", "note"),
+    ConnectionState.STOPPED: ("■", "note"),
 }
 """The sign and the colour that go with each state."""
 
 _SEVERITIES: dict[str, tuple[str, State]] = {"bad": ("✕", "bad"), "warn": ("▲", "warn")}
 
 
-def state_text(presence: Presence) -> str:
+def state_text(connection: ConnectionState) -> str:
     """Return a state with its sign."""
-    return f"{MARKS[presence][0]} {presence.value}"
+    return f"{MARKS[connection][0]} {connection.value}"
 
 
 def past(row: Member, key: str) -> Sequence[float | None]:
@@ -37,10 +37,10 @@ def past(row: Member, key: str) -> Sequence[float | None]:
 
 def why(row: Member) -> str:
     """Return why a database is as it is: why no data comes, else the worst that is wrong with it."""
-    if row.presence is Presence.LATE:
+    if row.connection is ConnectionState.LATE:
         late = f"no answer for {duration(row.age)}"
         return f"{late}: {row.reason}" if row.reason else late
-    if row.presence is not Presence.LIVE:
+    if row.connection is not ConnectionState.LIVE:
         if row.retry_in is None:
             return row.reason
         return f"{retry(row.retry_in)}: {row.reason}"
@@ -124,8 +124,8 @@ FLEET: Table[Member] = Table(
                  "(in a central store) its recorder writes nothing; ✕ REFUSED: not retried by itself, because a wrong "
                  "password locks accounts (Enter, then F5 retries); a locked account is retried every ten minutes; … "
                  "STARTING: nothing was read yet; ■ STOPPED: its recorder was ended, or the data is at its end.",
-                 "presence", text=lambda row: state_text(row.presence), order=rank, width=10, vital=True,
-                 state=lambda row: MARKS[row.presence][1]),
+                 "connection", text=lambda row: state_text(row.connection), order=rank, width=10, vital=True,
+                 state=lambda row: MARKS[row.connection][1]),
         Database("alerts", "alerts", COUNT,
                  "Critical alerts (✕) and warnings (▲), with the sign of the worst. The rules and thresholds are "
                  "those of `presman alerts`.", "vitals.alerts", text=_alerts, order=_weight, width=6,
@@ -145,14 +145,16 @@ FLEET: Table[Member] = Table(
                  "instances.", "vitals.servers_in_use", text=_servers, width=7, most=12, state=_servers_state,
                  vital=True),
         Database("age_s", "age", SECONDS, "How old the newest poll is.",
-                 "age", text=_age, width=5, state=lambda row: "warn" if row.presence is Presence.LATE else "dim"),
+                 "age", text=_age, width=5,
+                 state=lambda row: "warn" if row.connection is ConnectionState.LATE else "dim"),
         Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs that Resource "
             "Manager manages; one scale for all databases.",
             "vitals.cpu_percent", trend=True, sortable=False, width=7, most=24),
         Database("why", "why", TEXT, "Why there is no data, else the worst "
             "alert.", why, width=24, most=60, flexible=True,
                  narrow=False,
-                 state=lambda row: MARKS[row.presence][1] if row.presence is not Presence.LIVE else _alert_state(row)),
+                 state=lambda row: _alert_state(row) if row.connection is ConnectionState.LIVE
+                 else MARKS[row.connection][1]),
         Database("used_cpus", "CPUs █ wait ▒", CPUS,
                  "CPUs used by all consumer groups since the last poll (█), and waited for (▒), of those that "
                  "Resource Manager manages; ▶ where demand is higher.", "vitals.used", text=_cpus,

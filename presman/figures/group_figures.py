@@ -389,8 +389,10 @@ OVERVIEW: Table[GroupReading] = Table(
     "overview",
     "Consumer groups",
     (
-        *(INST, CON, NAME, CPU_BAR, USED, WANTED, STATE, IO_MB, IO_TREND),
-        *(replace(QUEUED, narrow=False), replace(HEAD, narrow=False), PX_SERVERS, POOL),  # the state says both
+        *(replace(INST, vital=True), replace(CON, vital=True), NAME, replace(CPU_BAR, width=9, most=12), USED),
+        *(replace(WANTED, narrow=False, vital=True), replace(STATE, width=25), IO_MB, IO_TREND),
+        *(replace(QUEUED, narrow=False), replace(HEAD, narrow=False)),  # the state says both
+        *(replace(PX_SERVERS, narrow=True, width=10), POOL),
     ),
     identity,
     NO_GROUPS,

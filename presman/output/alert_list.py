@@ -30,7 +30,7 @@ _RESTS_ON = {
     "host_shared": "host",
     "servers_at_maximum": "servers",
 }
-"""What must be seen for a rule to be silent with reason, by the names in `Reading.basis` and in `_unseen`."""
+"""What must be seen for a rule to be silent with reason, by the names in `Reading.basis` and in `_unavailable`."""
 
 
 def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...]) -> str:
@@ -75,16 +75,16 @@ def _state(
         return "silent"
     if rule.key == "not_known":
         return "unknown" if lacking or reading.late or any(each.lacking for each in reading.basis) else "ok"
-    if _RESTS_ON.get(rule.key) in _unseen(reading) or any(each.startswith(rule.key) for each in lacking):
+    if _RESTS_ON.get(rule.key) in _unavailable(reading) or any(each.startswith(rule.key) for each in lacking):
         return "unknown"
     return "ok"
 
 
-def _unseen(reading: Reading) -> set[str]:
+def _unavailable(reading: Reading) -> set[str]:
     """Return what is not known of a database, by names of `_RESTS_ON`."""
     now, header = totals(reading), reading.header
     known = {
-        "holders": not reading.why_unseen("V$PX_SESSION"),
+        "holders": not reading.why_unavailable("V$PX_SESSION"),
         "pools": now.pool_queued is not None,
         "CPU": now.used is not None and bool(now.cpus),
         "host": now.used is not None and all(each.host_busy is not None for each in header.instances),

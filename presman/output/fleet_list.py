@@ -10,7 +10,7 @@ from typing import Any
 
 from presman import __version__
 from presman.analysis.fleet import counts
-from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.base.formats import counted
 from presman.figures.drawing.lines import fit
 from presman.figures.fleet_figures import FLEET, MARKS, WRITTEN
@@ -22,7 +22,7 @@ FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""
 
 
-def summary(found: Counter[Presence]) -> str:
+def summary(found: Counter[ConnectionState]) -> str:
     """Return how many databases are in which state: ``3 databases: 2 live, 1 lost``."""
     states = ", ".join(f"{found[state]} {state.value.lower()}" for state in MARKS if found[state])
     return f"{counted(sum(found.values()), 'database')}{': ' if states else ''}{states}"

@@ -25,7 +25,7 @@ from presman.base.ascii_signs import ascii_only
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
 from presman.rows.snapshot import Snapshot
-from presman.tabs.alerts import sight
+from presman.tabs.alerts import availability_notes
 
 SUMMARY = 300.0
 """Seconds after which all is summed up once more, though nothing has changed."""
@@ -72,7 +72,7 @@ class Narration:
         if self._is_time(reading) or (not alerts and any(each.kind in _OF_ALERTS for each in events)):
             self._summed = reading.at
             yield f"now: {summary(totals(reading), len(alerts))}"
-            yield from (() if alerts else sight(reading))
+            yield from (() if alerts else availability_notes(reading))
 
     def _is_time(self, reading: Reading) -> bool:
         return self._summed is None or (reading.at - self._summed).total_seconds() >= self._summary

@@ -18,16 +18,15 @@ from msgspec import Struct, field
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
-from presman.analysis.alerts.asked_rules import asked
 from presman.analysis.alerts.judge import Mark, Told
-from presman.analysis.alerts.rule_book import RULE_BOOK
+from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import totals
 from presman.base.formats import ABSENT, duration
 from presman.base.private_files import open_private, read_private, state_folder
 from presman.base.text import one_line
-from presman.tabs.alerts import sight
+from presman.tabs.alerts import availability_notes
 
 FORMAT = 1
 _LARGEST = 1_000_000
@@ -159,12 +158,14 @@ def result(reading: Reading, settings: AlertSettings, lacking: tuple[str, ...]) 
     is UNKNOWN, unless `not_known` is off.
     """
     found = worst_first(wrong(reading))
-    unseen = (*_unseen(reading), *lacking)
+    unavailable = (*_unavailable(reading), *lacking)
     state = _state(found)
-    if state is PluginState.OK and unseen and setting_for(settings, "not_known", "").severity != "off":
+    if state is PluginState.OK and unavailable and setting_for(settings, "not_known", "").severity != "off":
         state = PluginState.UNKNOWN
-    text = _summary(state, found, unseen, reading)
-    return PluginResult(state, f"{_line(state, text)} | {perfdata(reading, settings)}", _more(found, unseen, reading))
+    text = _summary(state, found, unavailable, reading)
+    return PluginResult(
+        state, f"{_line(state, text)} | {perfdata(reading, settings)}", _more(found, unavailable, reading)
+    )
 
 
 def _state(found: tuple[Alert, ...]) -> PluginState:
@@ -172,14 +173,14 @@ def _state(found: tuple[Alert, ...]) -> PluginState:
     return PluginState.CRITICAL if "bad" in states else PluginState.WARNING if "warn" in states else PluginState.OK
 
 
-def _unseen(reading: Reading) -> tuple[str, ...]:
+def _unavailable(reading: Reading) -> tuple[str, ...]:
     """Return what could not be seen, with the reason."""
     told = [f"whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
     late = ", ".join(each.view for each in reading.late)
     return (*told, *([f"{late}: no answer in time"] if late else []))
 
 
-def _summary(state: PluginState, found: tuple[Alert, ...], unseen: tuple[str, ...], reading: Reading) -> str:
+def _summary(state: PluginState, found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> str:
     """Return the text of the line: the worst in full, others in short, and what is not known."""
     wrongs = [alert for alert in found if alert.state in {"bad", "warn"}]
     parts = [_in_full(wrongs[0])] if wrongs else []
@@ -187,11 +188,11 @@ def _summary(state: PluginState, found: tuple[Alert, ...], unseen: tuple[str, ..
     parts += [f"and {len(wrongs) - 1 - _OTHERS} more"] if len(wrongs) > 1 + _OTHERS else []
     if not wrongs:
         waiting = [alert.short for alert in found if alert.key != "plan_switched" and alert.amount is not None]
-        clear = [] if state is PluginState.UNKNOWN else [each.rstrip(".") for each in sight(reading)[:1]]
+        clear = [] if state is PluginState.UNKNOWN else [each.rstrip(".") for each in availability_notes(reading)[:1]]
         parts = clear or ([] if state is PluginState.UNKNOWN else ["no alert is over its threshold"])
         parts += waiting[:_OTHERS]
-    if unseen:
-        parts.append(f"not known: {'; '.join(unseen[:_VIEWS])}{' …' if len(unseen) > _VIEWS else ''}")
+    if unavailable:
+        parts.append(f"not known: {'; '.join(unavailable[:_VIEWS])}{' …' if len(unavailable) > _VIEWS else ''}")
     return f"{_database(reading)}: {one_line('; '.join(parts), LONGEST)}"
 
 
@@ -206,7 +207,7 @@ def _database(reading: Reading) -> str:
     return reading.header.database or reading.target
 
 
-def _more(found: tuple[Alert, ...], unseen: tuple[str, ...], reading: Reading) -> tuple[str, ...]:
+def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> tuple[str, ...]:
     """Return the long output: alerts with their keys, what to do, what is known not to be there, what is not known."""
     words = {"bad": "CRITICAL", "warn": "WARNING", "note": "note", "good": "OK"}
     lines = [f"{words[alert.state]} {alert.key}: {alert.text}" for alert in found]
@@ -214,8 +215,8 @@ def _more(found: tuple[Alert, ...], unseen: tuple[str, ...], reading: Reading) -
     if step is not None:
         lines.append(f"DO {step.text}")
         lines += [f"   {command.text}  -- affects {step.affects}" for command in step.commands]
-    lines += [f"note: {each}" for each in sight(reading)]
-    lines += [f"not known: {each}" for each in unseen]
+    lines += [f"note: {each}" for each in availability_notes(reading)]
+    lines += [f"not known: {each}" for each in unavailable]
     lines += [f"problem: {each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles]
     header = reading.header
     lines.append(

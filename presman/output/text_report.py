@@ -10,7 +10,7 @@ from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.groups.container_io import explain
 from presman.analysis.groups.containers import io_limited, pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
-from presman.analysis.plans.lint import LintSight
+from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
 from presman.analysis.readings.reading import Reading
@@ -24,7 +24,7 @@ from presman.figures.histogram_figures import OUTLIERS, redo_text
 from presman.output.cells import instant
 from presman.output.text_table import table
 from presman.tabs import tab, tab_names
-from presman.tabs.alerts import sight
+from presman.tabs.alerts import availability_notes
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment, Pair, servers_scale
 from presman.tabs.parts import Rows
@@ -54,7 +54,7 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
             cut = f" of {len(every)}" if 0 < len(rows) < len(every) else ""
             title = f"-- {part.table.title} ({len(rows)}{cut})"
             lines += ["", *_wrapped(title, width)]
-            lines += _table(part.table, rows, width, part.unseen(moment), part.least(moment))
+            lines += _table(part.table, rows, width, part.unavailable(moment), part.least(moment))
     for found in reading.outliers:
         lines += ["", *_outliers(found, width)]
     return _join(lines)
@@ -67,7 +67,7 @@ def _outliers(found: OutlierReading, width: int | None) -> list[str]:
     return [*lines, *_table(OUTLIERS, found.rows, width)]
 
 
-def findings(reading: Reading, found: Sequence[Finding], seen: LintSight, width: int | None = None) -> str:
+def findings(reading: Reading, found: Sequence[Finding], seen: LintCoverage, width: int | None = None) -> str:
     """Return the findings about the plans, one paragraph each, and what they rest on. Ends in a newline."""
     lines = _wrapped(f"{reading.header.database or reading.target}  plan {plan_name(reading)}", width)
     for each in found:
@@ -123,12 +123,12 @@ def _table(
     shown: Table[Any],
     rows: Sequence[Any],
     width: int | None,
-    unseen: str = "",
+    unavailable: str = "",
     least: Mapping[str, float] | None = None,
 ) -> list[str]:
     """Return a table, or the sentence for none, and what the bars in it mean."""
     if not rows:
-        return _wrapped(unseen or shown.empty, width)
+        return _wrapped(unavailable or shown.empty, width)
     lines = table(shown.columns, rows, width, least)
     signs = {sign for line in lines[1:] for sign in line}
     meant = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
@@ -156,7 +156,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     lines += [
         f"! {trouble.view or trouble.query}: {trouble.text} {trouble.cure}".rstrip() for trouble in reading.troubles
     ]
-    lines += [f"note: {note}" for note in (*sight(reading), *reading.notes)]
+    lines += [f"note: {note}" for note in (*availability_notes(reading), *reading.notes)]
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 

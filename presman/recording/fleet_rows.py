@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, text
 
 from presman.analysis.fleet import KEPT, vitals_of
 from presman.analysis.readings.alert import Severity
-from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
+from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past, Vitals
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean, one_line
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
@@ -52,7 +52,7 @@ class FleetRowWriter:
     def write(self, reading: Reading, connection: Connection) -> None:
         """Write the figures of a poll."""
         vitals = vitals_of(reading)
-        member = Member("", Presence.LIVE, vitals)
+        member = Member("", ConnectionState.LIVE, vitals)
         row: dict[str, Any] = {each.key: each.kept(member) for each in FLEET_FIGURES}
         row |= {"every_us": self._every, "severity": vitals.severity, "worst": one_line(vitals.worst, LONGEST)}
         row |= {"link": LIVE, "reason": "", "database_id": self._database_id}

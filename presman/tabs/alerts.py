@@ -6,7 +6,7 @@ import re
 
 from presman.analysis.alerts.alert_rules import by_rules, is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Basis, Reading
+from presman.analysis.readings.reading import Evidence, Reading
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.link import Link, LinkState
@@ -36,7 +36,7 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
     return worst_first(found)
 
 
-def sight(reading: Reading) -> tuple[str, ...]:
+def availability_notes(reading: Reading) -> tuple[str, ...]:
     """Return what is known not to be there and what is not known, with the views, as sentences."""
     clear = [] if is_wrong(wrong(reading)) else _all_clear(reading)
     return tuple(alert.text for alert in clear + _not_known(reading))
@@ -56,7 +56,7 @@ def unseen_queue(reading: Reading) -> str:
     return f"Not known{_because(basis)}." if basis is None or basis.lacking else ""
 
 
-def _because(basis: Basis | None) -> str:
+def _because(basis: Evidence | None) -> str:
     return f": {basis.lacking}" if basis is not None else ""
 
 

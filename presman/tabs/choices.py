@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from msgspec import Struct, field
 
 ARROW = " › "
-"""What stands between two steps of the trail."""
+"""What stands between two steps of the breadcrumb."""
 
 DRILL_DOWN = "drill_down"
 """The name of what lists a place: it is laid out as a tab, and has no key of its own."""
@@ -28,7 +28,7 @@ class Place(Struct, frozen=True):
     alike: Hashable = ()
 
 
-def trail(tab: str, places: Sequence[Place], page: str = "", *, several: bool = False) -> str:
+def breadcrumb(tab: str, places: Sequence[Place], page: str = "", *, several: bool = False) -> str:
     """Return where one is: ``Overview › BATCH on 2 › 1:503,7``.
 
     With `several` instances each is said where one comes to it.

@@ -6,7 +6,7 @@ from presman.figures.group_figures import CPU
 from presman.tabs.charts import capacity, used_levels, waiting_levels
 from presman.tabs.moment import Moment, alike_in_groups
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
-from presman.tabs.table_notes import CPU_LEGEND, blind, verdict_lines
+from presman.tabs.table_notes import CPU_LEGEND, unavailable, verdict_lines
 
 
 def hidden(moment: Moment) -> set[str]:
@@ -23,7 +23,7 @@ TAB = Tab(
             hidden,
             note=lambda _: CPU_LEGEND,
             trends={"used_trend": "used"},
-            unseen=blind("V$RSRC_CONSUMER_GROUP"),
+            unavailable=unavailable("V$RSRC_CONSUMER_GROUP"),
         ),
         # In steps, so that the charts below are not drawn anew whenever a group begins to wait.
         Lines("verdicts", lambda moment: verdict_lines(moment.reading, moment.groups()), step=3),

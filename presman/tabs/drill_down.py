@@ -30,11 +30,11 @@ from presman.figures.top_figures import TopStatement
 from presman.rows.queries import Breadth
 from presman.rows.session_rows import SessionCount
 from presman.tabs import title
-from presman.tabs.choices import Place, trail
+from presman.tabs.choices import Place, breadcrumb
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Lines, Rows, Tab
 from presman.tabs.sessions import nobody_blocked, not_listed
-from presman.tabs.table_notes import CPU_LEGEND, blind, servers_folded, statements_folded
+from presman.tabs.table_notes import CPU_LEGEND, servers_folded, statements_folded, unavailable
 
 
 class Inside(Struct, frozen=True):
@@ -68,7 +68,7 @@ def place_of(row: Any) -> Place | None:
 
 
 def name_of(row: Any) -> str:
-    """Return what a row is called on the trail."""
+    """Return what a row is called on the breadcrumb."""
     if isinstance(row, SessionReading):
         return f"{row.inst_id}:{row.sid},{row.serial}"
     if isinstance(row, QueuedStatement | RunningStatement):
@@ -237,7 +237,7 @@ def about(moment: Moment) -> list[Line]:
     if found.queue:
         counts.append(f"{sum(map(stands_for, found.queue))} queued")
     several = len(moment.reading.header.instances) > 1
-    where = trail(title(moment.choices.tab), places, several=several)
+    where = breadcrumb(title(moment.choices.tab), places, several=several)
     lines: list[Line] = [((f" {where}", "title"), (f"   {'; '.join(counts)}", ""))]
     return lines + [((f" {in_words(moment.reading, row)}", ""),) for row in _own_group(moment)]
 
@@ -276,11 +276,11 @@ TAB = Tab(
             sessions,
             nobody_blocked,
             told,
-            unseen=lambda moment: blind("V$SESSION")(moment) or nobody(moment),
+            unavailable=lambda moment: unavailable("V$SESSION")(moment) or nobody(moment),
         ),
     ),
     notes=(
-        "The lists show the sessions and statements that match everything in the trail: a statement is on an instance "
+        "Listed are the sessions and statements that match everything in the breadcrumb: a statement is on an instance "
         "where it has servers, and at an event while its coordinator or one of its servers waits for it.",
     ),
     progress=True,

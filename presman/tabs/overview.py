@@ -10,7 +10,7 @@ from presman.figures.instance_figures import WAITS
 from presman.tabs.charts import capacity, used_levels
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
-from presman.tabs.table_notes import CPU_LEGEND, blind
+from presman.tabs.table_notes import CPU_LEGEND, unavailable
 
 
 def alert_lines(moment: Moment) -> list[Line]:
@@ -40,7 +40,7 @@ TAB = Tab(
             least=servers_scale,
             trends={"io_trend": "io"},
             news=True,
-            unseen=blind("V$RSRC_CONSUMER_GROUP"),
+            unavailable=unavailable("V$RSRC_CONSUMER_GROUP"),
         ),
         Box(
             (
@@ -59,7 +59,7 @@ TAB = Tab(
                     alike_on_one_instance,
                     filterable=False,
                     in_text=10,
-                    unseen=blind("V$SYSTEM_EVENT"),
+                    unavailable=unavailable("V$SYSTEM_EVENT"),
                 ),
             ),
             key="overview-bottom",

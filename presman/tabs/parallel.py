@@ -22,7 +22,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Key, Rows, Tab
-from presman.tabs.table_notes import blind, statements_folded
+from presman.tabs.table_notes import statements_folded, unavailable
 
 _MANAGED = {
     "FULL": "one queue per consumer group",
@@ -149,14 +149,14 @@ TAB = Tab(
             lambda moment: statements_folded(moment.once(queue_rows)),
             measure="queue",
             news=True,
-            unseen=lambda moment: unseen_queue(moment.reading),
+            unavailable=lambda moment: unseen_queue(moment.reading),
         ),
         Rows(
             RUNNING,
             lambda moment: moment.reading.running,
             alike_on_one_instance,
             news=True,
-            unseen=blind("V$PX_SESSION"),
+            unavailable=unavailable("V$PX_SESSION"),
         ),
         Rows(
             PARALLEL_GROUPS,
@@ -178,7 +178,7 @@ TAB = Tab(
             downgraded,
             note=lambda moment: by_class(moment.watch.queue_marks.downgrades(moment.reading)),
             filterable=False,
-            unseen=lambda moment: "Not known yet: the last hour is being read." if moment.watch.lacks_past else "",
+            unavailable=lambda moment: "Not known yet: the last hour is being read." if moment.watch.lacks_past else "",
         ),
     ),
     for_text=(Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),),

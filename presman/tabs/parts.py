@@ -50,8 +50,8 @@ class Rows(Struct, frozen=True, dict=True):
     `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title, `least` what the
     scale of a column's bars reaches up to at least. `trends` names the series that trend columns draw. An `optional`
     one is away while it has no rows; one that is not `filterable` keeps its rows whatever the filter. `measure` is what
-    `e` exports from it ("": what the tab exports). `unseen` gives the sentence that stands in place of the table's own
-    where no row is seen because none could be. Texts show at most `in_text` rows (None: all) and leave an empty table
+    `e` exports from it ("": what the tab exports). `unavailable` gives the sentence that stands in place of the table's
+    own where no row could be seen. Texts show at most `in_text` rows (None: all) and leave an empty table
     out, unless its emptiness is `news`.
     """
 
@@ -66,7 +66,7 @@ class Rows(Struct, frozen=True, dict=True):
     measure: str = ""
     in_text: int | None = None
     news: bool = False
-    unseen: Callable[[Moment], str] = lambda _moment: ""
+    unavailable: Callable[[Moment], str] = lambda _moment: ""
 
 
 class Lines(Struct, frozen=True, dict=True):

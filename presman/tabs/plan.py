@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from presman.analysis.plans.lint import lint, lint_sight
+from presman.analysis.plans.lint import lint, lint_coverage
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.base.formats import count, number
 from presman.figures.drawing.lines import Line
@@ -51,7 +51,7 @@ def found(moment: Moment) -> Sequence[Any]:
 def unjudged(moment: Moment) -> str:
     """Return what no finding means: by which views, or why nothing can be said."""
     snapshot = moment.snapshot
-    return lint_sight(moment.reading, snapshot).clear if snapshot else ""
+    return lint_coverage(moment.reading, snapshot).clear if snapshot else ""
 
 
 def elsewhere(moment: Moment) -> Sequence[Any]:
@@ -74,7 +74,7 @@ def _of_active(name: str) -> Any:
 TAB = Tab(
     parts=(
         Rows(PLAN, _of_active("lines")),
-        Rows(FINDINGS, found, filterable=False, news=True, unseen=unjudged),
+        Rows(FINDINGS, found, filterable=False, news=True, unavailable=unjudged),
         Rows(WINDOWS, _of_active("windows"), filterable=False),
         Rows(MAPPINGS, _of_active("mappings"), filterable=False),
         Rows(DIFFERENCES, lambda _: (), filterable=False),

@@ -11,7 +11,7 @@ from presman.figures.session_figures import CPU_WAITERS, SESSIONS
 from presman.rows.queries import Breadth
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows, Tab
-from presman.tabs.table_notes import blind, servers_folded
+from presman.tabs.table_notes import servers_folded, unavailable
 
 
 def waiters(moment: Moment) -> tuple[CpuWaiter, ...]:
@@ -65,7 +65,7 @@ def told(moment: Moment) -> str:
 
 TAB = Tab(
     parts=(
-        Rows(SESSIONS, shown, nobody_blocked, told, unseen=blind("V$SESSION")),
+        Rows(SESSIONS, shown, nobody_blocked, told, unavailable=unavailable("V$SESSION")),
         Rows(CPU_WAITERS, lambda moment: moment.once(waiters), hidden, optional=True, filterable=False),
     ),
     breadth=Breadth.IDLE_SESSIONS,

@@ -21,7 +21,7 @@ from presman.rows.session_state import ON_CPU
 from presman.tabs.charts import capacity
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
-from presman.tabs.table_notes import blind
+from presman.tabs.table_notes import unavailable
 
 MEASURE = "active"
 _MINUTE = 60.0
@@ -134,7 +134,7 @@ def over(moment: Moment) -> str:
 TAB = Tab(
     parts=(
         Lines("top-about", about),
-        Rows(BLOCKERS, blocked, optional=True, filterable=False, unseen=blind("V$SESSION")),
+        Rows(BLOCKERS, blocked, optional=True, filterable=False, unavailable=unavailable("V$SESSION")),
         Box(
             (
                 OverTime("top-chart", MEASURE, "Active sessions by wait class", levels, capacity),

@@ -19,7 +19,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from presman.base import watcher
+from presman.base import terminal_guard
 from presman.tui.textual_internals import KeyParser, end_input, key_parser
 
 _CHUNK = 4096
@@ -95,10 +95,10 @@ class TerminalDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Begin to use the terminal, and have it put back whatever happens."""
-        watcher.screen_on()
+        terminal_guard.screen_on()
         self._is_on = True
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        self.attrs_before = watcher.settings_before() or self.attrs_before
+        self.attrs_before = terminal_guard.settings_before() or self.attrs_before
 
     def stop_application_mode(self) -> None:
         """Leave the terminal as it was, or, to a screen that follows at once, as it is.
@@ -147,7 +147,7 @@ class TerminalDriver(LinuxDriver):
         """Write what is left to write; then the terminal is as it was."""
         super().close()
         if not self._hands_on:
-            watcher.screen_off()
+            terminal_guard.screen_off()
 
     def run_input_thread(self) -> None:
         """Pass on what the terminal sends until the event is set. Runs in a thread of its own."""

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from presman.analysis.fleet import by_trouble, counts, rank
 from presman.analysis.readings.alert import Alert, Severity
-from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.base.formats import count, counted, duration, number, percent
 from presman.figures.drawing.lines import Line, Run, length, merge
 from presman.figures.fleet_figures import FLEET, MARKS, past, state_text, why
@@ -29,9 +29,9 @@ def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:
     """Return the first line, left of the state: whose fleet, how many in which state, how often polled."""
     found = counts(members)
     runs: list[Run] = [(f" {name}", "title"), (f"  {counted(len(members), 'database')}", "")]
-    for presence, (mark, style) in MARKS.items():
-        if found[presence]:
-            runs.append((f"  {mark} {found[presence]} {presence.value.lower()}", style))
+    for connection, (mark, style) in MARKS.items():
+        if found[connection]:
+            runs.append((f"  {mark} {found[connection]} {connection.value.lower()}", style))
     hurt = [member.vitals.alerts for member in members if member.vitals is not None and member.vitals.alerts]
     if hurt:
         runs.append((f"  ▲ {counted(sum(hurt), 'alert')} in {len(hurt)}", "warn"))
@@ -54,9 +54,9 @@ def fleet_state(members: Sequence[Member], trouble: str, *, paused: float | None
         return ("✕ STORE LOST", "bad")
     if paused is not None:
         return (f"‖ PAUSED {duration(paused)}", "warn")
-    if members and all(member.presence is Presence.STARTING for member in members):
+    if members and all(member.connection is ConnectionState.STARTING for member in members):
         return ("… STARTING", "note")
-    live = sum(member.presence in {Presence.LIVE, Presence.LATE} for member in members)
+    live = sum(member.connection in {ConnectionState.LIVE, ConnectionState.LATE} for member in members)
     return ("● LIVE", "good") if live else ("✕ NO DATA", "bad")
 
 
@@ -67,9 +67,9 @@ def fleet_alerts(members: Sequence[Member], trouble: str) -> list[Alert]:
         severity, mark = _SEVERITIES.get(rank(member), ("good", ""))
         if severity == "good":
             break
-        text = f"{member.name}: {why(member) or member.presence.value}"
+        text = f"{member.name}: {why(member) or member.connection.value}"
         found.append(Alert(severity, mark, text, text))
-    if not found and any(member.presence is Presence.LIVE for member in members):
+    if not found and any(member.connection is ConnectionState.LIVE for member in members):
         text = "Nothing is wrong in any database that answers."
         found.append(Alert("good", "●", text, text))
     return found
@@ -79,13 +79,13 @@ def about_lines(member: Member | None, to_do: str) -> list[Line]:
     """Return all about the database under the cursor: its state and figures, what is wrong, what to do."""
     if member is None:
         return []
-    mark, style = state_text(member.presence), MARKS[member.presence][1]
+    mark, style = state_text(member.connection), MARKS[member.connection][1]
     since = "" if member.since is None else f" for {duration(member.since)}"
     lines: list[Line] = [((f" {member.name}  ", "title"), (f"{mark}{since}", style), (_figures(member), ""))]
     reason = why(member)
     if reason:
         severe = "" if member.vitals is None else member.vitals.severity
-        lines.append(((f" {reason}", style if member.presence is not Presence.LIVE else severe),))
+        lines.append(((f" {reason}", style if member.connection is not ConnectionState.LIVE else severe),))
     if to_do:
         lines.append(((" DO  ", "title"), (to_do, "")))
     return lines
@@ -134,9 +134,9 @@ class FleetScreen(Screen[None], PlainBackground):
         yield self.message
         yield self.keys
 
-    def show(self, members: Sequence[Member], unseen: str) -> None:
-        """Fill the table; `unseen` says why there is no row."""
-        self.grid.show_rows(members, unseen=unseen)
+    def show(self, members: Sequence[Member], unavailable: str) -> None:
+        """Fill the table; `unavailable` says why there is no row."""
+        self.grid.show_rows(members, unavailable=unavailable)
 
     def read(self, lines: Sequence[Line] | None) -> None:
         """Put a page in place of the table, or (None) the table back."""

@@ -7,19 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from presman.base import watcher
+from presman.base import terminal_guard
 from presman.rows.queries import of_measure
 from presman.tabs.link import LinkState
 from presman.tui import feed as feeds
 from presman.tui import textual_internals
-from presman.tui.csv_recording import CsvRecording
+from presman.tui.exports import CsvRecording, TapeRecording, taking
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.moments import Moments
 from presman.tui.monitor import Monitor
 from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
-from presman.tui.tape_recording import TapeRecording, taking
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
@@ -126,10 +125,10 @@ class FrameApp(KeyedApp):
             self.tell(notice, severity="warning", seconds=12)
 
     def _paint(self) -> None:
-        """Paint the first frame, for what was drawn is laid out now; the watcher is started when that is out."""
+        """Paint the first frame, for what was drawn is laid out now; the terminal guard is started when that is out."""
         if not self.is_leaving:
             self.frame.begin()
-            self.call_after_refresh(watcher.start)
+            self.call_after_refresh(terminal_guard.start)
 
     def on_unmount(self) -> None:
         """Let go of the database and of the export."""

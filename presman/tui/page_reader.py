@@ -28,7 +28,7 @@ class PageReader:
         self._feed = feed
         self._repaint = repaint
         self._content: Content | None = None
-        self._trail = ""
+        self._breadcrumb = ""
         self.row: Any = None
         """The row of a table that the page is about, None where it is about none."""
         self._left: Widget | None = None
@@ -60,11 +60,11 @@ class PageReader:
 
         return self._app.screen_stack[0].query_one(Page)
 
-    def open(self, content: Content, focus: Focus | None = None, trail: str = "", row: Any = None) -> None:
-        """Put the page in place of the panel, below the `trail`, and have the session it is about read closely."""
+    def open(self, content: Content, focus: Focus | None = None, breadcrumb: str = "", row: Any = None) -> None:
+        """Put the page in place of the panel, below the `breadcrumb`, and have the session it is about read closely."""
         if self._content is None:
             self._left = self._app.focused
-        self._content, self._trail, self.row = content, trail, row
+        self._content, self._breadcrumb, self.row = content, breadcrumb, row
         page = self._page
         page.set_filter("")
         self._panels.present.display = False
@@ -77,8 +77,8 @@ class PageReader:
     def refresh(self, reading: Reading | None) -> None:
         """Draw the page from this reading."""
         if self._content is not None:
-            trail: list[Line] = [((self._trail, "title"),)] if self._trail else []
-            self._page.show_lines([*trail, *self._content(reading)])
+            breadcrumb: list[Line] = [((self._breadcrumb, "title"),)] if self._breadcrumb else []
+            self._page.show_lines([*breadcrumb, *self._content(reading)])
 
     def close(self, *, back: bool = True) -> None:
         """Put the panel back, and (`back`) the focus to where it was."""

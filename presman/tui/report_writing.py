@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from presman.base.formats import counted
 from presman.base.text import clean, one_line
-from presman.tui.csv_recording import file_name
-from presman.tui.tape_recording import TapeRecording, write_past
+from presman.tui.exports import TapeRecording, file_name, write_past
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource

@@ -17,7 +17,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.text import clean
 from presman.tui.app import MonitorApp, sampler_feed
 from presman.tui.browser_driver import BrowserDriver
-from presman.tui.csv_recording import CsvRecording
+from presman.tui.exports import CsvRecording
 from presman.tui.feed import MakeFeed
 from presman.tui.replay_app import ReplayApp
 from presman.tui.terminal_app import run_until_ended

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.actions.performer import Performer
+from presman.actions.action_runner import ActionRunner
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
@@ -58,13 +58,13 @@ def reading(poller: Poller) -> Reading:
 
 def test_all_four_are_obeyed(live: tuple[Poller, OracleSource, Clock], tmp_path: Path) -> None:
     poller, source, clock = live
-    performer = Performer(tmp_path / "actions.log")
+    runner = ActionRunner(tmp_path / "actions.log")
     clock.now += 60
     before = reading(poller)
     waiting, second, third = (victim(row) for row in before.queue[1:4])
     busy = next(row for row in before.running if row.idle is None)
     commands = [dequeue(waiting), cancel(second), switch(third, "ETL"), kill(victim(busy))]
-    outcomes = [performer.carry_out(command, source, RELEASE) for command in commands]
+    outcomes = [runner.carry_out(command, source, RELEASE) for command in commands]
     assert [outcome.text for outcome in outcomes] == ["done"] * 4
     after = reading(poller)
     assert there(after.running, waiting)
@@ -96,9 +96,9 @@ def test_a_line_that_is_lost_after_sending_leaves_the_outcome_unknown(
     monkeypatch.setattr(oracle_source, "ACTING", 0.3)
     monkeypatch.setattr(source, "_settings", replace(source._settings, call_timeout=0.3))  # not while it polls
     SERVERS[source].faults.add(Stage.STATEMENT, fault, "alter system")
-    performer = Performer(tmp_path / "actions.log")
-    outcome = performer.carry_out(kill(who), source, RELEASE)
+    runner = ActionRunner(tmp_path / "actions.log")
+    outcome = runner.carry_out(kill(who), source, RELEASE)
     assert not outcome.done
     assert outcome.text.startswith("sent; its result is not known: ")
-    outcomes = [json.loads(line)["outcome"] for line in performer.log.read_text().splitlines()]
+    outcomes = [json.loads(line)["outcome"] for line in runner.log.read_text().splitlines()]
     assert outcomes == ["asked for", "being sent", outcome.text]

@@ -12,11 +12,11 @@ from presman.analysis.alerts.alert_settings import merged
 from presman.analysis.alerts.judge import AlertChanges, Judge, groupless
 from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Basis, Reading
+from presman.analysis.readings.reading import Evidence, Reading
 from presman.analysis.readings.statement_readings import Cause, Downgrades
 from presman.config.alert_lines import read_alerts, with_thresholds
 from presman.output.alert_list import listed
-from presman.tabs.alerts import sight
+from presman.tabs.alerts import availability_notes
 from tests.output.readings import reading
 
 
@@ -100,10 +100,10 @@ def test_what_a_late_view_does_not_show_has_not_ended() -> None:
 
 
 def test_no_all_clear_of_what_is_switched_off() -> None:
-    clear = (Basis("queue", ("V$SESSION",), ""), Basis("downgrade", ("V$PX_SESSION",), ""))
+    clear = (Evidence("queue", ("V$SESSION",), ""), Evidence("downgrade", ("V$PX_SESSION",), ""))
     found = replace(reading(), basis=clear, queue=(), heads=())
     assert by_rules(found)[0].key == "downgraded"
-    said = sight(Judge(read_alerts("downgraded severity=off")).judge(found))
+    said = availability_notes(Judge(read_alerts("downgraded severity=off")).judge(found))
     assert said == ("No queue (by V$SESSION).",)
 
 

@@ -79,6 +79,17 @@ def test_nothing_at_all_is_a_reading() -> None:
     assert analyse(snapshot(), snapshot(after=2.0)).interval == 2.0
 
 
+def test_an_instance_that_goes_or_comes_activates_no_plan() -> None:
+    """In the demo `changes` instance 2 went down, and "a plan was activated" stood beside "no starved group"."""
+    both = [*(instance(inst_id=each) for each in (1, 2)), *(active_plan(inst_id=each) for each in (1, 2))]
+    one = [instance(inst_id=1), active_plan(inst_id=1)]
+    for before, after in ((both, one), (one, both)):
+        assert analyse(snapshot(*before), snapshot(*after, after=2.0)).notes == ()
+    switched = [instance(inst_id=1), active_plan("NIGHT", inst_id=1)]
+    (note,) = analyse(snapshot(*one), snapshot(*switched, after=2.0)).notes
+    assert note.startswith("a plan was activated since the last poll")
+
+
 def test_problems_become_troubles_with_their_cure() -> None:
     problem = Problem("ORA-00942", "table or view does not exist", "GV$PX_SESSION", "GRANT SELECT ON ...")
     reading = analyse(None, snapshot(sections={PxSession: Section(problem=problem)}))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from presman.analysis.fleet import KEPT, by_trouble, counts, further, is_late, is_silent, vitals_of
-from presman.analysis.readings.fleet_readings import Member, Past, Presence
-from presman.analysis.readings.reading import Basis
+from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past
+from presman.analysis.readings.reading import Evidence
 from presman.analysis.readings.statement_readings import Cause, Servers
 from tests.services.fleet.members import every_state, live, vitals
 from tests.tui.readings import busy, quiet
@@ -27,7 +27,7 @@ def test_vitals_are_those_of_the_reading() -> None:
 
 
 def test_what_is_not_known_is_no_zero() -> None:
-    unseen = replace(quiet(), basis=(Basis("queue", ("GV$SESSION",), "no grant"),))
+    unseen = replace(quiet(), basis=(Evidence("queue", ("GV$SESSION",), "no grant"),))
     assert vitals_of(unseen).queued is None
     assert vitals_of(quiet()).queued == 0
     first = replace(quiet(), groups=tuple(group._replace(used=None, waiting=None) for group in quiet().groups))
@@ -41,7 +41,7 @@ def test_trouble_comes_first_and_equals_stand_by_name() -> None:
     assert names == [
         "test-lost", "prod-dwh", "test-wrong", "prod-erp", "test-late", "test-over", "test-new", "a-web", "prod-web",
     ]  # fmt: skip
-    assert counts(every_state())[Presence.LIVE] == 3
+    assert counts(every_state())[ConnectionState.LIVE] == 3
 
 
 def test_a_storm_stands_before_a_wait_of_ten_seconds() -> None:
@@ -49,7 +49,7 @@ def test_a_storm_stands_before_a_wait_of_ten_seconds() -> None:
     short = replace(reading.heads[0], cause=Cause.NEVER_FITS, wants=Servers(36, 72), target=24, allowed=None)
     long = replace(reading.heads[0], queue_waited=27 * 260.0)  # 7,020 s
     found = [
-        Member(name, Presence.LIVE, vitals_of(replace(quiet(), heads=(head,), queue=reading.queue[:1])))
+        Member(name, ConnectionState.LIVE, vitals_of(replace(quiet(), heads=(head,), queue=reading.queue[:1])))
         for name, head in (("a-queueing", short), ("b-storm", long))
     ]
     assert [each.vitals.severity for each in found if each.vitals] == ["warn", "bad"]

@@ -13,7 +13,7 @@ from presman.analysis.assessment import assess
 from presman.analysis.facts.plan_book import PlanBook, places
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import PlanView, differences, parts_text, plan_view
-from presman.output.classic import emphasis
+from presman.output.v1_tables import emphasis
 from presman.rows.group_rows import GroupMetric
 from presman.rows.instance_rows import Database, Parameter, Pdb
 from presman.rows.plan_rows import CdbPlanDirective, GroupMapping, Plan, PlanDirective, RsrcPlanHistory

@@ -14,7 +14,7 @@ from presman.analysis.readings.group_readings import ActiveSessionPool, GroupRea
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.readings.wait_readings import Bucket
-from presman.analysis.sight import believed
+from presman.analysis.view_availability import believed
 from tests.services.fleet.members import vitals
 from tests.tui.readings import busy, group, instance
 

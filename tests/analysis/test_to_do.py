@@ -149,7 +149,7 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
         ({"groups": (group("BATCH", 0.0, 4.0, verdict=Verdict.ZERO_SHARE),)}, "give BATCH a share on a level"),
         (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
-            "check who uses the CPUs: ETL gets 1.8 less than the plan gives it",
+            "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that the plan gives it",
         ),
         (
             {"groups": (group("BATCH", pool=POOL),)},
@@ -276,6 +276,9 @@ def test_nobody_is_ended_where_a_rival_may_be_served_first_and_wait_on() -> None
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
     assert told(larger).commands == ()
+    assert told(larger).short == (
+        "wait: MARTIN 1:526 keeps 32 servers, idle 15:00; ETL may be served first and want more than that"
+    )
     assert told(larger).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; ETL may be served first and want more "
         "than that"

@@ -14,9 +14,9 @@ from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.cli import exit_codes
 from presman.cli.connect_questions import Keeping, put_away
+from presman.config import credentials
 from presman.config.config_file import Config, Settings, read_config
-from presman.config.setup import credentials
-from presman.config.setup.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
+from presman.config.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
 from presman.config.targets import entries, parse_target
 from presman.sources import SourceError
 from presman.sources.oracle.login_failures import BY_CODE, BY_TEXT, PASSWORD, explained

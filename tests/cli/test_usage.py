@@ -55,7 +55,7 @@ def test_help_explains_what_fits_and_names_the_rest(inside: Run) -> None:
 
 @pytest.mark.parametrize("name", ["", "-m", *COMMANDS])
 def test_help_all_explains_every_option_of_a_command(name: str, inside: Run) -> None:
-    parser = parser_of({"": "monitor", "-m": "classic"}.get(name, name))
+    parser = parser_of({"": "monitor", "-m": "v1"}.get(name, name))
     page, whole = (inside(*name.split(), "--help", *more).stdout for more in ([], ["all"]))
     for action in parser._actions:
         for option in action.option_strings[-1:]:

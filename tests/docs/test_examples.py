@@ -19,7 +19,8 @@ from presman.cli.parser import common
 from presman.config.config_file import _OPTIONS, read_config
 from presman.config.offline_targets import scenarios
 from presman.recording.store import Store
-from presman.sources.embedded.database import EmbeddedDatabase, catalog
+from presman.rows.catalog import catalog
+from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.simulator.loading import load_scenario
 from tests.docs.pages import examples, named, pages, text_of
 
@@ -118,7 +119,7 @@ def test_commands_and_options_inside_sentences_are_there() -> None:
 @cache
 def options_of(command: str) -> frozenset[str]:
     """Return the options of a command; those of 1.x go with the monitor's."""
-    parsers = [parser_of(command), *([parser_of("classic")] if command == "monitor" else [])]
+    parsers = [parser_of(command), *([parser_of("v1")] if command == "monitor" else [])]
     return frozenset(option for parser in (common(), *parsers) for option in parser._option_string_actions)
 
 

@@ -17,9 +17,9 @@ from presman.analysis import analyse
 from presman.analysis.assessment import assess
 from presman.analysis.plans import lint
 from presman.cli import exit_codes
-from presman.output.classic import COLUMNS
 from presman.output.csv_export import MEASURES
 from presman.output.json_document import document, names
+from presman.output.v1_tables import COLUMNS
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs import tab, tab_names

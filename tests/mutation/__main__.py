@@ -38,7 +38,7 @@ NEVER = (
 )
 """Tests of whole machines and of documents."""
 
-SLOW = ("tests/oracle/", "tests/cli/test_once_timeout", "tests/cli/test_watcher")
+SLOW = ("tests/oracle/", "tests/cli/test_once_timeout", "tests/cli/test_terminal_guard")
 """Tests that wait for processes and servers: tried for what they import themselves."""
 
 LEFT_OUT = (
@@ -46,7 +46,7 @@ LEFT_OUT = (
     "presman/cli/",
     "presman/tabs/",
     "presman/figures/",
-    "presman/output/classic/",
+    "presman/output/v1_tables/",
 )
 """Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
 

@@ -8,17 +8,17 @@ import pytest
 
 from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
-from presman.config.setup import credentials
-from presman.config.setup.assumptions import ASSUMPTIONS, check
-from presman.config.setup.doctor import doctor, open_modes
-from presman.config.setup.grants import AccountKind, grants_script
+from presman.config import credentials
+from presman.config.assumptions import ASSUMPTIONS, check
+from presman.config.doctor import doctor, open_modes
+from presman.config.grants import AccountKind, grants_script
 from presman.config.target import Target
 from presman.config.targets import parse_target
 from presman.rows.instance_rows import Pdb
 from presman.rows.queries import Scope, load
 from presman.sources import SourceError
-from presman.sources.oracle.connect_arguments import connect_arguments
 from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.oracle.thin_connection import connect_arguments
 from presman.sources.simulator_source import SimulatorSource
 from tests.oracle.bench import USUAL
 from tests.oracle_server import OracleServer

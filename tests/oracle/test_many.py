@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.readings.fleet_readings import Presence
+from presman.analysis.readings.fleet_readings import ConnectionState
 from presman.base.log_event import LogEvent
 from presman.base.release import Release
 from presman.base.running_out import ran_out
 from presman.rows.queries import Scope
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
-from presman.services.metrics.observed_database import Exporter
-from presman.services.recorder.recorder import Recorder
+from presman.services.metrics.metric_page import Exporter
+from presman.services.recorder import Recorder
 from tests.oracle.bench import Bench
 from tests.oracle_server.faults import Mute, Refuse, Stage
 from tests.patience import until
@@ -121,10 +121,10 @@ def test_the_others_of_a_fleet_go_on() -> None:
     fleet = LiveFleet("fleet", [LiveTarget(f"db{number}", FakeSource) for number in range(5)], 0.02)
     fleet.start()
     until(lambda: fleet.is_settled, "each is known")
-    presences = [each.presence for each in fleet.members()]
-    assert presences[2] is Presence.REFUSED
+    connections = [each.connection for each in fleet.members()]
+    assert connections[2] is ConnectionState.REFUSED
     assert fleet.members()[2].reason == NO_THREAD
-    assert Presence.REFUSED not in presences[:2] + presences[3:]
+    assert ConnectionState.REFUSED not in connections[:2] + connections[3:]
     fleet.stop()
     until(lambda: not threads(), "the end of all threads")
 

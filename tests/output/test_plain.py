@@ -47,9 +47,9 @@ def test_no_line_is_wider_than_asked(width: int) -> None:
         assert max(cells(line) for line in text.splitlines()) <= max(width, 8)
 
 
-def test_eighty_columns_keep_name_use_verdict_and_queue() -> None:
+def test_eighty_columns_keep_name_use_state_and_servers() -> None:
     lines = brief(reading(), 80).splitlines()
-    heads = [OVERVIEW.column(key).head for key in ("consumer_group", "used_cpus", "state", "px_statements_queued")]
+    heads = [OVERVIEW.column(key).head for key in ("consumer_group", "used_cpus", "state", "px_servers_active")]
     assert any(all(head in line for head in heads) for line in lines)
 
 

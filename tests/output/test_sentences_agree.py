@@ -27,7 +27,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.link import Link, LinkState
 from presman.tabs.moment import Moment
 from presman.tabs.overview import alert_lines, short_alerts
-from presman.tui.panels.parallel_layout import most_for_why, story, why_lines
+from presman.tui.panels.parallel_layout import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.line_view import whole_sentences
 from presman.tui.widgets.top_lines import alert_line, do_line
 from tests.analysis.test_simulated import SCENARIOS, play, started
@@ -63,7 +63,9 @@ def screen(reading: Reading, width: int, height: int) -> Screen:
     moment = Moment(reading, alerts=alerts(reading, Link(LinkState.LIVE)))
     step = to_do(reading)
     findings = whole_sentences(alert_lines(moment), short_alerts(moment), width - 2, (height - 3) // 3)
-    why = why_lines(story(reading, unblock(reading), (), ()), width - 2, most_for_why(height - 5))
+    why = why_lines(
+        story(reading, unblock(reading), (), ()), width - 2, most_for_why(height - 5), room_for_why(height - 5)
+    )
     return Screen(
         plain(alert_line(moment.alerts, width)),
         "" if step is None else plain(do_line(step, width)),

@@ -9,10 +9,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from presman.recording.postgres_size import bytes_in_use
 from presman.recording.reader import Recording
-from presman.recording.retention import RetentionLimits, trim
-from presman.recording.shelf import Shelf
+from presman.recording.retention import RetentionLimits, Shelf, trim
+from presman.recording.statement_limits import bytes_in_use
 from presman.recording.store import Store
 from tests.cli.run import Run
 from tests.real.postgresql import PostgresServer

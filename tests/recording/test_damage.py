@@ -22,19 +22,26 @@ from msgspec.msgpack import decode, encode
 from presman.base.release import Release
 from presman.figures.measures import MEASURES
 from presman.recording.codec import poll_codec
-from presman.recording.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
-from presman.recording.codec.poll_codec import PollDecoder, PollEncoder
-from presman.recording.codec.shapes import shape_text
-from presman.recording.codec.values import DamagedError
-from presman.recording.group_lines import FIGURES, group_lines
-from presman.recording.past_spans import past_spans
+from presman.recording.codec.poll_codec import (
+    QUICK,
+    THOROUGH,
+    FrameDecoder,
+    FrameEncoder,
+    PollDecoder,
+    PollEncoder,
+    pack_block,
+    unpack_block,
+)
+from presman.recording.codec.shapes import DamagedError, shape_text
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import FORMAT
 from presman.recording.schema_check import rescued
+from presman.recording.statement_lives import past_spans
 from presman.recording.store import RecordingError, Store
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import TapePart
+from presman.recording.window_lines import FIGURES, group_lines
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.rows.conversion import field_types
@@ -245,6 +252,28 @@ def test_texts_of_a_stranger_are_cleaned_and_figures_without_end_refused() -> No
         PollDecoder().decode(packed(Session, sid=10**30))
 
 
+@pytest.mark.parametrize("words_by_row", [False, True])
+def test_values_that_take_too_much_memory_are_refused_and_equal_ones_kept_once(
+    words_by_row: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """3,000 rows: 1,200 kB where no program is like another, 850 where all are alike."""
+    monkeypatch.setattr(poll_codec, "_SMALL", 1_000)
+    monkeypatch.setattr(poll_codec, "MOST_MEMORY", 1_000_000)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def packed(program: Any) -> bytes:
+        rows = tuple(fakes.row(Session, sid=sid, program=program(sid), username=program(-sid)) for sid in range(3_000))
+        held = MappingProxyType({Session: Section(rows, at)})
+        snapshot = Snapshot("t", "oracle", Release(19), Scope.CLUSTER, at, 1, 1, 0.1, 2, held)
+        return PollEncoder(words_by_row=words_by_row).encode(snapshot)
+
+    alike = PollDecoder().decode(packed(lambda _sid: "sqlplus@host")).rows(Session)
+    assert [row.sid for row in alike] == list(range(3_000))
+    assert len({id(row.program) for row in alike}) == 1
+    with pytest.raises(DamagedError, match="unfolds to more than a recorder writes"):
+        PollDecoder().decode(packed("sqlplus@host {}".format))
+
+
 @pytest.mark.parametrize("words", [[4, 31], [4, -1], [4, 4], [4], [], list(range(31))])
 def test_fields_that_stand_elsewhere_than_it_says_are_refused(words: list[int]) -> None:
     """A session has 31 fields, of which its texts and instants stand together."""
@@ -267,9 +296,9 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "from datetime import UTC, datetime\n"
         "from msgspec.msgpack import encode\n"
         "from msgspec import Raw\n"
-        "from presman.recording.codec.chain import FrameDecoder\n"
+        "from presman.recording.codec.poll_codec import FrameDecoder\n"
         "from presman.recording.codec.shapes import shape_text\n"
-        "from presman.recording.codec.values import DamagedError\n"
+        "from presman.recording.codec.shapes import DamagedError\n"
         "from presman.rows.conversion import field_types\n"
         "from presman.rows.session_rows import Session\n"
         "from tests.torture.rounds import most_memory\n"

@@ -315,4 +315,4 @@ def test_what_is_lacking_is_told_of_the_instance_where_it_is(tmp_path: Path) -> 
     )
     step = to_do(found)
     assert step is not None
-    assert step.text.endswith("OTHER_GROUPS (P1) gets 1.0 less than the plan gives it on instance 1")
+    assert step.text.endswith("OTHER_GROUPS (P1) gets 5.0 of 6.0 CPUs that the plan gives it on instance 1")

@@ -12,7 +12,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import totals
 from presman.config.alert_lines import read_alerts
 from presman.output.plugin_check import PluginState, perfdata, result
-from presman.tabs.alerts import sight
+from presman.tabs.alerts import availability_notes
 from tests.situations.spooled import RELEASE_19, reading
 
 SERIAL, HALF, NOT = (
@@ -53,7 +53,7 @@ def test_downgrades_to_serial_are_an_alert_of_their_own(tmp_path: Path) -> None:
         "3 operations downgraded since the last poll: 2 to serial, 1 25 to 50 pct (9.0 per minute, V$SYSSTAT)"
     )
     assert alert.amount == pytest.approx(60 * 3 / 20)
-    assert not any("no downgrade" in each for each in sight(found))
+    assert not any("no downgrade" in each for each in availability_notes(found))
     assert result(found, (), ()).state is PluginState.WARNING
     assert "downgrades=9;;;0" in perfdata(found, ())
 
@@ -79,7 +79,7 @@ def test_a_threshold_decides(tmp_path: Path, line: str, state: str) -> None:
 def test_no_downgrade_is_not_known(tmp_path: Path, statistics: str | None, why: str) -> None:
     views = {**CALM, **({} if statistics is None else {"GV$SYSSTAT": statistics})}
     found = reading(tmp_path, views)
-    assert f"a downgrade ({why})" in " ".join(sight(found))
+    assert f"a downgrade ({why})" in " ".join(availability_notes(found))
     assert not any(each.key == "downgrades" for each in wrong(found))
     assert totals(found).downgrades is None
     assert "downgrades=U" in perfdata(found, ())
@@ -92,4 +92,4 @@ def test_one_instance_that_does_not_count_says_nothing_for_the_other(tmp_path: P
     for inst_ids, told in ((1,), "a downgrade (GV$SYSSTAT does not count them)"), ((1, 2), "No queue, no downgrade"):
         views = {**CALM, "GV$INSTANCE": instances, "GV$SYSSTAT": counted(*polls, inst_ids=inst_ids)}
         del views["V$INSTANCE"]
-        assert told in " ".join(sight(reading(tmp_path, views)))
+        assert told in " ".join(availability_notes(reading(tmp_path, views)))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from presman.analysis.readings.reading import Reading
-from presman.tabs.alerts import sight
+from presman.tabs.alerts import availability_notes
 from tests.situations.spooled import readings
 
 SESSION = "SID | STATUS | EVENT | STATE | RESOURCE_CONSUMER_GROUP | WAIT_TIME_MICRO"
@@ -41,7 +41,9 @@ def told(found: list[Reading]) -> list[tuple[str, int, str, float | None]]:
 
 
 def nothing_is_said_to_be_empty(found: list[Reading]) -> bool:
-    return not any("no queue" in line.casefold() or "Nothing is" in line for each in found for line in sight(each))
+    return not any(
+        "no queue" in line.casefold() or "Nothing is" in line for each in found for line in availability_notes(each)
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_a_view_that_misses_a_pass_is_not_known_there(tmp_path: Path) -> None:
         ("02:00", 1, "DAY"),
     ]
     assert [len(each.running) for each in found] == [1, 1, 1]
-    assert "a queue (GV$SESSION is not there)" in " ".join(sight(found[1]))
+    assert "a queue (GV$SESSION is not there)" in " ".join(availability_notes(found[1]))
     assert nothing_is_said_to_be_empty(found)
 
 
@@ -148,4 +150,4 @@ def test_a_view_that_was_empty_has_a_row_of_its_time_alone(tmp_path: Path) -> No
     }
     found = readings(tmp_path, views)
     assert [len(each.queue) for each in found] == [1, 0]
-    assert "No queue (by GV$SESSION)." in sight(found[1])
+    assert "No queue (by GV$SESSION)." in availability_notes(found[1])

@@ -16,7 +16,7 @@ from presman.analysis.readings.reading import Reading
 from presman.output.alert_list import listed
 from presman.output.json_document import document
 from presman.output.plugin_check import perfdata
-from presman.tabs.alerts import sight
+from presman.tabs.alerts import availability_notes
 from presman.tabs.table_notes import verdict_lines
 from tests.situations.spooled import RELEASE_19, reading, snapshots
 
@@ -202,7 +202,7 @@ def test_42_of_16_cpus_are_judged_by_no_rule(tmp_path: Path, is_managed: str) ->
         "WEB": (40.0, Verdict.UNKNOWN, "not judged"),
     }
     assert by_rules(found) == []
-    told = " ".join(sight(found))
+    told = " ".join(availability_notes(found))
     assert "a starved group (42 of 16 CPUs used is impossible)" in told
     assert "no starved group" not in told
     assert "cpu_used=U;" in perfdata(found, ())
@@ -235,7 +235,7 @@ def test_counters_that_were_rounded_make_no_rate(tmp_path: Path, column: str) ->
     assert {row.state.text for row in rows} == {"not judged"}
     assert by_rules(found) == []
     why = f"GV$RSRC_CONSUMER_GROUP has {column} rounded (SET NUMWIDTH 38)"
-    assert f"a starved group ({why})" in " ".join(sight(found))
+    assert f"a starved group ({why})" in " ".join(availability_notes(found))
     assert {row.doubt for row in rows} == {why}
     assert any("v$rsrc_consumer_group.csv: rounded, so that no rate is made of them" in note for note in found.notes)
 
@@ -274,4 +274,4 @@ def test_every_group_is_said_of_groups_that_are_known(tmp_path: Path) -> None:
     )
     assert kept.unjudged == ("TOOLS",)
     assert tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0]) == ("○", "dim")
-    assert "a starved group (the share of TOOLS is not known)" in " ".join(sight(found))
+    assert "a starved group (the share of TOOLS is not known)" in " ".join(availability_notes(found))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from presman.base.release import Release
-from presman.config.setup.doctor import CURE, own_group
+from presman.config.doctor import CURE, own_group
 from presman.rows.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
 from presman.rows.session_rows import SessionInfo
 from tests.sources.fakes import FakeSource, row

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from presman.analysis import analyse
 from presman.base.release import Release
-from presman.config.setup.doctor import doctor
+from presman.config.doctor import doctor
 from presman.config.targets import parse_target
 from presman.output import text_report
 from presman.polling.poller import Poller

@@ -25,22 +25,19 @@ from typing import Any
 from msgspec.msgpack import decode, encode
 from zstandard import ZstdCompressor
 
-from presman.recording.codec.chain import pack_block
-from presman.recording.codec.poll_codec import PollEncoder
+from presman.recording.codec.poll_codec import PollEncoder, pack_block
 from presman.recording.codec.shapes import MOST_ROWS, MOST_VALUES, shape_text
 from presman.recording.reader import Recording
 from presman.recording.tape import LostPollError, Tape
-from presman.rows.conversion import field_types
+from presman.rows.conversion import RecordType, field_types
 from presman.rows.cursor_rows import PlanXml, SqlText
-from presman.rows.queries import RecordType
 from presman.rows.session_rows import Session
 from tests.cli.run import environment
 from tests.recording.taped import polled, record
 from tests.torture.rounds import Broken, Task, most_memory
 
-MOST_MEGABYTES, AS_LARGE_AS_REAL = 300, 450
-"""What reading a bomb may take at most, presman itself included, and two polls as large as the largest real ones, with
-no value like another: those are read."""
+MOST_MEGABYTES = 300
+"""What reading a bomb may take at most, presman itself included."""
 
 _AT_A_TIME = 50
 """Bombs that one process reads: what makes them takes memory, too."""
@@ -248,9 +245,8 @@ def _judged(paths: list[Path], outcomes: Counter[str]) -> int:
         return 0
     found, took = read_apart(paths)
     outcomes += found
-    most = AS_LARGE_AS_REAL if paths[0].name.startswith("values") else MOST_MEGABYTES
-    if took > most:
-        raise Broken(f"{paths[0].name} or one behind it: {took} MB, more than {most}")
+    if took > MOST_MEGABYTES:
+        raise Broken(f"{paths[0].name} or one behind it: {took} MB, more than {MOST_MEGABYTES}")
     for path in paths:
         path.unlink()
     return took

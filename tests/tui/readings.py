@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
-from presman.analysis.readings.reading import Basis, Reading, UnansweredQuery
+from presman.analysis.readings.reading import Evidence, Reading, UnansweredQuery
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -143,9 +143,9 @@ def busy(number: int = 1) -> Reading:
         troubles=(UnansweredQuery("osstat", "GV$OSSTAT", "ORA-00942: table or view does not exist",
                           "grant select on GV_$OSSTAT to the monitoring user"),),
         basis=(
-            Basis("queue", ("GV$SESSION",), ""),
-            Basis("starved group", ("GV$RSRC_PLAN", "GV$RSRC_CONSUMER_GROUP"), ""),
-            Basis("downgrade", ("GV$PX_SESSION", "GV$SYSSTAT"), ""),
+            Evidence("queue", ("GV$SESSION",), ""),
+            Evidence("starved group", ("GV$RSRC_PLAN", "GV$RSRC_CONSUMER_GROUP"), ""),
+            Evidence("downgrade", ("GV$PX_SESSION", "GV$SYSSTAT"), ""),
         ),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from presman.analysis import analyse
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
-from presman.base import watcher
+from presman.base import terminal_guard
 from presman.config.alert_lines import read_alerts
 from presman.output.attention import attention_of
 from presman.polling.poller import Poller
@@ -21,7 +21,7 @@ from presman.polling.sampler import Glimpse, Polled
 from presman.rows.queries import Breadth, Scope
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
-from presman.sources.apart import channel
+from presman.sources import subprocess_source
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived, Failed
@@ -47,7 +47,7 @@ def test_a_glance_sees_what_the_first_look_shows(scenario: str, kind: str) -> No
     source.kind = kind
     source.open()
     glimpse = Glance(Scope.CLUSTER, (), 6.0)(source)
-    assert pickle.loads(channel._written(glimpse, channel._WRITERS)) == glimpse
+    assert pickle.loads(subprocess_source._written(glimpse, subprocess_source._WRITERS)) == glimpse
     poller = Poller(source)
     poller.breadth = Breadth.NARROW
     poller.open()
@@ -105,12 +105,12 @@ async def test_a_textual_that_paints_in_another_way_is_let_paint(monkeypatch: py
 
 
 @acted
-async def test_the_watcher_is_started_behind_the_first_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_terminal_guard_is_started_behind_the_first_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     """To start a process takes as long as to lay out the screen."""
     done: list[str] = []
     paint = Screen._compositor_refresh
     monkeypatch.setattr(Screen, "_compositor_refresh", lambda screen: (done.append("painted"), paint(screen)))
-    monkeypatch.setattr(watcher, "start", lambda: done.append("watched"))
+    monkeypatch.setattr(terminal_guard, "start", lambda: done.append("watched"))
     async with stage(busy(), painted=True) as acting:
         await acting.settle()
         assert done[0] == "painted"

@@ -336,8 +336,8 @@ async def test_state_queue_and_servers_are_the_last_to_go() -> None:
     async with stage(busy(), size=(120, 35), painted=True) as acting:
         for width, height, heads in (
             (120, 35, ("CPU", "state", "queued", "PX servers")),
-            (80, 24, ("CPU", "state", "queued")),
-            (60, 15, ("CPU", "state")),  # which says how many are queued, and for how long
+            (80, 24, ("CPU", "state", "PX servers")),  # the state says how many are queued, and for how long
+            (60, 15, ("state", "PX servers")),
         ):
             await acting.resize(width, height)
             head = next(line for line in acting.screen.splitlines() if line.startswith(" Group"))

@@ -12,7 +12,7 @@ from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, SERVERS_HIGH
 from presman.rows.session_rows import SessionCount
 from presman.tabs import drill_down
-from presman.tabs.choices import Choices, Place, trail
+from presman.tabs.choices import Choices, Place, breadcrumb
 from presman.tabs.drill_down import inside as inside_of
 from presman.tabs.drill_down import place_of
 from presman.tabs.moment import Moment
@@ -155,8 +155,10 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
 
 def test_the_instance_is_said_where_one_comes_to_it() -> None:
     etl = Place("ETL", inst_id=2, con_id=0, group="ETL")
-    assert trail("CPU", [etl], "2:503,7", several=True) == "CPU › ETL on 2 › 2:503,7"
-    assert trail("CPU", [Place("ETL", con_id=0, group="ETL")], several=True) == "CPU › ETL"
-    assert trail("Overview", [Place("instance 2", inst_id=2), etl], several=True) == "Overview › instance 2 › ETL"
-    assert trail("PDBs", [Place("SALES", inst_id=1, con_id=3), etl], several=True) == "PDBs › SALES on 1 › ETL on 2"
-    assert trail("CPU", [etl]) == "CPU › ETL", "there is only one"
+    assert breadcrumb("CPU", [etl], "2:503,7", several=True) == "CPU › ETL on 2 › 2:503,7"
+    assert breadcrumb("CPU", [Place("ETL", con_id=0, group="ETL")], several=True) == "CPU › ETL"
+    assert breadcrumb("Overview", [Place("instance 2", inst_id=2), etl], several=True) == "Overview › instance 2 › ETL"
+    assert (
+        breadcrumb("PDBs", [Place("SALES", inst_id=1, con_id=3), etl], several=True) == "PDBs › SALES on 1 › ETL on 2"
+    )
+    assert breadcrumb("CPU", [etl]) == "CPU › ETL", "there is only one"

@@ -24,12 +24,12 @@ from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.tape import LostPollError, Pair
 from presman.recording.writer import RecordingWriter
+from presman.tui.exports import MOST_WAITING, TapeRecording
 from presman.tui.feed import Arrived, Lost
 from presman.tui.messages import Jumped, Passed, Recalled, Stopped
 from presman.tui.past_timeline import Recall, timeline_before
 from presman.tui.player import SPEEDS, Player
 from presman.tui.replay_app import ReplayApp
-from presman.tui.tape_recording import MOST_WAITING, TapeRecording
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.scrub_bar import scrub_lines
 from tests.recording.taped import START, polled, record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -35,6 +37,16 @@ def test_alerts_that_do_not_fit_are_counted() -> None:
     assert on_the_line(FOUND, 40, listed=True) == "▲ AAAA waits ▲ BBBB waits +1 more"
     assert on_the_line(FOUND, 24, listed=True) == "▲ AAAA waits +2 more"
     assert on_the_line(FOUND, 60, listed=True) == "▲ AAAA waits ▲ BBBB waits ▲ CCCC waits"
+
+
+def test_notes_are_no_alerts() -> None:
+    """ "Nothing is wrong", and "2 alerts" beside it, stood on one line of the demo `changes`."""
+    well, note = Alert("good", "●", "Nothing is wrong.", "Nothing is wrong"), Alert("note", "·", "A note.", "a note")
+    assert on_the_line((well, note), 60).endswith("1 note, press 1")
+    assert on_the_line((well, note, note), 60).endswith("2 notes, press 1")
+    assert on_the_line((*FOUND, note), 60).endswith("3 alerts, press 1")
+    assert on_the_line((well, note, note), 40, listed=True).endswith("+1 more")
+    assert on_the_line((well,), 60) == "● Nothing is wrong."
 
 
 def test_one_alert_is_told_in_full_if_it_fits() -> None:
@@ -91,7 +103,8 @@ async def test_at_80x24_the_first_tab_has_every_alert() -> None:
             assert f"{alert.glyph} {alert.short}" in screen or f"{alert.glyph} {alert.text[:40]}" in screen
         above = sum(alert.short in screen.splitlines()[1] for alert in found)
         assert f"+{len(found) - above} more" in screen.splitlines()[1]
-        assert f"{len(found)} alerts, press 1" in await acting.press("2")
+        alerts_alone = sum(alert.state != "note" for alert in found)
+        assert f"{alerts_alone} alerts, press 1" in await acting.press("2")
 
 
 @pytest.mark.parametrize(("scenario", "left"), [("throttled", 0), ("storm", 0), ("pdb", 2)])
@@ -164,3 +177,40 @@ async def test_keys_that_find_nothing_say_so_and_notices_do_not_pile_up() -> Non
         assert "No page is open" not in screen, "one notice at a time"
         await acting.keys("i", "end", "a")
         assert len(acting.app._notifications) == 1
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
+@pytest.mark.parametrize(("scenario", "row"), [("storm", "(group limit) 48/64"), ("pdb", "MAX_MBPS 32/36")])
+@acted
+async def test_state_queue_and_servers_are_the_last_to_go(size: tuple[int, int], scenario: str, row: str) -> None:
+    """The first row is whole: what is wrong with the group, its queue, the servers it holds of its limit."""
+    async with playing(scenario, size) as (acting, polls):
+        await polls(30)
+        lines = acting.screen.splitlines()
+        head = next(place for place, line in enumerate(lines) if " Group " in line)
+        assert " state " in lines[head]
+        assert "PX servers" in lines[head]
+        assert re.search(rf"[▲✕] \d+ queued \d:\d\d .*{re.escape(row)}\b", lines[head + 1])
+        assert ("PDB" in lines[head]) is (scenario == "pdb")
+        assert "…" not in lines[head - 1] or "more ↓" in lines[head - 1], "the legend is whole or away"
+
+
+@acted
+async def test_at_60x15_the_parallel_tab_has_the_reason_the_way_out_and_the_queue() -> None:
+    async with playing("storm", (60, 15)) as (acting, polls):
+        await polls(30)
+        screen = await acting.press("4")
+        assert " WHY  BATCH: group limit reached\n" in screen
+        assert " TO START IT  ①" in screen
+        assert "   … 1 more queue waits: ETL\n" in screen
+        assert len(re.findall(r"^ BATCH +\d:\d\d \w{13}", screen, re.MULTILINE)) >= 2
+
+
+@acted
+async def test_a_container_held_by_its_io_limit_is_not_called_unthrottled() -> None:
+    async with playing("pdb", (120, 35)) as (acting, polls):
+        await polls(20)
+        screen = await acting.press("8")
+        assert "TEST I/O: Uses 80 of 80 IOPS (MAX_IOPS): MAX_IOPS throttled it" in screen
+        assert re.search(r" TEST +.* ▲ I/O held by MAX_IOPS ", screen)
+        assert "not throttled" not in screen

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.alert import Alert
 from presman.tabs.alerts import AlertNews, kind_of
-from presman.tabs.going import goal
+from presman.tabs.go_to import goal
 from presman.tabs.link import Link
 from presman.tui import saved_view
 from presman.tui.saved_view import SavedView, ViewSaver

@@ -11,6 +11,7 @@ from presman.tui.feed import Lost
 from presman.tui.widgets.top_lines import do_line
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, quiet
+from tests.tui.test_live import playing
 
 END = "end MARTIN 1:526 (idle 22:10, keeps 32 servers): then the head of BATCH may start; ETL wants the same servers"
 KILL = "ALTER SYSTEM KILL SESSION '526,60805,@1';"
@@ -89,7 +90,7 @@ def test_longer_words_where_they_fit_and_the_tab_that_tells_more() -> None:
     found = ToDo(Step.LOOK, "look at the sessions that work in BATCH", "look at BATCH", "latency")
     assert plain(do_line(found, 80)) == " DO  look at the sessions that work in BATCH   7 shows more"
     assert plain(do_line(found, 40)) == " DO  look at BATCH   7 shows more"
-    assert plain(do_line(found, 30)) == " DO  look at B…   7 shows more"
+    assert plain(do_line(found, 30)) == " DO  look at BATCH"
     assert plain(do_line(found, 80, "latency")) == " DO  look at the sessions that work in BATCH"
 
 
@@ -97,3 +98,20 @@ def test_what_was_to_be_done_when_the_database_last_answered_is_told_as_such() -
     found = ToDo(Step.WAIT, "wait: the head may start in about 0:18", "wait", "")
     assert plain(do_line(found, 80, was_so=True)) == " DO  when last seen: wait: the head may start in about 0:18"
     assert plain(do_line(found, 30, was_so=True)) == " DO  when last seen: wait"
+
+
+def test_the_reason_goes_before_a_sentence_is_cut_in_its_middle() -> None:
+    found = ToDo(Step.WAIT, "x" * 200, "wait: MARTIN 1:3880 keeps 16 servers; ETL may be served first", "parallel")
+    assert plain(do_line(found, 90)) == f" DO  {found.short}   4 shows more"
+    assert plain(do_line(found, 60)) == " DO  wait: MARTIN 1:3880 keeps 16 servers   4 shows more"
+    assert plain(do_line(found, 45)) == " DO  wait: MARTIN 1:3880 keeps 16 servers"
+
+
+@acted
+async def test_what_is_too_large_for_the_target_is_waited_for_from_the_first_look_on() -> None:
+    """One advice: it was to lower its DOP while 0:34 were left, and to wait from 0:30 on."""
+    async with playing("queueing", (120, 35)) as (acting, polls):
+        await polls(5)
+        assert "DO  wait: QUERIES may start in about 0:34   4 shows more" in acting.screen
+        await polls(5)
+        assert "DO  wait: QUERIES may start in about 0:24   4 shows more" in acting.screen

@@ -108,8 +108,7 @@ def _urgency(found: Unblock) -> tuple[float, float]:
 
 def _head(found: Unblock, reading: Reading) -> ToDo:
     """Return what to do about one head."""
-    head = found.head
-    name, whose = _name(head), _whose(head)
+    head, name = found.head, _name(found.head)
     if found.blocked:
         return _look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
     if found.soon is not None:
@@ -123,14 +122,24 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         text = queues_behind_itself(found.itself)
         return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
     if head.cause is Cause.NEVER_FITS:
-        helps = "a lower DOP or another group lets it start"
-        if head.starts_alone:
-            helps = "it may start once no server is in use; a lower DOP lets it start sooner"
-        if head.starts_alone and head.in_use == 0:
-            helps = "no server is in use and it is still queued, so give it a lower DOP"
-        short = f"{name}'s head is {head.why}: a lower DOP helps"
-        return ToDo(Step.CHANGE, f"{whose} is {head.why}: {helps}", short, "parallel", subject=name)
+        return _too_large(found)
     return _patience(found, reading)
+
+
+def _too_large(found: Unblock) -> ToDo:
+    """Return what to do about a head that wants more than there is: one waits where the end of the others is known."""
+    head = found.head
+    name, whose = _name(head), _whose(head)
+    if head.starts_alone and found.by_itself:
+        return _wait_for(found, "may start")
+    helps, short = "a lower DOP or another group lets it start", f"{name}'s head is {head.why}: a lower DOP helps"
+    if head.starts_alone:
+        helps = "it may start once no server is in use; a lower DOP lets it start sooner"
+        short = f"{name} may start once no server is in use, or with a lower DOP"
+    if head.starts_alone and head.in_use == 0:
+        helps = "no server is in use and it is still queued, so give it a lower DOP"
+        short = f"{name}'s head is {head.why}: a lower DOP helps"
+    return ToDo(Step.CHANGE, f"{whose} is {head.why}: {helps}", short, "parallel", subject=name)
 
 
 def _name(head: QueueHead) -> str:
@@ -236,7 +245,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
     why = candidate.objection or f"{listed(found.in_vain)} may be served first and want more than that"
-    short = f"wait: {keeps}, idle {each.idle_time}"
+    short = f"wait: {keeps}, idle {each.idle_time}; {why}"
     if why == pause(each) and not found.in_vain:  # time is all that speaks against it
         offer = f"from {duration(LONG_IDLE)} on"
         why, short = f"{why} ({offer} DO offers it)", f"{keeps}, idle {each.idle_time}: end it {offer}"
@@ -290,11 +299,11 @@ def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
 def _starved(alert: Alert, reading: Reading) -> ToDo | None:
     group = _group(alert, reading)
     row = reading.judged(group) if group is not None else None
-    if row is None or row.used is None or row.entitled is None or row.wanted is None:
+    if row is None or row.used is None or row.entitled is None:
         return None
-    short = number(max(0.0, min(row.wanted, row.entitled) - row.used))
     where = f" on instance {row.inst_id}" if row.inst_id else ""
-    text = f"check who uses the CPUs: {row.title} gets {short} less than the plan gives it{where}"
+    due = f"{number(row.used)} of {number(row.entitled)} CPUs that the plan gives it{where}"  # the figures of its alert
+    text = f"check who uses the CPUs: {row.title} gets {due}"
     return ToDo(Step.LOOK, text, f"check who uses {row.title}'s CPUs", "cpu", subject=row.title)
 
 

@@ -134,7 +134,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
     itself = next((each.statement for each in helpers if _is_of(each.statement, head.statement)), None)
     helpers = [each for each in helpers if each.statement is not itself]
-    unknown = reading.why_unseen("V$PX_SESSION") or ("" if helpers else _unlisted(reading))
+    unknown = reading.why_unavailable("V$PX_SESSION") or ("" if helpers else _unlisted(reading))
     blocked = tuple(each.statement for each in helpers if each.statement.blocker)
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]

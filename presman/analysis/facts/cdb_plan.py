@@ -99,15 +99,15 @@ def _rules_cpu(row: CdbPlanDirective) -> bool:
 def least_cpus(plans: PlanFacts, inst_id: int, con_id: int, cpus: float) -> float:
     """Return CPU_MIN_COUNT of a container (CPU_COUNT in 18): its own, else its CPU_COUNT, else that of the whole."""
     system = plans.system
-    count = system.setting(inst_id, con_id, "cpu_count")
+    count = system.parameters.setting(inst_id, con_id, "cpu_count")
     if plans.snapshot.release < BY_CPU_MIN_COUNT:
         return count or cpus
-    return system.amount(inst_id, con_id, "cpu_min_count") or count or whole_least_cpus(plans, inst_id, cpus)
+    return system.parameters.amount(inst_id, con_id, "cpu_min_count") or count or whole_least_cpus(plans, inst_id, cpus)
 
 
 def whole_least_cpus(plans: PlanFacts, inst_id: int, cpus: float) -> float:
     """Return CPU_MIN_COUNT of the whole, which is CPU_COUNT unless it was set."""
-    own = (plans.system.amount(inst_id, con_id, "cpu_min_count") for con_id in (0, ROOT))
+    own = (plans.system.parameters.amount(inst_id, con_id, "cpu_min_count") for con_id in (0, ROOT))
     return next((amount for amount in own if amount), cpus)
 
 
@@ -118,7 +118,7 @@ def _limits(
     shown = plans.plan_rows.get((inst_id, con_id))
     if plans.autonomous and shown is not None and 0 < (shown.utilization_limit or 0) < cpus:
         yield "UTILIZATION_LIMIT", (shown.utilization_limit or 0) / cpus
-    own = plans.system.setting(inst_id, con_id, "cpu_count")
+    own = plans.system.parameters.setting(inst_id, con_id, "cpu_count")
     limit = percent_fraction(row.utilization_limit) if row else None
     # Inside a container whose CPU_COUNT is less than the host has the CPUs of which this is a part are not seen.
     whole = not own or plans.inside != con_id or own >= (plans.system.host_cpus(inst_id) or cpus)
@@ -179,7 +179,9 @@ def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]
 def profile(plans: PlanFacts, inst_id: int, con_id: int) -> str:
     """Return a container's performance profile, "" without one."""
     row = plans.plan_rows.get((inst_id, con_id))
-    return (row.profile if row else "") or plans.system.parameter_of(inst_id, con_id, "db_performance_profile")
+    return (row.profile if row else "") or plans.system.parameters.of_container(
+        inst_id, con_id, "db_performance_profile"
+    )
 
 
 def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:

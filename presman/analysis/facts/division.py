@@ -71,7 +71,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
         if not pdbs:
             # The root of a container database runs the CDB plan; groups of its own have no share in it.
             con_id = containers[0]
-            return self.plans.book.tree(self.plans.plan_of(inst_id, con_id), con_id)
+            return self.plans.books.own.tree(self.plans.plan_of(inst_id, con_id), con_id)
         given = self.allotments(inst_id)
         branches = tuple(self._container(inst_id, con_id, given.get(con_id, Allotment())) for con_id in pdbs)
         return Branch("", (100.0,), by_weight=True, branches=branches)
@@ -83,7 +83,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
         """
         name, plan = self.system.pdb_names.get(con_id, ""), self.plans.plan_of(inst_id, con_id)
         cap = f"{self.system.container_name(con_id)} ({given.limited_by})" if given.limit is not None else ""
-        tree = self.plans.book_of(con_id).tree(plan, con_id, given.limit)
+        tree = self.plans.books.of(con_id).tree(plan, con_id, given.limit)
         inside = tree.branches
         if not inside:
             inside = (Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), given.limit),)

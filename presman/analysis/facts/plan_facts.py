@@ -26,6 +26,49 @@ _OF_AUTONOMOUS_OLTP = ("OLTP_PLAN", "HIGH")
 it: others may call a plan of their own so."""
 
 
+class PlanBooks(Struct, frozen=True, dict=True):
+    """The plans of each container and their directives; `inside` is the pluggable database connected to, or None."""
+
+    snapshot: Snapshot
+    cache: RowCache
+    inside: int | None
+
+    @cached_property
+    def own(self) -> PlanBook:
+        """The plans in force in the container connected to."""
+        since_12 = self.snapshot.release >= Release(12, 1)
+        return self.cache.call(PlanBook.read, self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective), since_12)
+
+    @cached_property
+    def _books(self) -> Mapping[int, PlanBook]:
+        rows = self.snapshot.rows
+        return self.cache.call(_books, rows(ContainerPlan), rows(ContainerPlanDirective))
+
+    def of(self, con_id: int) -> PlanBook:
+        """Return the plans of a container: in the root the DBA_ views have the root's only, the CDB_ views all."""
+        if con_id <= ROOT or (self.inside is None and not self._asked_of_containers):
+            return self.own
+        return self.own if self.inside == con_id else self._books.get(con_id, NO_BOOK)
+
+    @property
+    def all(self) -> tuple[PlanBook, ...]:
+        """The plans of the container connected to, then those of the others."""
+        return (self.own, *self._books.values())
+
+    def having(self, plan: str) -> tuple[PlanBook, int]:
+        """Return the plans among which `plan` is, and their container: that connected to if there is none."""
+        here = self.inside or 0
+        if plan not in self.own.directives:
+            found = next(((book, con_id) for con_id, book in self._books.items() if plan in book.directives), None)
+            return found or (self.own, here)
+        return self.own, here
+
+    @cached_property
+    def _asked_of_containers(self) -> bool:
+        section = self.snapshot.section(ContainerPlanDirective)
+        return bool(section.rows) or section.problem is not None
+
+
 class PlanFacts(Struct, frozen=True, dict=True):
     """Lookups into what a snapshot says of plans."""
 
@@ -62,43 +105,13 @@ class PlanFacts(Struct, frozen=True, dict=True):
             return plan_name(row.name)
         window = self.deltas.windows.get((inst_id, con_id))
         if window is None and con_id <= ROOT:
-            return plan_name(self.system.parameters.get((inst_id, "resource_manager_plan"), ""))
+            return plan_name(self.system.parameters.by_name.get((inst_id, "resource_manager_plan"), ""))
         return plan_name(window.plan) if window else ""
 
     @cached_property
-    def book(self) -> PlanBook:
-        """The plans in force in the container connected to."""
-        since_12 = self.snapshot.release >= Release(12, 1)
-        return self.cache.call(PlanBook.read, self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective), since_12)
-
-    @cached_property
-    def _books(self) -> Mapping[int, PlanBook]:
-        rows = self.snapshot.rows
-        return self.cache.call(_books, rows(ContainerPlan), rows(ContainerPlanDirective))
-
-    def book_of(self, con_id: int) -> PlanBook:
-        """Return the plans of a container: in the root the DBA_ views have the root's only, the CDB_ views all."""
-        if con_id <= ROOT or (self.inside is None and not self._asked_of_containers):
-            return self.book
-        return self.book if self.inside == con_id else self._books.get(con_id, NO_BOOK)
-
-    @property
-    def books(self) -> tuple[PlanBook, ...]:
-        """The plans of the container connected to, then those of the others."""
-        return (self.book, *self._books.values())
-
-    def book_with(self, plan: str) -> tuple[PlanBook, int]:
-        """Return the plans among which `plan` is, and their container: that connected to if there is none."""
-        here = self.inside or 0
-        if plan not in self.book.directives:
-            found = next(((book, con_id) for con_id, book in self._books.items() if plan in book.directives), None)
-            return found or (self.book, here)
-        return self.book, here
-
-    @cached_property
-    def _asked_of_containers(self) -> bool:
-        section = self.snapshot.section(ContainerPlanDirective)
-        return bool(section.rows) or section.problem is not None
+    def books(self) -> PlanBooks:
+        """The plans that can be read, by container."""
+        return PlanBooks(self.snapshot, self.cache, self.inside)
 
     @cached_property
     def own_containers(self) -> frozenset[int]:
@@ -148,7 +161,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
         RESOURCE_MANAGER_CPU_SCOPE says so (23ai on). V$RSRC_PLAN.CPU_SCOPE would, too; which updates have it is not
         known, and a column that is lacking would cost all that is read of the view.
         """
-        return self.system.parameters.get((inst_id, "resource_manager_cpu_scope"), "").upper() == "SERVER_WIDE"
+        return self.system.parameters.by_name.get((inst_id, "resource_manager_cpu_scope"), "").upper() == "SERVER_WIDE"
 
     @cached_property
     def inside(self) -> int | None:
@@ -160,7 +173,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
         """Return the PARALLEL_SERVERS_TARGET of a container on an instance, None where it has none of its own."""
         row = self.plan_rows.get((inst_id, con_id))
         shown = row.parallel_servers_total if row is not None and row is not self.top_rows[inst_id] else 0
-        return self.system.setting(inst_id, con_id, "parallel_servers_target") or shown or None
+        return self.system.parameters.setting(inst_id, con_id, "parallel_servers_target") or shown or None
 
     @cached_property
     def shown_servers_limits(self) -> Mapping[tuple[int, str], int]:
@@ -194,7 +207,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
         row = self.top_rows.get(inst_id)
         if row is not None and self.autonomous and row.utilization_limit:
             return float(row.utilization_limit)
-        count = self.system.number(inst_id, "cpu_count") or 0
+        count = self.system.parameters.number(inst_id, "cpu_count") or 0
         if row is not None and row.instance_caging == "ON" and count:
             return float(count)
         return self.system.host_cpus(inst_id) or float(count)

@@ -49,6 +49,44 @@ class _Containers(NamedTuple):
         return cls(names, open_on, anywhere, frozenset(closed))
 
 
+class ParameterFacts(Struct, frozen=True, dict=True):
+    """Lookups into the parameters of instances, and those that containers set for themselves."""
+
+    snapshot: Snapshot
+
+    @cached_property
+    def by_name(self) -> Mapping[tuple[int, str], str]:
+        """Parameter values by (instance, name): the instance's own, not those that containers set for themselves."""
+        rows = sorted(self.snapshot.rows(Parameter), key=lambda row: -row.con_id)
+        return {(row.inst_id, row.name): row.value for row in rows}
+
+    def number(self, inst_id: int, name: str) -> int | None:
+        """Return a parameter's value as a number, None if it is not there or not one."""
+        value = self.by_name.get((inst_id, name), "").strip()
+        return int(value) if value.isascii() and value.isdigit() else None
+
+    def setting(self, inst_id: int, con_id: int, name: str) -> int | None:
+        """Return a number that a container has set a parameter to for itself, None if it has not (or to 0)."""
+        value = self.of_container(inst_id, con_id, name).strip()
+        return (int(value) or None) if value.isascii() and value.isdecimal() else None
+
+    def amount(self, inst_id: int, con_id: int, name: str) -> float | None:
+        """Return what a container has set a parameter to for itself, which need not be a whole number; None if not."""
+        value = self.of_container(inst_id, con_id, name).strip()
+        try:
+            return float(value) if value and isfinite(float(value)) and float(value) > 0 else None
+        except ValueError:
+            return None
+
+    def of_container(self, inst_id: int, con_id: int, name: str) -> str:
+        """Return what a container has set a parameter to for itself, "" if it has not."""
+        return self._settings.get((inst_id, con_id, name), "")
+
+    @cached_property
+    def _settings(self) -> Mapping[tuple[int, int, str], str]:
+        return {(row.inst_id, row.con_id, row.name): row.value for row in self.snapshot.rows(Parameter)}
+
+
 class SystemFacts(Struct, frozen=True, dict=True):
     """Lookups into what a snapshot says of instances, parameters, containers and hosts."""
 
@@ -94,36 +132,9 @@ class SystemFacts(Struct, frozen=True, dict=True):
         return bool(self.database and self.database.cdb == "YES")
 
     @cached_property
-    def parameters(self) -> Mapping[tuple[int, str], str]:
-        """Parameter values by (instance, name): the instance's own, not those that containers set for themselves."""
-        rows = sorted(self.snapshot.rows(Parameter), key=lambda row: -row.con_id)
-        return {(row.inst_id, row.name): row.value for row in rows}
-
-    def number(self, inst_id: int, name: str) -> int | None:
-        """Return a parameter's value as a number, None if it is not there or not one."""
-        value = self.parameters.get((inst_id, name), "").strip()
-        return int(value) if value.isascii() and value.isdigit() else None
-
-    def setting(self, inst_id: int, con_id: int, name: str) -> int | None:
-        """Return a number that a container has set a parameter to for itself, None if it has not (or to 0)."""
-        value = self.parameter_of(inst_id, con_id, name).strip()
-        return (int(value) or None) if value.isascii() and value.isdecimal() else None
-
-    def amount(self, inst_id: int, con_id: int, name: str) -> float | None:
-        """Return what a container has set a parameter to for itself, which need not be a whole number; None if not."""
-        value = self.parameter_of(inst_id, con_id, name).strip()
-        try:
-            return float(value) if value and isfinite(float(value)) and float(value) > 0 else None
-        except ValueError:
-            return None
-
-    def parameter_of(self, inst_id: int, con_id: int, name: str) -> str:
-        """Return what a container has set a parameter to for itself, "" if it has not."""
-        return self._settings.get((inst_id, con_id, name), "")
-
-    @cached_property
-    def _settings(self) -> Mapping[tuple[int, int, str], str]:
-        return {(row.inst_id, row.con_id, row.name): row.value for row in self.snapshot.rows(Parameter)}
+    def parameters(self) -> ParameterFacts:
+        """V$SYSTEM_PARAMETER: what instances and containers are set to."""
+        return ParameterFacts(self.snapshot)
 
     @cached_property
     def _containers(self) -> _Containers:

@@ -24,8 +24,8 @@ from presman.analysis.readings.group_readings import (
 )
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
-from presman.analysis.sight import unseen
 from presman.analysis.usage_totals import together_used, usage_of_group
+from presman.analysis.view_availability import unavailable
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
 from presman.rows.plan_rows import CdbPlanDirective
@@ -310,12 +310,12 @@ def _told(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snapshot) ->
     absent = snapshot.section(ConsumerGroup).absent
     if found is not None and not absent:
         return found
-    sees_holders = not unseen(snapshot, PxSession)
+    sees_holders = not unavailable(snapshot, PxSession)
     counted: dict[str, Any] = {
-        "active_sessions": None if unseen(snapshot, Session, ("status",)) else counts.sessions,
+        "active_sessions": None if unavailable(snapshot, Session, ("status",)) else counts.sessions,
         "current_pqs_active": counts.active if sees_holders else None,
         "current_pq_servers_active": counts.held if sees_holders else None,
-        "current_pqs_queued": None if unseen(snapshot, Session, ("event",)) else counts.queued,
+        "current_pqs_queued": None if unavailable(snapshot, Session, ("event",)) else counts.queued,
     }
     if found is None:
         return null_row(ConsumerGroup)._replace(**counted)

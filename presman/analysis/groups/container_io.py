@@ -14,7 +14,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.counter_deltas import CounterDeltas, rates
 from presman.analysis.readings.group_readings import IoRates, IoVerdict, LimitedContainer
-from presman.analysis.sight import CPU_COUNTERS
+from presman.analysis.view_availability import CPU_COUNTERS
 from presman.rows.instance_rows import PdbMetric, RsrcPdb
 
 NEAR = 0.95
@@ -44,7 +44,7 @@ def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int 
     """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
     places = (con_id, 0, ROOT)
     requests, megabytes = (
-        next((own for place in places if (own := facts.system.setting(inst_id, place, name))), None)
+        next((own for place in places if (own := facts.system.parameters.setting(inst_id, place, name))), None)
         for name in ("max_iops", "max_mbps")
     )
     return requests, megabytes

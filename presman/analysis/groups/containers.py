@@ -204,7 +204,7 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
     most = None if limit is None else limit * frame.capacity
     claim = frame.claims.get(key)
     counts = [each for each in facts.sessions.counts if (each.inst_id, each.con_id) == (inst_id, con_id)]
-    target = facts.system.number(inst_id, "parallel_servers_target")
+    target = facts.system.parameters.number(inst_id, "parallel_servers_target")
     most_requests, most_mb = container_io.limits_of(facts, inst_id, con_id)
     servers = frame.shares.servers.get(key)
     by_plan = None if servers is None or target is None else whole_servers(servers, target)

@@ -13,7 +13,7 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupPlace
 from presman.analysis.readings.group_readings import ActiveSessionPool
 from presman.analysis.readings.instance_readings import Quiesce
-from presman.analysis.sight import unseen
+from presman.analysis.view_availability import unavailable
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
@@ -56,7 +56,7 @@ def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupPlace, PoolW
     return Quiesce(
         min(states, default="QUIESCING" if finishing else ""),  # as long as one is QUIESCING, the database is
         tuple(f"{row.username or 'session'} {row.inst_id}:{row.sid}" for row in finishing),
-        None if unseen(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
+        None if unavailable(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
         max(longest, default=None),
     )
 

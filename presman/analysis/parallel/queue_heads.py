@@ -360,8 +360,8 @@ def placement(facts: Facts, statement: QueuedStatement) -> Placement:
 
 
 def _parameter(facts: Facts, statement: QueuedStatement, name: str) -> str:
-    own = facts.system.parameter_of(statement.inst_id, statement.con_id, name)
-    return own or facts.system.parameters.get((statement.inst_id, name), "")
+    own = facts.system.parameters.of_container(statement.inst_id, statement.con_id, name)
+    return own or facts.system.parameters.by_name.get((statement.inst_id, name), "")
 
 
 def passed_over(

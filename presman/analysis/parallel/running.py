@@ -354,8 +354,8 @@ LATE = 60.0
 
 def minutes(facts: Facts, inst_id: int, con_id: int, name: str) -> int | None:
     """Return the minutes of one of the parameters for a container's sessions; 0 for none, None where not known."""
-    own = facts.system.setting(inst_id, con_id, name.lower())
-    return facts.system.number(inst_id, name.lower()) if own is None else own
+    own = facts.system.parameters.setting(inst_id, con_id, name.lower())
+    return facts.system.parameters.number(inst_id, name.lower()) if own is None else own
 
 
 def ends_in(facts: Facts, session: Session, idle: float) -> tuple[float | None, str]:

@@ -11,7 +11,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.instance_readings import CLUSTER, ServerPool
-from presman.analysis.sight import unseen
+from presman.analysis.view_availability import unavailable
 from presman.base.release import Release
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
@@ -69,7 +69,7 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     rows_told = section.rows if "value" not in section.absent else ()
     statistics = {(row.inst_id, row.statistic.strip().lower()): row.value for row in rows_told}
     busy: Counter[int] = Counter()
-    sees_sessions = not unseen(facts.snapshot, PxSession)
+    sees_sessions = not unavailable(facts.snapshot, PxSession)
     if not statistics:
         told = facts.sessions.servers.serves_gv_query
         rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
@@ -85,8 +85,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
             in_use=in_use if in_use is not None else busy[inst_id] or counted or (0 if sees_sessions else counted),
             available=statistics.get((inst_id, "servers available")),
             counted=counted,
-            target=target if target is not None else facts.system.number(inst_id, "parallel_servers_target"),
-            maximum=facts.system.number(inst_id, "parallel_max_servers"),
+            target=target if target is not None else facts.system.parameters.number(inst_id, "parallel_servers_target"),
+            maximum=facts.system.parameters.number(inst_id, "parallel_max_servers"),
             highwater=statistics.get((inst_id, "servers highwater")),
         )
     return found
@@ -174,9 +174,11 @@ def _own_target(facts: Facts, inst_id: int, con_id: int) -> int | None:
     own = facts.plans.own_target(inst_id, con_id)
     if own is not None or facts.snapshot.release < OWN_TARGETS:
         return own
-    memory = [system.number(inst_id, name) for name in ("sga_target", "memory_target", "pga_aggregate_target")]
-    cpus = system.setting(inst_id, con_id, "cpu_count") or system.number(inst_id, "cpu_count")
-    threads = system.number(inst_id, "parallel_threads_per_cpu")
+    memory = [
+        system.parameters.number(inst_id, name) for name in ("sga_target", "memory_target", "pga_aggregate_target")
+    ]
+    cpus = system.parameters.setting(inst_id, con_id, "cpu_count") or system.parameters.number(inst_id, "cpu_count")
+    threads = system.parameters.number(inst_id, "parallel_threads_per_cpu")
     if memory[0] is None or not cpus or not threads:
         return None
     users = 4 if memory[0] or memory[1] else 2 if memory[2] else 1

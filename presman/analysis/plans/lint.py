@@ -21,7 +21,7 @@ from presman.analysis.plans.lint_rules import OF_CPU, RULES, Case, Finding, Seve
 from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.reading import Reading
-from presman.analysis.sight import listed, unseen, view_of
+from presman.analysis.view_availability import listed, unavailable, view_of
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import (
     CdbPlanDirective,
@@ -90,7 +90,7 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
         containers = {key[0] for key in shares.shares} or {0}
         for con_id in sorted(containers):
             top = facts.plans.plan_of(inst_id, con_id)
-            plans = [plan for plan in _with_subplans(facts.plans.book_of(con_id), top) if (con_id, plan) not in found]
+            plans = [plan for plan in _with_subplans(facts.plans.books.of(con_id), top) if (con_id, plan) not in found]
             if plans:
                 case = _case(facts, reading, inst_id, con_id, top)
                 found |= {(con_id, plan): _part(facts, case, plan) for plan in plans}
@@ -99,7 +99,7 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
 
 def _part(facts: Facts, case: Case, plan: str) -> Case:
     """Return the case of one plan of the tree that the case of its top plan is about."""
-    book = facts.plans.book_of(case.con_id)
+    book = facts.plans.books.of(case.con_id)
     rows = book.directives.get(plan, ())
     reached = case.reached | {row.switch_group for row in rows}
     by_weight = book.by_weight(plan, case.con_id)
@@ -131,7 +131,7 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
     """Return the case of the top plan, but for what its directives say."""
     shares = facts.division.shares[inst_id]
     mapped = _mapped(facts, con_id)
-    degree = facts.system.parameters.get((inst_id, "parallel_degree_limit"), "")
+    degree = facts.system.parameters.by_name.get((inst_id, "parallel_degree_limit"), "")
     return Case(
         plan=plan,
         con_id=con_id,
@@ -144,7 +144,7 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
         mapped=mapped,
         pool=_pool(facts, reading, con_id),
         degree_limit=int(degree) if degree.isascii() and degree.isdigit() else None,
-        degree_policy=facts.system.parameters.get((inst_id, "parallel_degree_policy"), ""),
+        degree_policy=facts.system.parameters.by_name.get((inst_id, "parallel_degree_policy"), ""),
         windows=tuple(window for window in plan_windows(facts.snapshot) if window.inst_id == inst_id),
         tree_groups=frozenset(_names(shares, con_id)),
         cpu_managed=facts.plans.cpu_managed(inst_id, con_id),
@@ -181,7 +181,7 @@ _NEEDED = (RsrcPlan, PlanDirective)
 _LOOKED_AT = (*_NEEDED, Plan, GroupMapping, RsrcPlanHistory, ConsumerGroup, Session)
 
 
-class LintSight(NamedTuple):
+class LintCoverage(NamedTuple):
     """What could be judged: `judged` plans by `views`; `unjudged` ones are in force without directives to be seen.
 
     `lacking` says which views told nothing. Nothing can be said where `blind`: no finding is no all-clear then.
@@ -215,16 +215,16 @@ def _why(lacking: tuple[str, ...]) -> str:
     return listed(lacking) or "DBA_RSRC_PLAN_DIRECTIVES has no directives of it"
 
 
-def lint_sight(reading: Reading, snapshot: Snapshot) -> LintSight:
+def lint_coverage(reading: Reading, snapshot: Snapshot) -> LintCoverage:
     """Return what the linter could judge of the plans in force."""
     facts = Facts.of(None, snapshot)
     judged = dict.fromkeys(case.plan for case in cases(reading, snapshot))
     judged |= dict.fromkeys(row.plan for row in snapshot.rows(CdbPlanDirective) if row.plan in _in_force(facts))
     unjudged = tuple(plan for plan in _in_force(facts) if plan not in judged)
-    lacking = {record: why for record in _LOOKED_AT if (why := unseen(snapshot, record))}
+    lacking = {record: why for record in _LOOKED_AT if (why := unavailable(snapshot, record))}
     views = tuple(view_of(snapshot, record) for record in _LOOKED_AT if record not in lacking)
     blind = not judged and (bool(unjudged) or any(record in lacking for record in _NEEDED))
-    return LintSight(tuple(judged), unjudged, views, tuple(lacking.values()), blind)
+    return LintCoverage(tuple(judged), unjudged, views, tuple(lacking.values()), blind)
 
 
 def _in_force(facts: Facts) -> tuple[str, ...]:

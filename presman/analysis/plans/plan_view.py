@@ -143,7 +143,7 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     runs = running_plans(facts)
     on = next((run.instances for run in runs if run.plan == name), ())
     active = bool(on) or name == reading.header.plan
-    book, con_id = facts.plans.book_with(name)
+    book, con_id = facts.plans.books.having(name)
     shares = facts.division.shares[on[0]] if on else book.shares(name, con_id)
     partly = 0 < len(on) < len(facts.system.inst_ids)
     rows = _groups(reading, on if partly else (CLUSTER,)) if active else {}
@@ -227,9 +227,9 @@ def _groups(reading: Reading, inst_ids: Collection[int]) -> dict[tuple[int, str]
 
 def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
     """Return the plans one may choose: those in force, then those that are not only parts of others."""
-    rows = [plan for book in facts.plans.books for plan in book.plans]
+    rows = [plan for book in facts.plans.books.all for plan in book.plans]
     ordered = sorted(rows, key=lambda row: (row.sub_plan == "YES", row.plan))
-    known = dict.fromkeys(plan for book in facts.plans.books for plan in book.directives)
+    known = dict.fromkeys(plan for book in facts.plans.books.all for plan in book.directives)
     named = dict.fromkeys([run.plan for run in runs] + [row.plan for row in ordered] + sorted(known))
     return tuple(name for name in named if name in known)
 
@@ -368,7 +368,9 @@ def _set_by(facts: Facts, windows: tuple[PlanPeriod, ...]) -> str:
         return "V$RSRC_PLAN_HISTORY does not show when it was activated"
     since = f"{now.since.astimezone():%Y-%m-%d %H:%M:%S}" if now.since else "an unknown time"
     by = f"the scheduler window {now.window or '(not named)'}" if now.by_scheduler else "a user or parameter"
-    forced = facts.system.parameters.get((now.inst_id, "resource_manager_plan"), "").upper().startswith("FORCE:")
+    forced = (
+        facts.system.parameters.by_name.get((now.inst_id, "resource_manager_plan"), "").upper().startswith("FORCE:")
+    )
     barred = forced or not now.switches_allowed
     free = "scheduler windows may not change it" if barred else "scheduler windows may change it"
     return f"set by {by}, {since}; {free}"

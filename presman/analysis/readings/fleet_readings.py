@@ -10,7 +10,7 @@ from presman.analysis.readings.alert import Severity
 from presman.analysis.readings.group_readings import throttled_percent
 
 
-class Presence(Enum):
+class ConnectionState(Enum):
     """How the data of a database comes in."""
 
     LIVE = "LIVE"
@@ -70,7 +70,7 @@ class Member(Struct, frozen=True):
     """
 
     name: str
-    presence: Presence
+    connection: ConnectionState
     vitals: Vitals | None = None
     age: float | None = None
     since: float | None = None

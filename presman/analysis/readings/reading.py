@@ -29,7 +29,7 @@ from presman.analysis.readings.wait_readings import Histogram, InstanceTotals, O
 from presman.rows.cursor_rows import SqlText
 
 
-class Basis(NamedTuple):
+class Evidence(NamedTuple):
     """What it takes to say that something is not there.
 
     `what` is queue, starved group or downgrade; `views` are those that must have told it; `lacking` says why nothing
@@ -41,7 +41,7 @@ class Basis(NamedTuple):
     lacking: str
 
 
-class UnseenView(NamedTuple):
+class UnavailableView(NamedTuple):
     """A view that told nothing, and why in words: it could not be read, or the spool has no file of it."""
 
     view: str
@@ -116,8 +116,8 @@ class Reading(Struct, frozen=True):
     detail: Detail | None = None
     hour: tuple[HourReading, ...] = ()
     monitor_servers: int = 0
-    basis: tuple[Basis, ...] = ()
-    unseen: tuple[UnseenView, ...] = ()
+    basis: tuple[Evidence, ...] = ()
+    unseen: tuple[UnavailableView, ...] = ()
     statements_to_come: int = 0
     late: tuple[LateView, ...] = ()
     stale: float | None = 0.0
@@ -150,7 +150,7 @@ class Reading(Struct, frozen=True):
         everywhere = not bad or len(bad) == len(self.header.instances)
         return group if everywhere else max(bad, key=lambda row: row.waiting or 0.0)
 
-    def why_unseen(self, view: str) -> str:
+    def why_unavailable(self, view: str) -> str:
         """Return why a view (``V$PX_SESSION``) told nothing, "" where it told something or was not asked."""
         return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")
 

@@ -65,6 +65,8 @@ def fit_columns(
     steps = [(column, wanted[column.key] - column.width) for column in first]
     second = [(column, wanted[column.key] - column.width) for column in shown if not column.narrow]
     if growing is not None and growing.flexible:
+        beside = (column for column in first if column.vital and column.bar is not None)
+        steps += [(column, min(_BESIDE, column.most) - column.width) for column in beside]
         comfort = [(growing, _comfort(growing, wanted) - growing.width)]
         steps += second + comfort if growing.bar else comfort + second  # a bar can be short, a text cannot
     else:
@@ -113,13 +115,22 @@ def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mappin
     return chosen
 
 
+_BESIDE = 18
+"""Cells that a text and its bar have before the flexible bar grows."""
+
+_WITH_BAR = 14
+"""Cells from which a text has a bar beside it: below, the text alone is whole."""
+
+
 def _comfort(column: Figure[Any], wanted: Mapping[str, int]) -> int:
     """Return the cells a column should have before more of second rank appear."""
+    if column.flexible and column.bar is not None:
+        return max(column.width, column.most) * (_COMFORT - 1)
     if column.flexible and column.most:
         return wanted[column.key]
     if not column.flexible:
         return max(column.width, min(wanted[column.key], _READABLE))
-    return column.width * (_COMFORT if column.bar is None else _COMFORT - 1)
+    return column.width * _COMFORT
 
 
 def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
@@ -158,6 +169,8 @@ def cell_runs(
         if bar is None:
             return ((fit(text, width), "dim"),)
         return bar_runs(bar, width, scale)
+    if width < min(_WITH_BAR, column.most):
+        return ((fit(text, width, column.align), style),)
     text_width = (width - 1) // 2
     return ((fit(text, text_width, column.align) + " ", style), *bar_runs(bar, width - text_width - 1, scale))
 

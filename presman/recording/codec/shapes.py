@@ -1,18 +1,43 @@
-"""Shapes: which record a section is of and which fields it had when it was written, and how its values are checked."""
+"""Shapes: which record a section is of and which fields it had when it was written, and how its values are checked.
+
+Instants are whole microseconds; damaged bytes are a DamagedError.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache, partial
+from sys import getsizeof
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
 from presman.base.text import clean, clean_lines
-from presman.recording.codec.values import DamagedError
-from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, field_types, null_row
-from presman.rows.queries import RecordType, by_query
+from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, RecordType, field_types, null_row
+from presman.rows.queries import by_query
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LATEST = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
+_EARLIEST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
+
+
+class DamagedError(ValueError):
+    """Bytes that no recorder wrote; the text says in a few words what is wrong with them."""
+
+
+def microseconds(at: datetime) -> int:
+    """Return the microseconds since 1970 of an aware instant."""
+    return (at - EPOCH) // _MICROSECOND
+
+
+def instant(microseconds: int) -> datetime:
+    """Return the instant in UTC. Raises DamagedError for one that no calendar has."""
+    if not _EARLIEST <= microseconds <= _LATEST:
+        raise DamagedError("a time that does not exist")
+    return EPOCH + timedelta(microseconds=microseconds)
+
 
 MOST_FIELDS = 400
 """Fields a record may have; the largest has some sixty."""
@@ -22,13 +47,49 @@ MOST_ROWS = 200_000
 
 FEW_VALUES, VALUES_PER_BYTE, MOST_VALUES = 1_500_000, 8, 2_500_000
 """Values that any poll may unfold to, how many more for each byte that its chain takes in the file, and no more than
-that: two polls of so many take 300 MB. 40,000 sessions have 2,400,000 values, in 1,300,000 bytes."""
+that. 40,000 sessions have 2,400,000 values, in 1,300,000 bytes."""
+
+MOST_MEMORY = 56 << 20
+"""Bytes of memory that the values of one poll may take: three polls, which may be there at once, and presman itself
+then have less than 300 MB. 40,000 sessions take 22 MB."""
+
+POINTER, _FLOAT = 8, 32
+
 
 _LEAST, _MOST = 1e-20, 1e20
 """The second is a little more than the largest number of 64 bits."""
 
 Column = Sequence[Any]
 Rows = tuple[tuple[Any, ...], ...]
+
+
+class Room:
+    """What the values of a poll take of the memory, at `most` so many bytes; None where nobody counts them."""
+
+    def __init__(self, most: int | None) -> None:
+        self.most = most
+        self.taken = 0
+
+    def held(self, values: Column, known: dict[Any, Any]) -> Column:
+        """Return a column, or the next part of it, in which equal values are one object; `known` has those before.
+
+        Raises DamagedError where there is no room for it.
+        """
+        if self.most is None:
+            return values
+        if any(type(value) is float for value in values):  # 0.0 and -0.0 are equal and not the same
+            self.take((POINTER + _FLOAT) * len(values))
+            return values
+        new = set(values).difference(known)
+        self.take(POINTER * len(values) + sum(map(getsizeof, new)))
+        known.update(zip(new, new, strict=True))
+        return list(map(known.__getitem__, values))
+
+    def take(self, memory: int) -> None:
+        """Take so many bytes. Raises DamagedError."""
+        self.taken += memory
+        if self.most is not None and self.taken > self.most:
+            raise DamagedError("it unfolds to more than a recorder writes")
 
 
 class Field(NamedTuple):

@@ -281,7 +281,7 @@ def _plan(at: Moment) -> str:
 
 
 def _rows(part: Rows, at: Moment, colours: GroupColours) -> Markup:
-    return value_table(part.table, part.rows(at), set(part.hidden(at)), part.unseen(at), colours)
+    return value_table(part.table, part.rows(at), set(part.hidden(at)), part.unavailable(at), colours)
 
 
 def rests_on(incident: Incident) -> Markup:

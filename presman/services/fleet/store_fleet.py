@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from presman.analysis.fleet import further, is_late, is_silent
-from presman.analysis.readings.fleet_readings import Member, Past, Presence
+from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past
 from presman.base.formats import duration
 from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
@@ -179,13 +179,19 @@ def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member
     every = max(row.every or USUAL, interval)  # more often than it is looked at nothing can be new
     if row.link == LOST:
         return Member(
-            row.target, Presence.LOST, None, age, since, f"its recorder lost the connection: {row.reason}", past=past
+            row.target,
+            ConnectionState.LOST,
+            None,
+            age,
+            since,
+            f"its recorder lost the connection: {row.reason}",
+            past=past,
         )
     if row.link == STOPPED or age is None:
         reason = row.reason or "nothing was recorded since this format"
-        return Member(row.target, Presence.STOPPED, None, age, since, reason, past=past)
+        return Member(row.target, ConnectionState.STOPPED, None, age, since, reason, past=past)
     if is_silent(age, every):
         reason = f"its recorder has written nothing for {duration(age)}"
-        return Member(row.target, Presence.LOST, None, age, age, reason, past=past)
-    presence = Presence.LATE if is_late(age, every) else Presence.LIVE
-    return Member(row.target, presence, row.vitals, age, past=past)
+        return Member(row.target, ConnectionState.LOST, None, age, age, reason, past=past)
+    connection = ConnectionState.LATE if is_late(age, every) else ConnectionState.LIVE
+    return Member(row.target, connection, row.vitals, age, past=past)

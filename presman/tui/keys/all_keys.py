@@ -10,7 +10,7 @@ from presman.tui.keyed_app import AppKey, has_tables
 from presman.tui.keys.go_keys import GO, TARGETS
 from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SIGNS, SUSPEND, TABS, TABS_IN_HELP, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
-from presman.tui.keys.place_keys import where as trail_to
+from presman.tui.keys.place_keys import where as breadcrumb_to
 from presman.tui.keys.table_keys import (
     COLUMNS,
     DETAILS,
@@ -51,7 +51,7 @@ def show_help(app: FrameApp) -> None:
 
     bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
     in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
-    app.reader.open(help_of(app.panels.present.tab, trail_to(app), listed(app), in_table))
+    app.reader.open(help_of(app.panels.present.tab, breadcrumb_to(app), listed(app), in_table))
 
 
 HELP = AppKey(

@@ -1,4 +1,4 @@
-"""Keys that lead elsewhere or change how things look: going by name, targets, columns, signs."""
+"""Keys that lead elsewhere: to what has a name, to a time, to another target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 async def ask_where(app: FrameApp) -> None:
     """Ask for a name to go to."""
-    from presman.tabs.going import names
+    from presman.tabs.go_to import names
     from presman.tui.widgets.input_line import ask
 
     await ask(app, "go", names=names(app.monitor.reading, app.panels.hidden(), app.targets))
@@ -25,7 +25,7 @@ async def go(app: FrameApp, text: str) -> None:
     """Go to what a name or a time means, or say that it means nothing."""
     from presman.figures.session_figures import SESSIONS
     from presman.recording.time_words import is_time
-    from presman.tabs.going import goal
+    from presman.tabs.go_to import goal
     from presman.tabs.statement import Statement
 
     if is_time(text):

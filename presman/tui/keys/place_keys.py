@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from presman.tabs import title
-from presman.tabs.choices import DRILL_DOWN, trail
+from presman.tabs.choices import DRILL_DOWN, breadcrumb
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey, has_tables
 
@@ -102,10 +102,10 @@ def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
 
 
 def where(app: FrameApp, page: str = "") -> str:
-    """Return the trail to what is on show."""
+    """Return the breadcrumb to what is on show."""
     choices, reading = app.monitor.choices, app.monitor.reading
     several = reading is not None and len(reading.header.instances) > 1
-    return trail(title(choices.tab), choices.places, page, several=several)
+    return breadcrumb(title(choices.tab), choices.places, page, several=several)
 
 
 def describe(app: FrameApp) -> None:

@@ -9,9 +9,9 @@ from presman.base.formats import counted, duration, spelled
 from presman.figures.figure import Table
 from presman.tabs.link import LinkState
 from presman.tabs.parts import Key
+from presman.tui.exports import write_past
 from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_data
 from presman.tui.report_writing import write_report
-from presman.tui.tape_recording import write_past
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading

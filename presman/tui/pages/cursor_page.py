@@ -90,8 +90,8 @@ def _sessions(found: Inside, reading: Reading) -> list[Line]:
     lines += [_session(row, f"queued for {duration(row.waited)}, number {row.position}") for row in found.queue]
     lines += [_session(row, row.event or row.status) for row in own]
     if not lines:
-        unseen = reading.why_unseen("V$SESSION")
-        return [sentence(f"Not known: {unseen}." if unseen else "No session runs it at this moment.", "dim")]
+        unavailable = reading.why_unavailable("V$SESSION")
+        return [sentence(f"Not known: {unavailable}." if unavailable else "No session runs it at this moment.", "dim")]
     more = len(lines) - _LISTED
     hint = f"{f'… and {more} more: ' if more > 0 else ''}Enter lists them, with what can be done"
     return [*lines[:_LISTED], sentence(hint, "dim")]

@@ -94,7 +94,7 @@ class Panel(PlainBackground):
                 part.hidden(moment),
                 part.note(moment),
                 part.least(moment),
-                unseen=part.unseen(moment),
+                unavailable=part.unavailable(moment),
                 late=late_note(part.table, moment.reading),
                 colours=moment.colours,
             )

@@ -11,7 +11,7 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import group_title
 from presman.base.formats import number
-from presman.figures.drawing.lines import Line, wrap
+from presman.figures.drawing.lines import Line, length, wrap
 from presman.tabs.alerts import no_queue
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.widgets.table_frame import HEADER_LINES
@@ -30,6 +30,9 @@ _OVER_TIME = 9
 
 _GROUPS = 6
 """Rows that the servers by group have at first: those of groups that hold or want servers come first."""
+
+_FEWEST = 4
+"""Rows of the queue that come before the arithmetic of its first head."""
 
 _STEP = 4
 """Rows that a table grows by, so that the parts do not move with each statement that comes or goes."""
@@ -69,6 +72,11 @@ class Division(NamedTuple):
 def most_for_why(height: int) -> int:
     """Return how many lines may tell why the queues wait, if the first one needs no more."""
     return height * 3 // 10
+
+
+def room_for_why(height: int) -> int | None:
+    """Return how many lines the first queue's reason may have where the table needs the others, None for all."""
+    return height - HEADER_LINES - _FEWEST if height < SHORT else None
 
 
 def divide(height: int, wanted: Contents) -> Division:
@@ -161,13 +169,16 @@ def story(
     return Story(top, ordered, nothing, _worse(compared))
 
 
-def why_lines(told: Story, width: int, most: int | None = None) -> list[Line]:
+def why_lines(told: Story, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
     """Return the block, wrapped to `width`: the first head whole, the others while there is room in `most` lines.
 
-    Those without room are named. `most` None means all the room there is.
+    Those without room are named. `most` None means all the room there is. Where the first needs more than `room`, its
+    arithmetic goes: the table of the queue says more than that.
     """
     lines = [*told.top, *([told.nothing] if told.nothing else [])]
     blocks = [_head(told.heads, place, width, key=told.key and not place) for place in range(len(told.heads))]
+    if blocks and room is not None and len(blocks[0]) > room:
+        blocks[0] = _head(told.heads, 0, width, key=told.key, brief=True)
     if told.worse:
         blocks.append(wrap(told.worse, width, _INDENT))
     for place, block in enumerate(blocks):
@@ -178,10 +189,11 @@ def why_lines(told: Story, width: int, most: int | None = None) -> list[Line]:
     return lines
 
 
-def _head(heads: Sequence[Unblock], place: int, width: int, *, key: bool) -> list[Line]:
+def _head(heads: Sequence[Unblock], place: int, width: int, *, key: bool, brief: bool = False) -> list[Line]:
     """Return the lines of one head; if the same statements end the wait of one before it, that is said in its line."""
     found = heads[place]
-    why: Line = ((" WHY  ", "title"), (head_sentence(found.head), "warn"))
+    sentence = f"{group_title(found.head)}: {found.head.why}" if brief else head_sentence(found.head)
+    why: Line = ((" WHY  ", "title"), (sentence, "warn"))
     same = next((each for each in heads[:place] if found.candidates and _who(each) == _who(found)), None)
     if same is not None:
         return wrap((*why, ("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", "")), width, _INDENT)
@@ -201,11 +213,9 @@ def _unsaid(heads: Sequence[Unblock], width: int) -> list[Line]:
     if not heads:
         return []
     names = ", ".join(group_title(each.head) for each in heads)
-    text = (
-        f"{len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names} (move to one of their rows to "
-        f"see why)"
-    )
-    return wrap(((f"  … {text}", "dim"),), width, _INDENT)[:1]
+    text = f"  … {len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names}"
+    whole = f"{text} (move to one of their rows to see why)"
+    return wrap(((whole if length(((whole, ""),)) <= width else text, "dim"),), width, _INDENT)[:1]
 
 
 def _worse(compared: Sequence[Comparison]) -> Line:

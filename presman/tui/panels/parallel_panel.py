@@ -22,7 +22,17 @@ from presman.tabs.charts import BRIDGE, plan_changes
 from presman.tabs.moment import Moment
 from presman.tabs.parallel import compared, in_one_line, queue_line, queue_rows, summary
 from presman.tui.panels.panel import Panel
-from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why, story, why_lines
+from presman.tui.panels.parallel_layout import (
+    SHORT,
+    TALL,
+    Contents,
+    Division,
+    divide,
+    most_for_why,
+    room_for_why,
+    story,
+    why_lines,
+)
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Horizontal, Vertical
@@ -129,7 +139,7 @@ class ParallelPanel(Panel):
         told = story(moment.reading, self._unblocks, compared, top, under)
         old = moment.choices.behind or moment.choices.paused is not None
         told = told._replace(key=self._is_about_queue() and not old)
-        return why_lines(told, width, most_for_why(height))
+        return why_lines(told, width, most_for_why(height), room_for_why(height))
 
     def _apply(self, parts: Division) -> None:
         """Set the heights that differ: each makes the screen be laid out again."""

@@ -64,13 +64,13 @@ class PlanPanel(Panel):
             self._fill(WINDOWS, view.windows, _alike(moment, view))
             self._fill(MAPPINGS, view.mappings)
 
-    def _show_findings(self, rows: Sequence[object], unseen: str) -> None:
+    def _show_findings(self, rows: Sequence[object], unavailable: str) -> None:
         """Show what is doubtful, at the height that takes."""
         grid = self.grid_of(FINDINGS)
         height = HEADER_LINES + max(1, min(_FINDINGS_SHOWN, len(rows)))
         if grid.styles.max_height is None or grid.styles.max_height.value != height:
             grid.styles.max_height = height
-        self._fill(FINDINGS, rows, unseen=unseen)
+        self._fill(FINDINGS, rows, unavailable=unavailable)
 
     def _fill(
         self,
@@ -78,14 +78,14 @@ class PlanPanel(Panel):
         rows: Sequence[object],
         hidden: frozenset[str] = frozenset(),
         note: str = "",
-        unseen: str = "",
+        unavailable: str = "",
     ) -> None:
         """Fill a table that hardly ever changes, when it has changed."""
         grid = self.grid_of(table)
-        if self._filled_with.get(grid) != (rows, hidden, note, unseen):
-            self._filled_with[grid] = rows, hidden, note, unseen
+        if self._filled_with.get(grid) != (rows, hidden, note, unavailable):
+            self._filled_with[grid] = rows, hidden, note, unavailable
             colours = self._moment.colours if self._moment is not None else None
-            grid.show_rows(rows, hidden, note, unseen=unseen, colours=colours)
+            grid.show_rows(rows, hidden, note, unavailable=unavailable, colours=colours)
 
     def action_next_plan(self) -> None:
         """Show the next plan there is; after the last the active one again."""

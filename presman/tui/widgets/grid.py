@@ -88,18 +88,18 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         note: str = "",
         least: Mapping[str, float] | None = None,
         *,
-        unseen: str = "",
+        unavailable: str = "",
         late: str = "",
         colours: GroupColours | None = None,
     ) -> None:
         """Show these rows. `hidden` are keys of columns left out; behind the title stand `late`, how old they are if
         they are older than they should be, and `note`. `least` are values that the scales of bars reach up to at
-        least, by column. `unseen` stands where there is no row as none could be seen. `colours` are those of groups.
+        least, by column. `unavailable` stands where no row could be seen. `colours` are those of groups.
         """
         self.rows.all = rows
         drawing = self.drawing
         drawing.hidden, drawing.least = frozenset(hidden), least or {}
-        drawing.note, drawing.unseen, drawing.late = note, unseen, late
+        drawing.note, drawing.unavailable, drawing.late = note, unavailable, late
         drawing.colours = colours
         self.drawing.filled = True
         self._arrange()

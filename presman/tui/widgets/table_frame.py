@@ -20,7 +20,7 @@ from presman.figures.drawing.columns import (
     row_text,
     scales_of,
 )
-from presman.figures.drawing.lines import Line, pad
+from presman.figures.drawing.lines import Line, length, pad
 from presman.figures.figure import Figure, Table
 
 
@@ -126,15 +126,16 @@ HEADER_LINES = 2
 class TableFrame:
     """What of `rows` is to be seen.
 
-    `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, `unseen` where no
-    row could be seen; `filled` tells whether there ever were data. `least` are values that the scales of bars reach up
-    to at least, by column; `colours` those of groups; `counted` tells whether the title says how many rows there are.
+    `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, `unavailable` where
+    no row could be seen; `filled` tells whether there ever were data. `least` are values that the scales of bars reach
+    up to at least, by column; `colours` those of groups; `counted` tells whether the title says how many rows there
+    are.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
         self.rows = rows
         self.hidden: frozenset[str] = frozenset()
-        self.note = self.late = self.unseen = ""
+        self.note = self.late = self.unavailable = ""
         self.least: Mapping[str, float] = {}
         self.filled = False
         self.colours: GroupColours | None = None
@@ -219,9 +220,11 @@ class TableFrame:
             runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))
         if self.late:
             runs.append((f"  {self.late}", "warn"))
-        if self.note:
-            runs.append((f"  {self.note}", "dim"))
-        runs.append((_unseen(top, len(rows.shown) - top - shown), "dim"))
+        unseen = _unseen(top, len(rows.shown) - top - shown)
+        room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
+        note = next((each for each in (self.note, self.note.rpartition(", ")[0]) if len(each) <= room), "")
+        runs += [(f"  {note}", "dim")] if note else []
+        runs.append((unseen, "dim"))
         return pad(runs, width)
 
     def _row(self, index: int, width: int, fitted: Fitted) -> Line:
@@ -239,7 +242,7 @@ class TableFrame:
         rows = self.rows
         if rows.is_filtered and rows.all:
             return f"Nothing matches the filter {rows.needle}"
-        return self.unseen or rows.table.empty
+        return self.unavailable or rows.table.empty
 
 
 def _unseen(above: int, below: int) -> str:

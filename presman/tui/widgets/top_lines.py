@@ -277,9 +277,12 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
         hint = ((f"   {tab_key(found.tab)}", "key"), (" shows more", "dim"))
     label: Run = (" DO  ", "title")
     old: Line = (("when last seen: ", "warn"),) if was_so else ()
-    for text in (found.text, found.short):
-        if length((label, *old, (text, ""), *hint)) <= width:
-            return merge([label, *old, (text, ""), *hint])
+    # Of the shorter words the last clause may go, then the key that only shows more: no sentence is cut in its middle.
+    brief = found.short.rpartition("; ")[0] or found.short
+    last = hint if found.command is not None else ()
+    for text, more in ((found.text, hint), (found.short, hint), (brief, hint), (brief, last)):
+        if length((label, *old, (text, ""), *more)) <= width:
+            return merge([label, *old, (text, ""), *more])
     room = width - length((label, *old, *hint))
     return merge([label, *old, (fit(found.short, max(1, room)), ""), *hint])
 
@@ -291,16 +294,23 @@ def tab_key(name: str) -> str:
     return next(each.key for each in tab_names() if each.name == name)
 
 
+def _counted(found: Sequence[Alert]) -> str:
+    """Return how many alerts there are and where all are listed; notes are none, and are counted where no more is."""
+    alerts = sum(alert.state in {"bad", "warn"} for alert in found)
+    notes = sum(alert.state == "note" for alert in found)
+    if alerts > 1:
+        return f" {alerts} alerts, press {tab_key(_LISTING)} "
+    return f" {counted(notes, 'note')}, press {tab_key(_LISTING)} " if len(found) > 1 and notes else " "
+
+
 def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
     """Return the alerts that fit on one line, the worst first, and how many there are.
 
-    Where they are `listed` below, only those that are not on the line are counted.
+    Where they are `listed` below, what is not on the line is counted.
     """
     if not found:
         return ()
-    number = sum(alert.state != "good" for alert in found)
-    tail = f" +{number - 1} more " if listed else f" {number} alerts, press 1 "
-    tail = tail if number > 1 else " "
+    tail = f" +{len(found) - 1} more " if listed and len(found) > 1 else _counted(found)
     room = width - len(tail) - 1
     runs: list[Run] = []
     used = left = 0

@@ -13,8 +13,8 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.cli import main
 from presman.output.csv_export import CsvExport
-from presman.reports.whatif.observed import COLUMNS, ArrivalsError, read
-from presman.reports.whatif.replay import (
+from presman.reports.observed_arrivals import COLUMNS, ArrivalsError, read
+from presman.reports.whatif_replay import (
     ReplayedStatement,
     bypassing,
     changed,
@@ -23,7 +23,7 @@ from presman.reports.whatif.replay import (
     observed_rules,
     replay,
 )
-from presman.reports.whatif.whatif_report import error, report, waits
+from presman.reports.whatif_report import error, report, waits
 from presman.rows.queries import Breadth
 from presman.sources.simulator.plan_tree import Group
 from tests.analysis.make import NOON

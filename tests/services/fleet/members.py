@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
+from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past, Vitals
 
 
 def vitals(**facts: Any) -> Vitals:
@@ -17,7 +17,7 @@ def vitals(**facts: Any) -> Vitals:
 
 def live(name: str, **facts: Any) -> Member:
     past = Past((10.0, 40.0, None, 75.0), (0.0, 2.0, 4.0, 1.0))
-    return Member(name, Presence.LIVE, vitals(**facts), age=3.0, past=past)
+    return Member(name, ConnectionState.LIVE, vitals(**facts), age=3.0, past=past)
 
 
 def every_state() -> list[Member]:
@@ -26,9 +26,9 @@ def every_state() -> list[Member]:
         live("prod-web"),
         live("prod-dwh", alerts=3, severity="bad", worst=hurt, queued=27, head_waited=264.0, servers_in_use=64),
         live("prod-erp", alerts=1, severity="warn", worst="ETL starved 0.6 of 2.4 CPUs"),
-        Member("test-late", Presence.LATE, vitals(), age=17.0),
-        Member("test-lost", Presence.LOST, age=42.0, since=31.0, reason="ORA-12541: no listener", retry_in=4.4),
-        Member("test-wrong", Presence.REFUSED, since=60.0, reason="ORA-01017: invalid username/password"),
-        Member("test-new", Presence.STARTING, since=1.0),
-        Member("test-over", Presence.STOPPED, age=7200.0, since=7190.0, reason="its recorder was stopped"),
+        Member("test-late", ConnectionState.LATE, vitals(), age=17.0),
+        Member("test-lost", ConnectionState.LOST, age=42.0, since=31.0, reason="ORA-12541: no listener", retry_in=4.4),
+        Member("test-wrong", ConnectionState.REFUSED, since=60.0, reason="ORA-01017: invalid username/password"),
+        Member("test-new", ConnectionState.STARTING, since=1.0),
+        Member("test-over", ConnectionState.STOPPED, age=7200.0, since=7190.0, reason="its recorder was stopped"),
     ]

@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from presman.analysis.fleet import KEPT, vitals_of
-from presman.analysis.readings.fleet_readings import Member, Past, Presence
+from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past
 from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.recording.fleet_rows import LIVE, LOST, PAST, STOPPED, FleetRow, read_fleet
 from presman.recording.measure_tables import MICRO
-from presman.recording.shelf import Shelf
+from presman.recording.retention import Shelf
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.rows.snapshot import Snapshot
 from presman.services.fleet.store_fleet import StoreFleet
 from presman.services.fleet.store_fleet import _member as member_of
 from presman.services.live import LiveTarget
-from presman.services.recorder.database_recorder import DatabaseRecorder
+from presman.services.recorder import DatabaseRecorder
 from presman.sources import SourceError
 from tests.patience import until
 from tests.recording.taped import polled
@@ -80,7 +80,7 @@ def test_the_newest_poll_with_its_age_and_the_past_before_it(
     writer = write(place, moments[:2], "prod")
     with watching(place) as fleet:
         (member,) = fleet.members()
-        assert (member.name, member.presence) == ("prod", Presence.LIVE)
+        assert (member.name, member.connection) == ("prod", ConnectionState.LIVE)
         assert member.vitals is not None
         expected = vitals_of(moments[1][1])
         assert (member.vitals.queued, member.vitals.alerts, member.vitals.worst) == (
@@ -104,18 +104,18 @@ def test_states_by_age_and_by_what_the_recorder_said(tmp_path: Path, moments: li
     with watching(place) as fleet:
         fleet.set_interval(5.0)
         found = again(fleet)
-        assert [member.presence.name for member in found.values()] == ["LIVE", "LOST", "STOPPED"]
+        assert [member.connection.name for member in found.values()] == ["LIVE", "LOST", "STOPPED"]
         assert found["b-lost"].reason == "its recorder lost the connection: ORA-12541: no listener"
         assert (found["b-lost"].vitals, found["c-over"].vitals) == (None, None)
         aged(place, 20)
         late = again(fleet)["a-live"]
-        assert (late.presence, late.vitals is not None) == (Presence.LATE, True)
+        assert (late.connection, late.vitals is not None) == (ConnectionState.LATE, True)
         aged(place, 100)
         lost = again(fleet)["a-live"]
-        assert lost.presence is Presence.LOST
+        assert lost.connection is ConnectionState.LOST
         assert "has written nothing for 2:0" in lost.reason
         writers[0].append(*moments[1])
-        assert again(fleet)["a-live"].presence is Presence.LIVE
+        assert again(fleet)["a-live"].connection is ConnectionState.LIVE
 
 
 def test_some_by_name_and_a_folder_with_a_file_for_each_day(
@@ -126,8 +126,8 @@ def test_some_by_name_and_a_folder_with_a_file_for_each_day(
         write(old, moments[:1], name).close()
     write(new, moments[1:2], "prod-a")
     with watching(tmp_path, "prod-*") as fleet:
-        found = {member.name: member.presence for member in fleet.members()}
-        assert found == {"prod-a": Presence.LIVE, "prod-b": Presence.STOPPED}
+        found = {member.name: member.connection for member in fleet.members()}
+        assert found == {"prod-a": ConnectionState.LIVE, "prod-b": ConnectionState.STOPPED}
 
 
 def test_a_store_that_goes_is_told_and_one_that_comes_back_is_read(
@@ -203,25 +203,25 @@ def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, si
 
 
 @pytest.mark.parametrize(
-    ("read", "passed", "presence", "age", "since"),
+    ("read", "passed", "connection", "age", "since"),
     [
-        (row(), 8.0, Presence.LIVE, 11.0, None),  # late is what is older than two intervals and a second
-        (row(), 8.1, Presence.LATE, 11.1, None),
-        (row(), 57.0, Presence.LATE, 60.0, None),
-        (row(), 57.5, Presence.LOST, 60.5, 60.5),  # silent for more than a minute
-        (row(every=1.0), 8.0, Presence.LIVE, 11.0, None),  # it is looked at each 5 s
-        (row(every=None), 8.1, Presence.LATE, 11.1, None),  # 5 s is usual
-        (row(every=30.0), 297.0, Presence.LATE, 300.0, None),
-        (row(every=30.0), 298.0, Presence.LOST, 301.0, 301.0),  # ten intervals
-        (row(LOST), 8.0, Presence.LOST, 11.0, 108.0),
-        (row(LOST, since=None), 8.0, Presence.LOST, 11.0, None),
-        (row(STOPPED), 8.0, Presence.STOPPED, 11.0, 108.0),
-        (row(age=None), 8.0, Presence.STOPPED, None, 108.0),
+        (row(), 8.0, ConnectionState.LIVE, 11.0, None),  # late is what is older than two intervals and a second
+        (row(), 8.1, ConnectionState.LATE, 11.1, None),
+        (row(), 57.0, ConnectionState.LATE, 60.0, None),
+        (row(), 57.5, ConnectionState.LOST, 60.5, 60.5),  # silent for more than a minute
+        (row(every=1.0), 8.0, ConnectionState.LIVE, 11.0, None),  # it is looked at each 5 s
+        (row(every=None), 8.1, ConnectionState.LATE, 11.1, None),  # 5 s is usual
+        (row(every=30.0), 297.0, ConnectionState.LATE, 300.0, None),
+        (row(every=30.0), 298.0, ConnectionState.LOST, 301.0, 301.0),  # ten intervals
+        (row(LOST), 8.0, ConnectionState.LOST, 11.0, 108.0),
+        (row(LOST, since=None), 8.0, ConnectionState.LOST, 11.0, None),
+        (row(STOPPED), 8.0, ConnectionState.STOPPED, 11.0, 108.0),
+        (row(age=None), 8.0, ConnectionState.STOPPED, None, 108.0),
     ],
 )
 def test_a_database_grows_old_by_the_time_that_passes(
-    read: FleetRow, passed: float, presence: Presence, age: float | None, since: float | None
+    read: FleetRow, passed: float, connection: ConnectionState, age: float | None, since: float | None
 ) -> None:
     member = member_of(read, passed, Past(), 5.0)
-    assert (member.presence, member.age, member.since) == (presence, pytest.approx(age), pytest.approx(since))
-    assert (member.vitals is None) is (presence not in {Presence.LIVE, Presence.LATE})
+    assert (member.connection, member.age, member.since) == (connection, pytest.approx(age), pytest.approx(since))
+    assert (member.vitals is None) is (connection not in {ConnectionState.LIVE, ConnectionState.LATE})

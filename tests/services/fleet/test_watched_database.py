@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.base.errors import InputError
 from presman.figures.fleet_figures import why
 from presman.polling.sampler import SourceLost
 from presman.rows.queries import Breadth
-from presman.services.fleet.live_fleet import LiveFleet
-from presman.services.fleet.watched_database import WatchedDatabase
+from presman.services.fleet.live_fleet import LiveFleet, WatchedDatabase
 from presman.services.live import LiveTarget, ReadingCame
 from presman.sources import LoginRefusal, SourceError
 from tests.patience import until
@@ -47,21 +46,21 @@ def watch() -> Iterator[Callable[..., WatchedDatabase]]:
         assert database.sampler.stop(20)
 
 
-def reaches(database: WatchedDatabase, presence: Presence) -> Member:
-    until(lambda: database.member().presence is presence, f"{presence}, it is {database.member()}")
+def reaches(database: WatchedDatabase, connection: ConnectionState) -> Member:
+    until(lambda: database.member().connection is connection, f"{connection}, it is {database.member()}")
     return database.member()
 
 
 def test_live_and_late_by_its_age(watch: Callable[..., WatchedDatabase]) -> None:
     clock = Clock()
     database = watch(FakeSource(), 5.0, clock=clock)
-    assert database.member().presence in {Presence.STARTING, Presence.LIVE}
-    member = reaches(database, Presence.LIVE)
+    assert database.member().connection in {ConnectionState.STARTING, ConnectionState.LIVE}
+    member = reaches(database, ConnectionState.LIVE)
     assert member.vitals is not None
     assert member.since is None
     clock.now += 12.0
     late = database.member()
-    assert late.presence is Presence.LATE
+    assert late.connection is ConnectionState.LATE
     assert late.vitals == member.vitals
     assert late.age is not None
     assert late.age >= 12.0
@@ -71,10 +70,10 @@ def test_lost_is_tried_again_and_what_was_known_is_no_longer_shown(watch: Callab
     clock = Clock()
     source = FakeSource()
     database = watch(source, clock=clock)
-    reaches(database, Presence.LIVE)
+    reaches(database, ConnectionState.LIVE)
     source.failures += [SourceError("ORA-03113: end-of-file", code="ORA-03113")]
     database.sampler.poll_now()
-    lost = reaches(database, Presence.LOST)
+    lost = reaches(database, ConnectionState.LOST)
     assert (lost.vitals, lost.reason) == (None, "ORA-03113: end-of-file")
     assert lost.retry_in is not None
     assert 0 < lost.retry_in <= 1
@@ -83,21 +82,21 @@ def test_lost_is_tried_again_and_what_was_known_is_no_longer_shown(watch: Callab
     assert database.member().since == 2.0
     assert database.member().retry_in == 0.0
     database.sampler.poll_now()
-    assert len(reaches(database, Presence.LIVE).past.cpu_percent) == 2
+    assert len(reaches(database, ConnectionState.LIVE).past.cpu_percent) == 2
 
 
 def test_what_cannot_help_is_not_tried_again(watch: Callable[..., WatchedDatabase]) -> None:
     def refuse() -> FakeSource:
         raise InputError("no password of monitor")
 
-    refused = reaches(watch(refuse), Presence.REFUSED)
+    refused = reaches(watch(refuse), ConnectionState.REFUSED)
     assert (refused.retry_in, refused.reason) == (None, "no password of monitor")
-    assert reaches(watch(FakeSource(length=1), 0.001), Presence.STOPPED).reason
+    assert reaches(watch(FakeSource(length=1), 0.001), ConnectionState.STOPPED).reason
 
 
 def test_who_listens_has_the_newest_at_once_and_more_while_he_does(watch: Callable[..., WatchedDatabase]) -> None:
     database = watch(FakeSource())
-    reaches(database, Presence.LIVE)
+    reaches(database, ConnectionState.LIVE)
     heard: list[Any] = []
     database.listen(heard.append, 0.001)
     assert isinstance(heard[0], ReadingCame)
@@ -117,7 +116,7 @@ def test_a_loss_is_told_to_who_comes_later_with_the_seconds_that_are_left(
     clock = Clock()
     source = FakeSource(failures=[SourceError("no listener")])
     database = watch(source, clock=clock)
-    reaches(database, Presence.LOST)
+    reaches(database, ConnectionState.LOST)
     heard: list[Any] = []
     clock.now += 0.5
     database.listen(heard.append, 3600.0)
@@ -133,11 +132,11 @@ def test_a_poll_that_makes_no_sense_is_told_and_the_next_one_counts(
         raise ZeroDivisionError("a fault")
 
     with monkeypatch.context() as broken:
-        broken.setattr("presman.services.fleet.watched_database.vitals_of", fail)
+        broken.setattr("presman.services.fleet.live_fleet.vitals_of", fail)
         database = watch(FakeSource())
         until(lambda: "a fault" in database.member().reason, "the fault is told")
     database.sampler.poll_now()
-    assert reaches(database, Presence.LIVE).reason == ""
+    assert reaches(database, ConnectionState.LIVE).reason == ""
 
 
 def _given(source: FakeSource) -> FakeSource:
@@ -153,9 +152,9 @@ def test_dead_and_hanging_databases_hold_up_nobody_and_the_end_is_quick() -> Non
     threads = threading.active_count()
     fleet.start()
     until(lambda: all(each.advanced > 5 for each in healthy), "healthy ones are polled")
-    states = [member.presence for member in fleet.members()]
-    assert states[:2] == [Presence.STARTING, Presence.LOST]
-    assert {*states[2:]} <= {Presence.LIVE, Presence.LATE}
+    states = [member.connection for member in fleet.members()]
+    assert states[:2] == [ConnectionState.STARTING, ConnectionState.LOST]
+    assert {*states[2:]} <= {ConnectionState.LIVE, ConnectionState.LATE}
     assert not fleet.is_settled
     assert hanging.hang is not None
     hanging.hang.set()
@@ -177,13 +176,13 @@ def test_a_locked_account_is_refused_and_tried_every_ten_minutes(watch: Callable
     locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
     clock = Clock()
     database = watch(FakeSource(failures=[locked]), clock=clock)
-    assert reaches(database, Presence.REFUSED).retry_in == 600.0
+    assert reaches(database, ConnectionState.REFUSED).retry_in == 600.0
     clock.now += 100.5
     member = database.member()
     assert member.retry_in == 499.5
     assert why(member) == "retry in 8:20: ORA-28000: locked"
     database.sampler.poll_now()
-    assert reaches(database, Presence.LIVE).retry_in is None
+    assert reaches(database, ConnectionState.LIVE).retry_in is None
 
 
 def test_where_no_thread_can_be_had_a_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,5 +193,5 @@ def test_where_no_thread_can_be_had_a_database_is_refused(monkeypatch: pytest.Mo
     monkeypatch.setattr(threading.Thread, "start", start)
     assert not database.start()
     member = database.member()
-    assert member.presence is Presence.REFUSED
+    assert member.connection is ConnectionState.REFUSED
     assert "have run out" in member.reason or "has run out" in member.reason

@@ -16,7 +16,7 @@ from presman.rows.group_rows import ConsumerGroup, CpuExhausted
 from presman.rows.instance_rows import EventHistogram, Sysstat, SystemEvent
 from presman.rows.plan_rows import RsrcPlan
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
-from presman.sources.simulator.active_plans import BACKGROUND
+from presman.sources.simulator.cluster import BACKGROUND
 from presman.sources.simulator.executions import Phase
 from presman.sources.simulator.loading import scenario_names
 from tests.scenarios import with_short_past

@@ -1,0 +1,121 @@
+"""This commit beside another one, in turns in one run: what a change costs, however fast the machine is.
+
+`python -m benchmarks.against COMMIT [COMMIT ...]` checks each commit out into a folder of its own and has its own code
+measured there: a refresh in a storm and its parts, the analysis of 64 groups, and a monitor of `mixed` that nobody
+touches, with all its processes. The Python libraries are those of this checkout. Prints the smallest CPU time of the
+turns, because whatever else runs on the machine only adds to it, and of the monitor the median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.terminal import Screen
+
+ROOT = Path(__file__).parents[1]
+REFRESH = 2.0
+
+STORM = re.compile(r"200x50: .*analysis ([\d.]+) ms, keeping ([\d.]+) ms, .*refresh ([\d.]+) ms")
+GROUPS = re.compile(r"analysis, 64 groups 4 instances 3 tiers +([\d.]+) ms")
+
+Figures = dict[str, list[float]]
+"""For each thing that is measured a value of each turn, in its unit."""
+
+
+@contextmanager
+def checked_out(commit: str) -> Iterator[Path]:
+    """Have a commit in a folder while it is measured. Raises CalledProcessError where there is no such commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, commit], cwd=ROOT, check=True)
+        try:
+            yield tree
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """Return what makes Python, and the processes that presman starts, take the code of that folder."""
+    return {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1", "XDG_STATE_HOME": str(tree), "XDG_CONFIG_HOME": str(tree)}
+
+
+def measure(tree: Path, window: float, found: Figures) -> None:
+    """Measure the code of a folder once."""
+    storm = STORM.search(_printed(tree, "benchmarks.storm"))
+    assert storm is not None
+    for name, value in zip(("storm: analysis", "storm: keeping", "storm: refresh"), storm.groups(), strict=True):
+        found.setdefault(f"{name}, ms", []).append(float(value))
+    groups = GROUPS.search(_printed(tree, "benchmarks", "--only", "analysis"))
+    assert groups is not None
+    found.setdefault("analysis of 64 groups, ms", []).append(float(groups[1]))
+    cpu, memory = _idle(tree, window)
+    found.setdefault("a minute of mixed, s of CPU", []).append(cpu)
+    found.setdefault("memory of its processes, MB", []).append(memory)
+
+
+def _printed(tree: Path, *module: str) -> str:
+    """Run a benchmark of the folder and return what it prints; a bar that it misses is no matter here."""
+    command = [sys.executable, "-m", *module]
+    env = os.environ | environment(tree)
+    run = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
+    if run.returncode not in {0, 1}:
+        raise RuntimeError(run.stderr)
+    return run.stdout
+
+
+def _idle(tree: Path, window: float) -> tuple[float, float]:
+    """Return the CPU seconds of a minute of a monitor that nobody touches, and its MiB."""
+    knows_tours = "--no-tour" in _printed(tree, "presman", "demo", "--help")
+    command = [sys.executable, "-m", "presman", "demo", *["--no-tour"][:knows_tours], "--refresh", str(REFRESH)]
+    screen = Screen(command, **environment(tree))
+    try:
+        screen.wait_for(b"LIVE")
+        screen.idle(6, REFRESH)  # caches fill
+        idle = screen.idle(window, REFRESH)
+    finally:
+        screen.close()
+    return idle.cpu_per_minute, idle.rss_mib
+
+
+def lines(own: Mapping[str, Sequence[float]], others: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[str]:
+    """Return a table: what is measured, this commit, and each other one with the ratio of this one to it."""
+    yield f"{'what':<30}{'this':>10}" + "".join(f"{commit[:12]:>14}{'ratio':>8}" for commit in others)
+    for what, values in own.items():
+        best = _of_turns(what, values)
+        beside = [_of_turns(what, other[what]) for other in others.values()]
+        yield f"{what:<30}{best:>10.2f}" + "".join(f"{each:>14.2f}{best / each:>7.2f}x" for each in beside)
+
+
+def _of_turns(what: str, values: Sequence[float]) -> float:
+    return min(values) if what.endswith("ms") else statistics.median(values)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure in turns and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
+    parser.add_argument("commits", nargs="+", metavar="COMMIT")
+    parser.add_argument("--turns", type=int, default=3, help="measurements of each commit (3)")
+    parser.add_argument("--window", type=float, default=30, help="seconds that the monitor is left alone (30)")
+    chosen = parser.parse_args(arguments)
+    own: Figures = {}
+    others: dict[str, Figures] = {commit: {} for commit in chosen.commits}
+    for _ in range(chosen.turns):
+        measure(ROOT, chosen.window, own)
+        for commit, found in others.items():
+            with checked_out(commit) as tree:
+                measure(tree, chosen.window, found)
+    print("\n".join(lines(own, others)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,229 @@
+"""Availability of views in a snapshot: which told something, and so what may be said not to be there.
+
+A view that could not be read, is not in a spool or lacks the column that matters has no rows either; an all-clear that
+rests on it would be none. Every sentence of the kind "nothing is ..." asks here first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
+from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
+from presman.analysis.readings.reading import Evidence, UnavailableView
+from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
+from presman.analysis.readings.wait_readings import UsageTotals
+from presman.analysis.usage_totals import USAGE_COLUMNS
+from presman.rows.conversion import RecordType, field_types
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Sysstat, SystemEvent
+from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
+from presman.rows.queries import Scope
+from presman.rows.session_rows import PxSession, Session, SessionInfo
+from presman.rows.snapshot import Snapshot
+
+VIEWS: dict[RecordType, str] = {
+    Session: "GV$SESSION",
+    ConsumerGroup: "GV$RSRC_CONSUMER_GROUP",
+    PxSession: "GV$PX_SESSION",
+    RsrcPlan: "GV$RSRC_PLAN",
+    RsrcPlanHistory: "GV$RSRC_PLAN_HISTORY",
+    Plan: "DBA_RSRC_PLANS",
+    PlanDirective: "DBA_RSRC_PLAN_DIRECTIVES",
+    GroupMapping: "DBA_RSRC_GROUP_MAPPINGS",
+    SessionInfo: "GV$RSRC_SESSION_INFO",
+    SystemEvent: "GV$SYSTEM_EVENT",
+    Sysstat: "GV$SYSSTAT",
+}
+"""The views of which a reading says whether they told something (`Reading.unseen`, as JSON calls it)."""
+
+_NOT_THERE = " is not there"
+
+
+def view_of(snapshot: Snapshot, record: RecordType) -> str:
+    """Return the view that the rows of `record` come from, in the snapshot's scope."""
+    name = VIEWS[record]
+    return name.removeprefix("G") if snapshot.scope is Scope.INSTANCE else name
+
+
+def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
+    """Return why `record`'s view told nothing (of these `fields`), "" if it did; it may have told that it is empty."""
+    section, view = snapshot.section(record), view_of(snapshot, record)
+    if section.problem:
+        return f"{view}: {section.problem.code or section.problem.text}"
+    if record not in snapshot.sections:
+        return f"{view} was not read"
+    if not section.absent:
+        return ""
+    if section.absent >= field_types(record).keys():
+        return f"{view}{_NOT_THERE}"
+    rounded = [field.upper() for field in fields if field in section.rounded]
+    if rounded:
+        return f"{view} has {', '.join(rounded)} rounded (SET NUMWIDTH 38)"
+    missing = [field.upper() for field in fields if field in section.absent]
+    return f"{view} lacks {', '.join(missing)}" if missing else ""
+
+
+def listed(lacking: Iterable[str]) -> str:
+    """Return several answers of :func:`unavailable` as one.
+
+    >>> listed(["V$SESSION is not there", "V$PX_SESSION: ORA-00942", "V$OSSTAT is not there"])
+    'V$SESSION, V$OSSTAT are not there; V$PX_SESSION: ORA-00942'
+    """
+    lacking = list(lacking)
+    missing = [why.removesuffix(_NOT_THERE) for why in lacking if why.endswith(_NOT_THERE)]
+    if len(missing) < 2:
+        return "; ".join(lacking)
+    return "; ".join([f"{', '.join(missing)} are not there", *(why for why in lacking if not why.endswith(_NOT_THERE))])
+
+
+def evidence(
+    snapshot: Snapshot, groups: Sequence[GroupReading], operations: Sequence[Downgrades], inst_ids: Iterable[int]
+) -> tuple[Evidence, ...]:
+    """Return what the answers to "is a statement queued, a group starved, a statement downgraded?" rest on.
+
+    `groups` are the cluster's, `operations` what V$SYSSTAT counts on the instances that are open.
+    """
+    queue = unavailable(snapshot, Session, ("event",))
+    downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(
+        snapshot, operations, inst_ids
+    )
+    return (
+        Evidence("queue", (view_of(snapshot, Session),), queue),
+        Evidence("starved group", _starvation_views(snapshot), _no_starvation(snapshot, groups)),
+        Evidence("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
+    )
+
+
+def _no_downgrades(snapshot: Snapshot, operations: Sequence[Downgrades], inst_ids: Iterable[int]) -> str:
+    """Return why it is not known whether operations were downgraded since the last poll.
+
+    What is downgraded to serial has no servers, and so no row in V$PX_SESSION: V$SYSSTAT alone counts it.
+    """
+    found = unavailable(snapshot, Sysstat, ("name", "value"))
+    if found:
+        return found
+    told = [each for each in operations if is_downgrade(each.name)]
+    if not {each.inst_id for each in told} >= set(inst_ids) or not told:
+        return f"{view_of(snapshot, Sysstat)} does not count them"
+    return "it takes two polls" if any(each.delta is None for each in told) else ""
+
+
+def _starvation_views(snapshot: Snapshot) -> tuple[str, ...]:
+    return view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)
+
+
+def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
+    """Return why it is not known whether a group is starved."""
+    found = unavailable(snapshot, RsrcPlan, ("cpu_managed",)) or unavailable(snapshot, ConsumerGroup, CPU_COUNTERS)
+    found = found or next((row.doubt for row in groups if row.doubt), "")
+    if found:
+        return found
+    if not snapshot.rows(ConsumerGroup):
+        return f"{view_of(snapshot, ConsumerGroup)} has no rows"
+    verdicts = {row.verdict for row in groups}
+    if verdicts <= {Verdict.UNKNOWN}:
+        return "it takes two polls"
+    unshared = [row.name for row in groups if row.verdict is Verdict.THROTTLED]
+    if unshared:
+        return f"the share of {', '.join(unshared)} is not known"
+    uncounted = [row.name for row in groups if not row.is_judged]
+    return f"no delta of {', '.join(uncounted)} yet" if uncounted else ""
+
+
+CPU_COUNTERS = ("consumed_cpu_time", "cpu_wait_time")
+"""What of V$RSRC_CONSUMER_GROUP tells whether a group gets its due."""
+
+
+def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:
+    """Return the views that were asked and told nothing."""
+    asked = (record for record in VIEWS if record in snapshot.sections)
+    return tuple(
+        UnavailableView(view_of(snapshot, record), why) for record in asked if (why := unavailable(snapshot, record))
+    )
+
+
+IO_COUNTERS = frozenset(
+    f"{size}_{kind}_{unit}"
+    for size in ("small", "large")
+    for kind in ("read", "write")
+    for unit in ("megabytes", "requests")
+)
+"""What of V$RSRC_CONSUMER_GROUP and V$RSRC_PDB tells what is read and written."""
+
+_COLUMNS_OF = {
+    "used": frozenset({"consumed_cpu_time"}),
+    "waiting": frozenset({"cpu_wait_time"}),
+    "yields_per_s": frozenset({"yields"}),
+    "requests_per_s": frozenset({"requests"}),
+    "cpu_waits_per_s": frozenset({"cpu_waits"}),
+    "execution_waiters": frozenset({"execution_waiters"}),
+    "pool_queue_length": frozenset({"queue_length"}),
+    "io": IO_COUNTERS,
+}
+"""Figures of a group that may be not known, with the columns of V$RSRC_CONSUMER_GROUP that they are made of."""
+
+
+_TOTALS_OF = {
+    "totals": dict(zip(QueueTotals._fields, (
+        "pqs_queued", "pqs_completed", "pq_servers_used", "pq_active_time", "pq_queued_time", "pq_queue_time_outs",
+    ), strict=True)),
+    "sessions": dict(zip(SessionTotals._fields, (
+        "active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time",
+    ), strict=True)),
+    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
+}  # fmt: skip
+"""The column of V$RSRC_CONSUMER_GROUP that each counter of a group's totals is."""
+
+
+def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[GroupReading, ...]:
+    """Return the groups without figures that are made of columns which are not there: they are not zero."""
+    absent = snapshot.section(ConsumerGroup).absent
+    gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
+    lost = {
+        field: {name: None for name, column in columns.items() if column in absent}
+        for field, columns in (_TOTALS_OF.items() if absent else ())
+    }
+    if not gone and not any(lost.values()):
+        return rows
+    if not gone.keys().isdisjoint({"used", "waiting"}):
+        gone["doubt"] = unavailable(snapshot, ConsumerGroup, CPU_COUNTERS)
+    known = (
+        row._replace(**gone, **{field: _without(getattr(row, field), names) for field, names in lost.items()})
+        for row in rows
+    )
+    return tuple(map(_unjudged, known)) if "doubt" in gone else tuple(known)
+
+
+def _unjudged(row: GroupReading) -> GroupReading:
+    return row if row.verdict is Verdict.NOT_MANAGED else row._replace(verdict=Verdict.UNKNOWN)
+
+
+_MOST = 1.25
+"""Times the CPUs there are, and one more: who used more than that in an interval was counted wrong."""
+
+
+def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]) -> tuple[GroupReading, ...]:
+    """Return the groups, those without a verdict of which the figures of CPU cannot be: more used than there is."""
+    several = len(instances) > 1
+    used: dict[int, float] = defaultdict(float)
+    for row in rows:
+        used[row.inst_id] += row.used or 0.0
+    doubts: dict[int, str] = {}
+    for each in instances:
+        found = used[each.inst_id if several else CLUSTER]
+        if each.num_cpus and found > _MOST * each.num_cpus + 1:
+            doubts[each.inst_id if several else CLUSTER] = f"{found:.0f} of {each.num_cpus:.0f} CPUs used is impossible"
+    if not doubts:
+        return rows
+    doubts.setdefault(CLUSTER, "; ".join(doubts.values()))
+    return tuple(
+        row._replace(verdict=Verdict.UNKNOWN, doubt=doubts[row.inst_id]) if row.inst_id in doubts else row
+        for row in rows
+    )
+
+
+def _without(totals: Any, names: Mapping[str, None]) -> Any:
+    return totals._replace(**names) if totals is not None else None

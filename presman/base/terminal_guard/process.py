@@ -1,0 +1,213 @@
+"""The guard: a process that sleeps on a pipe until presman is gone, and then puts the terminal back if need be.
+
+It is an interpreter without site-packages, started with nothing but this file. What is imported is memory that it
+keeps, so that is little: not even `signal`, but the module in C behind it.
+"""
+
+import _signal as signal  # type: ignore[import-not-found]
+import os
+import select
+import termios
+import time
+from fcntl import ioctl
+
+SCREEN_ON, SCREEN_OFF, FAREWELL = 0xF0, 0xF1, 0xFF
+"""What presman tells through the pipe; smaller numbers are signals."""
+
+GRACE = 5.0
+"""Seconds that presman may take to end, once it is asked to by a signal or has said farewell."""
+
+DEAF = 3.0
+"""Seconds that keys may wait for presman to read them before it counts as deaf."""
+
+GLANCE = 0.5
+"""Seconds between two looks while something is amiss."""
+
+EXIT_CODE = 49
+"""Which field of /proc/PID/stat it is, counted from the one behind the name."""
+
+LARGEST_FAULT = 65_536
+
+LAST_WORDS = 0.3
+"""Seconds to write down where presman hangs."""
+
+RESTORE = (
+    b"\x18\x1b\\"  # out of any sequence that was under way
+    b"\x1b[?2026l"  # synchronized output
+    b"\x1b[<u"  # kitty keyboard protocol
+    b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # mouse
+    b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # focus, bracketed paste, in-band resize
+    b"\x1b[?7h\x1b[?1049l\x1b[0m\x1b[?25h"  # line wrap, main screen, plain ink, cursor
+)
+
+UNASKED = rb"\x1b\[<[\d;]*[Mm]|\x1b\[[IO]|\x1b\[\?[\d;]*\$y"
+"""What a terminal sends by itself: mouse, focus, reports."""
+
+QUIT = rb"q|\x03|\x11|\x1b\[113(?:;[\d;:]*)?u|\x1b\[99;5(?:[;:][\d;:]*)?u"
+"""q, Ctrl-C and Ctrl-Q, also in the kitty protocol."""
+
+IGNORED = (
+    signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
+    signal.SIGPIPE, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2,
+)  # fmt: skip
+"""What a terminal sends to all who use it, and whoever means presman: the guard ends with it, and not before."""
+
+
+def main(presman: str, pipe: str, log: str, logged: str, path: str, *settings: str) -> None:
+    """Watch a process until it is gone, and end. The log of faults had so many bytes before."""
+    try:
+        for number in IGNORED:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        numbers = [int(each) for each in settings]
+        TerminalGuard(int(presman), int(pipe), int(log), int(logged), path, [*numbers[:6], numbers[6:]]).run()
+    finally:
+        os._exit(0)
+
+
+class TerminalGuard:
+    """What the child knows and does."""
+
+    def __init__(self, presman: int, pipe: int, log: int, logged: int, path: str, before: list[object]) -> None:
+        self._presman = presman
+        self._pipe = pipe
+        self._log = log
+        self._path = path
+        self._before = before
+        self._logged = logged
+        self._screen_is_on = False
+        self._deadline: float | None = None
+        self._unread_since: float | None = None
+        self._has_terminal = True
+        self._gave_up = False
+
+    def run(self) -> None:
+        """Watch until presman is gone."""
+        os.chdir("/")
+        while self._wait():
+            self._look()
+        self._clean_up()
+
+    def _wait(self) -> bool:
+        """Sleep until presman tells something, a key comes or it is time to look; False if presman is gone."""
+        calm = self._deadline is None and self._unread_since is None
+        poll = select.poll()
+        poll.register(self._pipe, select.POLLIN)
+        if self._screen_is_on and self._has_terminal and calm:
+            poll.register(0, select.POLLIN)
+        ready = dict(poll.poll(None if calm else GLANCE * 1000))
+        if 0 in ready:
+            self._has_terminal = ready[0] == select.POLLIN
+            self._unread_since = time.monotonic()
+        if self._pipe not in ready:
+            return True
+        told = os.read(self._pipe, 512)
+        for each in told:
+            self._hear(each)
+        return bool(told)
+
+    def _hear(self, told: int) -> None:
+        if told in {SCREEN_ON, SCREEN_OFF}:
+            self._screen_is_on = told == SCREEN_ON
+            self._unread_since = None
+        elif told in {FAREWELL, signal.SIGTERM, signal.SIGHUP} and self._deadline is None:
+            self._deadline = time.monotonic() + GRACE
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if self._deadline is not None and now > self._deadline:
+            self._give_up()
+        elif self._unread_since is not None and now - self._unread_since > GLANCE / 2:
+            if not self._unread():
+                self._unread_since = None
+            elif now - self._unread_since > DEAF and self._wants_to_quit():
+                self._give_up()
+
+    def _unread(self) -> int:
+        """Return how many bytes wait in the terminal for presman to read them."""
+        try:
+            if not self._screen_is_on or os.tcgetpgrp(0) != os.getpgrp():
+                return 0
+            return int.from_bytes(ioctl(0, termios.FIONREAD, bytes(4)), "little")  # at most 4,096: either order will do
+        except OSError:
+            return 0
+
+    def _wants_to_quit(self) -> bool:
+        """Read what nobody read, and say whether it asks to quit."""
+        self._unread_since = None
+        try:
+            return asks_to_quit(os.read(0, 4096))
+        except OSError:
+            return False
+
+    def _give_up(self) -> None:
+        """Have presman write down where it hangs, and kill it."""
+        self._deadline = self._unread_since = None
+        if os.getppid() == self._presman:
+            self._gave_up = True
+            if self._log >= 0:
+                os.kill(self._presman, signal.SIGUSR1)
+                time.sleep(LAST_WORDS)
+            os.kill(self._presman, signal.SIGKILL)
+
+    def _clean_up(self) -> None:
+        """Put the terminal back, and say what happened, unless presman has done so itself."""
+        if not self._screen_is_on and not self._gave_up:
+            return
+        number = _signal_that_ended(self._presman)
+        if self._screen_is_on:
+            _put_back(self._before)  # before a shell that waited for presman shows its prompt
+        _write(2, f"presman: {self._what_happened(number)}\n".encode())
+
+    def _what_happened(self, number: int) -> str:
+        """Return what ended presman, in words, and write it to the log."""
+        import re
+        from signal import Signals
+
+        told = os.pread(self._log, LARGEST_FAULT, self._logged).decode("utf-8", "replace") if self._log >= 0 else ""
+        where = f"; where: {self._path}" if told else ""
+        fault = re.search("Fatal Python error: (.+)", told)
+        if self._gave_up:
+            what = "it did not end when asked to, and was killed"
+        elif fault:
+            what = f"ended by a fault in compiled code ({fault[1]})"
+        else:
+            what = f"killed by {Signals(number).name}" if number else "killed"
+        if self._log >= 0:
+            _write(self._log, f"{time.strftime('%Y-%m-%d %H:%M:%S')} presman {self._presman}: {what}\n".encode())
+        return what + where
+
+
+def asks_to_quit(typed: bytes) -> bool:
+    """Say whether keys ask to quit: by nothing else, or by the last two of them (for one may be part of a word)."""
+    import re
+
+    keys = re.sub(UNASKED, b"", typed)
+    return bool(re.fullmatch(b"(?:" + QUIT + b")+|.*(?:" + QUIT + b"){2}", keys, re.DOTALL))
+
+
+def _signal_that_ended(process: int) -> int:
+    """Return the signal that ended a process, as long as Linux still knows it; 0 if nobody does."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return int(file.read().rsplit(b")", 1)[1].split()[EXIT_CODE]) & 0x7F
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _put_back(before: list[object]) -> None:
+    """Leave the screen, and give the terminal the settings it had, unless a shell has given it others meanwhile."""
+    _write(2 if os.isatty(2) else 1, RESTORE)
+    try:
+        if not termios.tcgetattr(0)[3] & termios.ISIG:  # as a full screen has it, and a shell's prompt has not
+            termios.tcflush(0, termios.TCIFLUSH)
+            termios.tcsetattr(0, termios.TCSANOW, before)  # type: ignore[arg-type]
+    except termios.error:
+        return
+
+
+def _write(file: int, data: bytes) -> None:
+    try:
+        os.write(file, data)
+    except OSError:
+        return

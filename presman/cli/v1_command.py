@@ -1,0 +1,90 @@
+"""`presman -m MEASURE`: what presman 1.x did, on the new engine."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, command_parser, measure, positive
+from presman.cli.polling import Polling
+from presman.cli.settings import Resolved, load, resolve
+from presman.output import v1_tables
+from presman.output.csv_export import WideCsv
+from presman.output.v1_tables import V1Table
+
+_CLEAR = "\x1b[H\x1b[2J"
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman -m ...`, the command line of presman 1.x."""
+    parser = command_parser(
+        "-m",
+        "The tables of presman 1.x, refreshed until Ctrl-C.",
+        """\
+  presman -m cpu
+  presman -m cpu -c 4 -p -o cpu.csv
+  presman -m session_io -c TOTAL_IO_PERCT -p demo --polls 3""",
+    )
+    parser.usage = "presman -m MEASURE [-c COLUMN] [-p] [-o FILE] [--polls N] [TARGET]"
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
+    parser.add_argument(
+        "-m", dest="measure", type=measure, metavar="MEASURE", help="cpu, session_io, parallel, emphasis"
+    )
+    parser.add_argument("-c", dest="column", metavar="COLUMN", help="index of a column from 0, or its name")
+    parser.add_argument("-p", dest="plot", action="store_true", help="a bar per group for that column")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write that column to a CSV file, poll by poll")
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Show one table until Ctrl-C or `--polls`."""
+    resolved = resolve(options.target, load(options), options)
+    measure = options.measure or resolved.measure or "cpu"
+    if measure not in v1_tables.TABLES:
+        known = ", ".join(v1_tables.TABLES)
+        raise Failure(f"-m knows {known}; for {measure}: presman export --measure {measure}")
+    column = _column(options, measure)
+    file = WideCsv(Path(options.output), tell=console.say) if options.output else None
+    try:
+        for snapshot, reading in Polling(resolved).moments(polls=options.polls):
+            table = v1_tables.TABLES[measure](snapshot, reading)
+            if file is not None and column is not None:
+                file.write(reading.at, table.values(column))
+            console.show(
+                _screen(resolved, measure, v1_tables.parameters(snapshot), table, column if options.plot else None)
+            )
+    except KeyboardInterrupt:
+        console.say("Bye!")
+        raise
+    finally:
+        if file is not None:
+            file.close()
+    return exit_codes.OK
+
+
+def _column(options: Namespace, measure: str) -> int | None:
+    """Return the index that -c means. Raises Failure if there is none, or no numbers are in it."""
+    if options.column is None:
+        if options.plot or options.output:
+            raise Failure(f"{'-p' if options.plot else '-o'} needs -c COLUMN")
+        return None
+    columns = v1_tables.COLUMNS[measure]
+    text = options.column
+    index = int(text) if text.isdecimal() else next((i for i, name in enumerate(columns) if name == text.upper()), -1)
+    first = 1 if measure == "emphasis" else 2
+    if first <= index < len(columns):
+        return index
+    known = ", ".join(f"{number} {columns[number]}" for number in range(first, len(columns)))
+    raise Failure(f"-c {text}: {measure} has these columns of numbers: {known}")
+
+
+def _screen(resolved: Resolved, measure: str, parameters: dict[str, str], table: V1Table, column: int | None) -> str:
+    clear = _CLEAR if sys.stdout.isatty() else ""
+    head = v1_tables.head(resolved.target.name, parameters)
+    drawn = "" if column is None else "\n" + v1_tables.bars(table, column)
+    note = f"{v1_tables.NOTES[measure]}\n" if measure in v1_tables.NOTES else ""
+    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{note}{v1_tables.boxed(table)}{drawn}\n"

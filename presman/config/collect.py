@@ -1,0 +1,235 @@
+"""Writes the SQL*Plus script behind `presman collect --sql`: it spools exactly what presman reads.
+
+For sites that let no tool in: a colleague reads the script, runs it where he may, and sends the folder of CSV files,
+which `presman spool:FOLDER` shows. It only selects; that its statements are SELECTs is proven by a test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from presman.base.release import Release
+from presman.rows.catalog import columns_of
+from presman.rows.queries import OF_AN_UPDATE, Cadence, Query, load, selection
+from presman.rows.session_state import QUEUE_WAITS
+from presman.sources.spool.spool_file import SAMPLES
+
+SCRIPT = "presman_collect.sql"
+"""The name under which the script calls itself for the second sample and those after it."""
+
+CURSOR, CURSORS = "presman_cursor.sql", "presman_cursors.sql"
+"""What the script writes to ask V$SQL and V$SQL_PLAN: how to ask for one cursor, and for which."""
+
+_HEAD = """\
+-- {script}: spools what presman reads from Oracle Database {release} and later, as CSV files in this folder.
+--
+-- Needs SQL*Plus 12.2 or later, or SQLcl; the client may be newer than the database. It only reads: every statement
+-- is a SELECT, but for the two ALTER SESSION that fix how this session writes dates and numbers. No view of a
+-- licensed pack is touched. A view that may not be read leaves its error in its file, and the rest goes on.
+--
+-- What it costs: {selects} SELECTs a sample, each of one view in memory; the largest are V$SESSION and the histograms.
+-- V$SQL and V$SQL_PLAN are never searched: they are asked by SQL_ID, instance and child, {lookups} SELECTs for each
+-- statement that is queued or holds parallel servers then. On a cluster each takes a parallel server on every instance.
+--
+--   mkdir spool && cd spool              and put this file here, under this name
+--   sqlplus user@service @{script}             one sample
+--   sqlplus user@service @{script} 30 10       30 samples, 10 seconds apart
+--   presman spool:.                      shows them, here or wherever the folder is copied to
+--
+-- Two samples are the least for rates. Running it again adds samples. On Windows, put `timeout /t` for sleep:
+define presman_sleep = 'sleep'
+
+set echo off verify off feedback off termout off timing off trimspool on tab off wrap on recsep off
+set heading on pagesize 50000 linesize 32767 numwidth 38 long 2000000 longchunksize 2000000 arraysize 500
+set define '&' sqlblanklines off
+set markup csv on delimiter ',' quote on
+
+-- The arguments, with their defaults: samples, seconds between them, and (for the samples after the first) "again".
+column 1 new_value 1 noprint
+column 2 new_value 2 noprint
+column 3 new_value 3 noprint
+SELECT '' AS "1", '' AS "2", '' AS "3" FROM dual WHERE 1 = 2;
+column presman_samples new_value presman_samples noprint
+column presman_pause new_value presman_pause noprint
+column presman_part new_value presman_part noprint
+column presman_taken new_value presman_taken noprint
+SELECT
+    COALESCE('&1', '1') AS presman_samples,
+    COALESCE('&2', '10') AS presman_pause,
+    COALESCE('&3', 'first') AS presman_part
+FROM dual;
+
+ALTER SESSION SET NLS_DATE_FORMAT = 'YYYY-MM-DD HH24:MI:SS';
+ALTER SESSION SET NLS_NUMERIC_CHARACTERS = '.,';
+
+-- The instant of this sample, the same in all files, with the offset of the database's clock.
+SELECT TO_CHAR(SYSTIMESTAMP, 'YYYY-MM-DD HH24:MI:SS.FF3 TZH:TZM') AS presman_taken FROM dual;
+"""
+
+_CURSORS = """\
+-- {answers}
+-- Of the statements in the parallel queue and of those that hold parallel servers, each by its key. A file says how to
+-- ask for one (&1 instance, &2 SQL_ID, &3 child), another one for which.
+set define off
+set heading off
+set markup csv off
+spool {cursor}
+{prompts}
+spool off
+set define '&'
+spool {cursors}
+{keys};
+spool off
+set heading on
+set markup csv on delimiter ',' quote on
+@{cursors}
+"""
+
+_TAIL = """\
+-- This sample is complete.
+spool {samples} append
+SELECT '&presman_taken' AS sample_time FROM dual;
+spool off
+
+-- The samples that are still to come: a file that calls this one again, run last.
+set markup csv off
+set heading off
+spool presman_next_&presman_samples..sql
+SELECT 'host &presman_sleep &presman_pause' || CHR(10) || '@{script} 1 0 again'
+FROM (SELECT LEVEL AS presman_number FROM dual CONNECT BY LEVEL <= &presman_samples)
+WHERE presman_number > 1;
+spool off
+@presman_next_&presman_samples..sql
+undefine 1
+undefine 2
+undefine 3
+set termout on
+"""
+
+
+class Spooled(NamedTuple):
+    """What is spooled of one view: `columns` of the catalog, `conditions` of the queries ("" for all rows).
+
+    `once` in the first sample only; `by_key` one cursor at a time, by the key of V$SQL.
+    """
+
+    view: str
+    columns: tuple[str, ...]
+    conditions: tuple[str, ...]
+    once: bool
+    by_key: bool
+    answers: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """The file's name; without `$`, which SQL*Plus would take for a variable."""
+        return self.view.replace("$", "_").lower() + ".csv"
+
+    @property
+    def sql(self) -> str:
+        """The SELECT, its sample time a substitution variable. A view without rows has one that is empty.
+
+        So each sample stands in each file, and what has ended is not taken for what is still there.
+        """
+        first = "\nWHERE '&presman_part' = 'first'" if self.once else ""
+        names = ",\n        ".join(f'"{name}"' if "#" in name else name.lower() for name in self.columns)
+        rows = f"    SELECT\n        {names}\n    FROM {self.view.lower()}{self._where()}"
+        marked = "SELECT\n    '&presman_taken' AS sample_time,\n    r.*\nFROM dual"
+        return f"{marked}\nLEFT JOIN (\n{rows}\n) r ON 1 = 1{first}"
+
+    def _where(self) -> str:
+        conditions = [] if "" in self.conditions else list(self.conditions)
+        if len(conditions) > 1:
+            conditions = [" OR ".join(f"({each})" for each in conditions)]
+        return "\n    WHERE " + "".join(conditions).replace("\n", "\n    ") if conditions else ""
+
+
+def spooled(release: Release) -> list[Spooled]:
+    """Return what the queries of `release` read, one entry for each view, none of a licensed pack."""
+    views: dict[str, list[Query]] = {}
+    for query in load(release).values():
+        if query.pack == "none" and not _of_one_session(query) and query.record not in OF_AN_UPDATE:
+            views.setdefault(selection(query).view, []).append(query)
+    # What is asked on demand of a view that is read at each poll would add nothing.
+    views = {
+        view: [query for query in queries if query.cadence is not Cadence.DEMAND] or queries
+        for view, queries in views.items()
+    }
+    return [_spooled(view, queries, release) for view, queries in sorted(views.items())]
+
+
+def _of_one_session(query: Query) -> bool:
+    """Whether a query follows one session that somebody looks at: a script has no such session."""
+    return query.cadence is Cadence.DEMAND and ":sid" in query.cluster_sql
+
+
+def _spooled(view: str, queries: Sequence[Query], release: Release) -> Spooled:
+    words = frozenset().union(*(selection(query).words for query in queries))
+    columns = tuple(column.name for column in columns_of(view, release) if column.name in words)
+    by_key = all(query.cadence is Cadence.DEMAND and ":sql_id" in selection(query).where for query in queries)
+    conditions = (_KEY,) if by_key else tuple(dict.fromkeys(_condition(query) for query in queries))
+    once = all(query.cadence is Cadence.ONCE for query in queries)
+    return Spooled(view, columns, conditions, once, by_key, tuple(query.answers for query in queries))
+
+
+_KEY = "inst_id = &1 AND sql_id = '&2' AND child_number = &3"
+
+
+_NARROW = re.compile(r"(?:\s*AND \()?:with_idle = 1\b.*", re.DOTALL)
+"""What leaves idle sessions out of a poll: a script takes few samples, and all of each."""
+
+
+def _condition(query: Query) -> str:
+    where = _NARROW.sub("", selection(query).where)
+    for bind, name in ((":own_inst_id", "INSTANCE"), (":own_sid", "SID")):
+        where = where.replace(bind, f"TO_NUMBER(SYS_CONTEXT('USERENV', '{name}'))")
+    return where
+
+
+def keys_of_cursors() -> str:
+    """Return the SELECT that writes a line for each cursor to ask for: those queued, and those with parallel servers.
+
+    V$PX_SESSION has coordinators and servers, and the servers tell what an idle coordinator holds them for.
+    """
+    events = ", ".join(f"'{event}'" for event in sorted(QUEUE_WAITS))
+    return f"""\
+SELECT DISTINCT
+    '@{CURSOR} ' || inst_id || ' ' || COALESCE(sql_id, prev_sql_id) || ' '
+        || COALESCE(CASE WHEN sql_id IS NULL THEN prev_child_number ELSE sql_child_number END, 0) AS presman_key
+FROM gv$session
+WHERE COALESCE(sql_id, prev_sql_id) IS NOT NULL
+    AND (event IN ({events})
+        OR (inst_id, sid) IN (SELECT inst_id, sid FROM gv$px_session))"""
+
+
+def collect_script(release: Release) -> str:
+    """Return the script for databases of `release` and later."""
+    views = spooled(release)
+    by_key = [each for each in views if each.by_key]
+    whole = [each for each in views if not each.by_key]
+    head = _HEAD.format(script=SCRIPT, release=release, selects=len(whole) + 1, lookups=len(by_key))
+    tail = _TAIL.format(script=SCRIPT, samples=SAMPLES)
+    return "\n".join([head, *map(_block, whole), _cursors(by_key), tail])
+
+
+def _block(each: Spooled) -> str:
+    comments = "".join(f"-- {line}\n" for line in each.answers)
+    note = "-- (in the first sample only)\n" if each.once else ""
+    return f"{comments}{note}spool {each.file} append\n{each.sql};\nspool off\n"
+
+
+def _cursors(views: Sequence[Spooled]) -> str:
+    """Return the part that asks for cursors by their keys. SQL*Plus has no loop: it writes one and runs it."""
+    asked = "\n".join(f"spool {each.file} append\n{each.sql}\n/\nspool off" for each in views)
+    prompts = "\n".join(f"prompt {line}" for line in asked.splitlines())
+    answers = "\n-- ".join(answer for each in views for answer in each.answers)
+    return _CURSORS.format(answers=answers, cursor=CURSOR, cursors=CURSORS, prompts=prompts, keys=keys_of_cursors())
+
+
+def statements(script: str) -> list[str]:
+    """Return the SQL statements of a script that :func:`collect_script` wrote, without their semicolons."""
+    lines = [line for line in script.splitlines() if not line.startswith("--")]
+    found = re.findall(r"^((?:SELECT|ALTER)\b.*?);$", "\n".join(lines), re.MULTILINE | re.DOTALL)
+    return [str(statement) for statement in found]

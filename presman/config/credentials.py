@@ -1,0 +1,167 @@
+"""Sources of a password that neither connect string, config.ini nor environment has: a command, keyring, prompt."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from presman.base.errors import InputError, LimitError
+from presman.base.running_out import ran_out
+from presman.base.secret import Secret
+from presman.config.password_words import PasswordCommand
+from presman.config.target import Target
+
+if TYPE_CHECKING:
+    from presman.sources import Source
+
+SERVICE = "presman"
+"""Under which keyrings keep presman's passwords, by ``user@address``: `keyring set presman scott@db/pdb`."""
+
+
+def of_keyring(account: str) -> Secret | None:
+    """Return the password that the desktop's keyring has for `account`; None without one, or without a keyring."""
+    try:
+        import keyring
+    except ImportError:
+        return None
+    with suppress(Exception):  # a locked or broken keyring is no reason to stop: there is still the prompt
+        password = keyring.get_password(SERVICE, account)
+        return Secret(password) if password else None
+    return None
+
+
+def has_keyring() -> bool:
+    """Return whether a keyring is there that can keep passwords."""
+    with suppress(Exception):
+        import keyring
+
+        return float(keyring.get_keyring().priority) > 0
+    return False
+
+
+def to_keyring(account: str, password: Secret) -> str:
+    """Have the keyring keep a password; return why it does not, "" if it does."""
+    try:
+        import keyring
+
+        keyring.set_password(SERVICE, account, password.reveal())
+    except Exception as error:  # each backend has its own
+        return type(error).__name__
+    return ""
+
+
+class Renewal:
+    """Another password than the one that was refused, from config.ini or the command that it names.
+
+    `reread` reads both anew; `tried` is the password that was used last, None before one was.
+    """
+
+    def __init__(self, reread: Callable[[], Target], tried: Secret | None) -> None:
+        self._reread = reread
+        self.tried = tried
+
+    def __call__(self) -> Source | None:
+        """Make a source with another password, None while there is none. Raises InputError, OSError."""
+        target = with_password(self._reread())
+        password = target.connect.password if target.connect is not None else None
+        if password is None or password == self.tried:
+            return None
+        self.tried = password
+        return target.make_source()
+
+
+def with_password(target: Target, ask: Callable[[str], str] | None = None) -> Target:
+    """Return `target` with a password if it lacks one.
+
+    From the command that config.ini names, whose failure raises PasswordCommandError, else from the keyring, else
+    from `ask`, which is given a prompt.
+    """
+    if not target.needs_password or target.connect is None:
+        return target
+    if target.settings.password_command is not None:
+        return target.with_password(password_of(target.settings.password_command))
+    found = of_keyring(target.connect.name)
+    if found is None and ask is not None:
+        found = Secret(ask(f"Password for {target.name}: "))
+    return target.with_password(found) if found else target
+
+
+# ---- A password that a command prints: `password_command` of config.ini, run without a shell, once for each target.
+
+TIMEOUT = 30.0
+"""Seconds a command gets; some ask their user to unlock something first."""
+
+LONGEST = 65_536
+"""Bytes of what it prints that are taken."""
+
+
+class PasswordCommandError(InputError):
+    """The command gave no password; the text is one line, and has nothing of what it printed."""
+
+
+def password_of(command: PasswordCommand, timeout: float = TIMEOUT) -> Secret:
+    """Return the first line that `command` prints. Raises PasswordCommandError, LimitError.
+
+    It may ask on the terminal, but standard input is empty, and what it says on standard error is not shown.
+    """
+    name = command.name
+    try:
+        process = subprocess.Popen(
+            command.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except (OSError, ValueError) as error:
+        if limit := ran_out(error):
+            raise LimitError(f"password_command: {name}: {limit}") from None
+        reason = getattr(error, "strerror", None) or "it cannot be run"
+        raise PasswordCommandError(f"password_command: {name}: {reason}") from None
+    try:
+        deadline = time.monotonic() + timeout
+        data = _read(process, deadline)
+        code = process.wait(max(0.01, deadline - time.monotonic()))
+    except (subprocess.TimeoutExpired, TimeoutError):
+        raise PasswordCommandError(f"password_command: {name} did not end within {timeout:g} s") from None
+    finally:
+        _end(process)
+    if code:
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        raise PasswordCommandError(f"password_command: {name} {how} (run it by hand to see why)")
+    return _first_line(data, name)
+
+
+def _first_line(data: bytes, name: str) -> Secret:
+    try:
+        line = data.decode("utf-8").partition("\n")[0].removesuffix("\r")
+    except UnicodeDecodeError:
+        raise PasswordCommandError(f"password_command: what {name} printed is not UTF-8") from None
+    if not line:
+        raise PasswordCommandError(f"password_command: {name} printed no password on its first line")
+    return Secret(line)
+
+
+def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    """Return what the command prints. Raises TimeoutError at the deadline, also if only a child of it is left."""
+    assert process.stdout is not None
+    data, file = b"", process.stdout.fileno()
+    with selectors.DefaultSelector() as selector:
+        selector.register(file, selectors.EVENT_READ)
+        while len(data) < LONGEST:
+            if not selector.select(max(0.0, deadline - time.monotonic())):
+                raise TimeoutError
+            more = os.read(file, LONGEST - len(data))
+            if not more:
+                break
+            data += more
+    return data
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

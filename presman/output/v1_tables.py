@@ -1,0 +1,287 @@
+"""The four tables of presman 1.x, for those who still read them or feed scripts with them, and its screen as text.
+
+Columns and their order are those of 2015. What was wrong then is right here: CPU percent is of the CPUs there
+are (not of what was consumed), the interval is the measured one, instances are kept apart, and I/O percent is of
+the I/O of all groups on the same instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from presman.analysis.facts.plan_book import LEVELS
+from presman.analysis.plans.plan_view import GROUP, plan_view
+from presman.analysis.readings.reading import Reading
+from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.instance_rows import Osstat, Parameter
+from presman.rows.plan_rows import ConsumerGroupDefinition
+from presman.rows.session_rows import SessionInfo
+from presman.rows.snapshot import Snapshot
+
+Value = int | float | str | None
+
+PARAMETERS = ("resource_manager_plan", "resource_manager_cpu_allocation", "cpu_count")
+"""What 1.x printed above every table (V$SYSTEM_PARAMETER)."""
+
+
+class V1Table(Struct, frozen=True):
+    """One table: headings, rows, the index of the column with the groups' names.
+
+    `figures` are the indexes of columns that hold numbers, so can be drawn as bars and written to CSV.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    name: int
+    figures: tuple[int, ...]
+
+    def values(self, column: int) -> dict[str, Value]:
+        """Return the value of `column` per group; where there are several instances, per ``GROUP@instance``."""
+        apart = self.name > 0 and len({row[0] for row in self.rows}) > 1
+        found: dict[str, Value] = {}
+        for row in self.rows:
+            name = f"{row[self.name]}@{row[0]}" if apart else str(row[self.name])
+            if name in found:  # a group that is in several subplans
+                name += f" ({sum(other.split(' (')[0] == name for other in found) + 1})"
+            found[name] = row[column]
+        return found
+
+
+CPU = (
+    "INST_ID",
+    "CONSUMER_GROUP",
+    "N_CPUS",
+    "CONSUMED_CPU",
+    "CONSUMED_CPU_PERCT",
+    "THROTTLED_CPU",
+    "UTILIZATION_LIMIT",
+    "ORACLE_CPU",
+    "HOST_CPU",
+)
+SESSION_IO = (
+    "INST_ID",
+    "NAME",
+    "SESSIONS",
+    "SINGLE_BREAD",
+    "MULTI_BREAD",
+    "SINGLE_BWRITE",
+    "MULTI_BWRITE",
+    "SQL_CANCELED",
+    "TOTAL_IO",
+    "TOTAL_IO_PERCT",
+)
+PARALLEL = (
+    "INST_ID",
+    "CONSUMER_GROUP",
+    "PX_STMT_ACTIVE_SECS",
+    "PX_STMT",
+    "PX_QUEUED_SESSIONS",
+    "PX_SESSIONS_QUEUE_TIME",
+    "PX_SERVERS",
+    "PX_STMT_TIMEOUTS",
+)
+EMPHASIS = ("GROUP_OR_SUBPLAN", *(f"MGMT_P{level}" for level in range(1, LEVELS + 1)))
+
+
+NOTES: Mapping[str, str] = MappingProxyType(
+    {"cpu": "(the last whole minute; HOST_CPU: since the last poll, so it may be less than ORACLE_CPU)"}
+)
+"""What must be known of a table's figures, by measure."""
+
+
+def parameters(snapshot: Snapshot) -> dict[str, str]:
+    """Return the parameters of the head: one value, or several with a slash where instances differ."""
+    found: dict[str, list[str]] = {name: [] for name in PARAMETERS}
+    seen: set[tuple[int, str]] = set()
+    for row in sorted(snapshot.rows(Parameter), key=lambda row: row.con_id):
+        own = (row.inst_id, row.name) not in seen  # else a container's own value
+        seen.add((row.inst_id, row.name))
+        if own and row.name in found and row.value not in found[row.name]:
+            found[row.name].append(row.value)
+    return {name: "/".join(values) for name, values in found.items()}
+
+
+def cpu(snapshot: Snapshot, reading: Reading) -> V1Table:
+    """Return CPU per group in the last whole minute (V$RSRCMGRMETRIC).
+
+    CONSUMED_CPU and THROTTLED_CPU are seconds; CONSUMED_CPU_PERCT is percent of N_CPUS x the interval; ORACLE_CPU
+    is the group's and HOST_CPU everybody's percent of the host's CPUs, the latter since the last poll (V$OSSTAT).
+    """
+    host_cpus = {row.inst_id: row.value for row in snapshot.rows(Osstat) if row.stat_name == "NUM_CPUS"}
+    busy = {instance.inst_id: instance.host_busy for instance in reading.header.instances}
+    metrics = snapshot.rows(GroupMetric)
+    label = _labels(row.con_id for row in metrics)
+
+    def line(row: GroupMetric) -> tuple[Value, ...]:
+        seconds = row.intsize_csec / 100
+        consumed = row.cpu_consumed_time / 1000
+        host_busy = busy.get(row.inst_id)
+        return (
+            row.inst_id,
+            label(row.consumer_group_name, row.con_id),
+            row.num_cpus,
+            round(consumed, 2),
+            _percent(consumed, row.num_cpus * seconds),
+            round(row.cpu_wait_time / 1000, 2),
+            row.cpu_utilization_limit,
+            _percent(consumed, host_cpus.get(row.inst_id, 0) * seconds),
+            None if host_busy is None else round(100 * host_busy, 2),
+        )
+
+    return _table(CPU, map(line, metrics))
+
+
+def session_io(snapshot: Snapshot, _reading: Reading) -> V1Table:
+    """Return the I/O of the sessions now connected, in MB since they logged on (V$RSRC_SESSION_INFO)."""
+    names = {row.consumer_group_id: row.consumer_group for row in snapshot.rows(ConsumerGroupDefinition)}
+    sessions = snapshot.rows(SessionInfo)
+    label = _labels(row.con_id for row in sessions)
+    sums: dict[tuple[int, str], tuple[int, ...]] = {}
+    for row in sessions:
+        if group := row.current_consumer_group or names.get(row.current_consumer_group_id, ""):
+            key = row.inst_id, label(group, row.con_id)
+            sums[key] = _added(sums.get(key, (0,) * 6), row)
+    totals: dict[int, int] = {}
+    for (inst_id, _), figures in sums.items():
+        totals[inst_id] = totals.get(inst_id, 0) + sum(figures[1:5])
+    return _table(
+        SESSION_IO,
+        (
+            (inst_id, group, *figures, sum(figures[1:5]), _percent(sum(figures[1:5]), totals[inst_id]))
+            for (inst_id, group), figures in sums.items()
+        ),
+    )
+
+
+def _added(figures: Sequence[int], row: SessionInfo) -> tuple[int, ...]:
+    own = (
+        1,
+        row.small_read_megabytes,
+        row.large_read_megabytes,
+        row.small_write_megabytes,
+        row.large_write_megabytes,
+        row.sql_canceled,
+    )
+    return tuple(before + more for before, more in zip(figures, own, strict=True))
+
+
+def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:
+    """Return parallel statements per group (V$RSRC_CONSUMER_GROUP).
+
+    PX_STMT, PX_QUEUED_SESSIONS and PX_SERVERS are now; the rest counts since the plan was activated:
+    PX_STMT_ACTIVE_SECS in seconds, PX_SESSIONS_QUEUE_TIME in milliseconds as 1.x had it.
+    """
+    found = snapshot.rows(ConsumerGroup)
+    label = _labels(row.con_id for row in found)
+    return _table(
+        PARALLEL,
+        (
+            (
+                row.inst_id,
+                label(row.name, row.con_id),
+                round(row.pq_active_time / 1000, 2),
+                row.current_pqs_active,
+                row.current_pqs_queued,
+                row.pq_queued_time,
+                row.current_pq_servers_active,
+                row.pq_queue_time_outs,
+            )
+            for row in found
+        ),
+    )
+
+
+def emphasis(snapshot: Snapshot, reading: Reading) -> V1Table:
+    """Return what each group and subplan of the active plan gets at each level, in percent of all CPU.
+
+    A level shares what the levels above it leave; a subplan's groups share what the subplan gets, those of a container
+    what the container gets. In a share-based plan level 1 holds shares.
+    """
+    lines = plan_view(reading, snapshot).lines
+    label = _labels(line.con_id for line in lines if line.kind == GROUP)
+    rows: list[tuple[Value, ...]] = []
+    for line in lines:
+        name = label(line.name, line.con_id) if line.kind == GROUP else line.name
+        rows.append((name, *(round(100 * part, 2) for part in line.by_level)))
+    return V1Table(EMPHASIS, tuple(rows), 0, tuple(range(1, LEVELS + 1)))
+
+
+def _labels(containers: Iterable[int]) -> Callable[[str, int], str]:
+    """Return how groups are called: with their container only where several containers are seen."""
+    several = len(set(containers)) > 1
+    return lambda name, con_id: f"{name}#{con_id}" if several else name
+
+
+def _percent(part: float, whole: float) -> float | None:
+    return round(100 * part / whole, 2) if whole else None
+
+
+def _table(columns: tuple[str, ...], rows: Iterable[tuple[Value, ...]]) -> V1Table:
+    ordered = tuple(sorted(rows, key=lambda row: (row[0], row[1])))
+    return V1Table(columns, ordered, 1, tuple(range(2, len(columns))))
+
+
+TABLES: Mapping[str, Callable[[Snapshot, Reading], V1Table]] = MappingProxyType(
+    {"cpu": cpu, "session_io": session_io, "parallel": parallel, "emphasis": emphasis}
+)
+"""The measures of presman 1.x."""
+
+COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"cpu": CPU, "session_io": SESSION_IO, "parallel": PARALLEL, "emphasis": EMPHASIS}
+)
+"""The headings of each, known before anything is read."""
+
+
+# ---- The screen of presman 1.x as text: parameters, table, one bar per group.
+
+_LONGEST_BAR = 100
+
+
+def head(target: str, parameters: Mapping[str, str]) -> str:
+    """Return the lines above the table. `target` is free of secrets."""
+    lines = [f"presman - connected to: {target}", "", "DBRM parameters:"]
+    lines += [f"> {name}: {value}" for name, value in parameters.items()]
+    return "\n".join(lines) + "\n"
+
+
+def boxed(table: V1Table) -> str:
+    """Return the table with its frame, numbers to the right."""
+    texts = [[_text(value) for value in row] for row in table.rows]
+    widths = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    numeric = {*table.figures, 0} - {table.name}
+
+    def line(row: Sequence[str]) -> str:
+        padded = (
+            text.rjust(width) if place in numeric else text.ljust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return "| " + " | ".join(padded) + " |"
+
+    return "\n".join([rule, line(table.columns), rule, *map(line, texts), rule]) + "\n"
+
+
+def bars(table: V1Table, column: int) -> str:
+    """Return one line per group: ``BATCH    [ 12.34%] ############``, one # per unit, 100 at most."""
+    values = table.values(column)
+    width = max(map(len, values), default=0)
+    return "".join(
+        f"{name:{width}}  [{_percent_shown(value)}] {_marks(value)}".rstrip() + "\n" for name, value in values.items()
+    )
+
+
+def _text(value: Value) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _percent_shown(value: Value) -> str:
+    return f"{value:6.2f}%" if isinstance(value, int | float) else f"{'-':>6}%"
+
+
+def _marks(value: Value) -> str:
+    return "#" * min(_LONGEST_BAR, max(0, round(value))) if isinstance(value, int | float) else ""

@@ -1,0 +1,351 @@
+"""Recorder: several databases into one recording, until it is told to stop.
+
+Each database has a thread that polls, and one that writes, so that neither waits for the other.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from presman.analysis import analyse
+from presman.analysis.caches import RowCache
+from presman.analysis.trends.database_events import lost
+from presman.base.formats import counted
+from presman.base.log_event import LogEvent, Tell
+from presman.base.running_out import ran_out
+from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_thread, stop_all
+from presman.recording.retention import NO_LIMITS, RetentionLimits, Shelf, trim
+from presman.recording.store import RecordingError, Store, StoreLostError
+from presman.recording.writer import RecordingWriter
+from presman.rows.queries import Breadth
+from presman.rows.snapshot import Snapshot
+from presman.services.live import LiveTarget, Reachability, sampler_of
+from presman.sources import LoginRefusal
+
+MOST_WAITING = 240
+"""Polls that wait in memory while the store cannot be written; of more the oldest are given up, and that is told."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+"""Seconds before the next attempt to write, doubling."""
+
+
+class DatabaseRecorder:
+    """Records one database until it is told to stop, its source ends, or `polls` are written.
+
+    `tell` is told what somebody should know; `redact` changes each snapshot before anything is made of it.
+    `written` counts the polls in the store, `given_up` those that there was no room for.
+    """
+
+    def __init__(
+        self,
+        target: LiveTarget,
+        shelf: Shelf,
+        tell: Tell,
+        *,
+        polls: int | None = None,
+        redact: Callable[[Snapshot], Snapshot] | None = None,
+    ) -> None:
+        self.target = target
+        self.written = 0
+        self.given_up = 0
+        self.last_at: datetime | None = None
+        self.reachability = Reachability(target.name, tell)
+        self.refused = ""
+        """Why nothing of it is recorded any more though nobody ended that, "" otherwise."""
+        self.output_trouble = ""
+        """Why nothing is written, "" while it is; `reachability.trouble` is why nothing comes."""
+        self.fault: Exception | None = None
+        """What ended it that nobody foresaw."""
+        self._shelf = shelf
+        self._tell = self.reachability.tell
+        self._most = polls
+        self._redact = redact
+        self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
+        self._previous: Snapshot | None = None
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._ended = False
+        self._has_enough = False
+        self._cache = RowCache()
+        self._writer: RecordingWriter | None = None
+        self._store: Store | None = None
+        self._losses: list[tuple[datetime, str]] = []
+        self._mark = ""
+        self.polled_at: datetime | None = None
+        """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
+        # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
+        self.sampler = sampler_of(target, self._post, breadth=Breadth.HISTOGRAMS)
+        self._is_over = threading.Event()
+        """Not that the thread is gone: a `join` that is interrupted by a signal says so of one that lives."""
+        self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
+
+    # ---- from outside
+
+    def start(self) -> None:
+        """Begin. Where no thread can be had it is lost, and over."""
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._post(no_thread(error))
+            self._is_over.set()
+            return
+        self.sampler.begin()
+
+    def stop_polling(self, patience: float = PATIENCE) -> None:
+        """Poll no more; what was polled is still written, what comes later is not taken."""
+        self.sampler.stop(patience)
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def finish(self, patience: float) -> bool:
+        """Wait until what was polled is written, for so many seconds at most; return whether it is."""
+        return self._is_over.wait(patience) and not self._waiting
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more will be written."""
+        return self._is_over.is_set()
+
+    @property
+    def waiting(self) -> int:
+        """How many polls wait to be written."""
+        return len(self._waiting)
+
+    # ---- the sampler's thread
+
+    def _post(self, event: Event) -> None:
+        with self._changed:
+            if self._stopping or self._has_enough:
+                return
+            if isinstance(event, Polled):
+                self._take(event.snapshot)
+            elif isinstance(event, SourceLost):
+                self._lose(event)
+            elif isinstance(event, SourceEnded):
+                self._ended = True
+            self._changed.notify_all()
+
+    def _lose(self, event: SourceLost) -> None:
+        """Take note of a loss; what has never been right is for somebody to mend now, and not waited for."""
+        is_over = event.retry_in is None or (event.refusal is LoginRefusal.PASSWORD and self.polled_at is None)
+        outlook = "not tried again" if is_over else event.outlook
+        if not self.reachability.trouble:
+            self._losses.append((event.since, event.line))
+        trouble = f"{event.line}; {outlook}" if outlook else event.line
+        self._mark = event.line if is_over else trouble
+        next_try = None if is_over else event.next_try
+        self.reachability.lose(trouble, outlook or "lost", f"lost: {trouble}", next_try=next_try)
+        if is_over:
+            self._ended, self.refused = True, event.line
+
+    def _take(self, snapshot: Snapshot) -> None:
+        if self._redact is not None:
+            snapshot = self._redact(snapshot)
+        self.reachability.answer()
+        self._mark = ""
+        self.polled_at = datetime.now(UTC)
+        self._waiting.append((self._previous, snapshot))
+        self._previous = snapshot
+        if len(self._waiting) > MOST_WAITING:
+            self._waiting.popleft()
+            self.given_up += 1
+
+    # ---- the writer's thread
+
+    def _keep_writing(self) -> None:
+        try:
+            self._write_all()
+        except Exception as error:  # of one database: the others go on
+            self.fault = error
+            self.output_trouble = ran_out(error) or f"internal error: {type(error).__name__}: {error}"
+            self._tell("not_written", f"cannot be written: {self.output_trouble}", "error")
+        finally:
+            self._is_over.set()
+
+    def _write_all(self) -> None:
+        pause = FIRST_PAUSE
+        told = ""
+        while (pair := self._next()) is not None:
+            if isinstance(pair, str):
+                self._tell_store(pair)
+                continue
+            try:
+                self._write(*pair)
+            except RecordingError as error:
+                self.output_trouble = str(error)
+                if str(error) != told:
+                    told = str(error)
+                    waits = "" if self._is_hopeless(error) else f"; polls wait in memory, up to {MOST_WAITING}"
+                    self._tell("not_written", f"cannot be written: {error}{waits}", "error")
+                if self._is_hopeless(error):
+                    break
+                self._wait(pause)
+                pause = min(LONGEST_PAUSE, pause * 2)
+                continue
+            if told:
+                lost_ones = f"; given up: {counted(self.given_up, 'poll')}" if self.given_up else ""
+                self._tell("written_again", f"written again{lost_ones}", given_up=self.given_up)
+            told, pause, self.output_trouble = "", FIRST_PAUSE, ""
+            with self._changed:
+                if self._waiting and self._waiting[0] is pair:
+                    self._waiting.popleft()
+            self.written += 1
+            self.last_at = pair[1].at
+            self._note_written(pair[1])
+            if self._most is not None and self.written >= self._most:
+                with self._changed:
+                    self._has_enough = True
+                    self._waiting.clear()
+                break
+        self._close()
+
+    def _note_written(self, snapshot: Snapshot) -> None:
+        figures = {"poll": self.written, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
+        self._tell("polled", f"poll {self.written} written", "debug", **figures)
+
+    def _is_hopeless(self, error: RecordingError) -> bool:
+        return self._stopping or not isinstance(error, StoreLostError)
+
+    def _next(self) -> tuple[Snapshot | None, Snapshot] | str | None:
+        """Return the poll to be written next, or why there is none, once there is either; None if at its end."""
+        with self._changed:
+            while not self._waiting:
+                if self._mark:
+                    mark, self._mark = self._mark, ""
+                    return mark
+                if self._stopping or self._ended:
+                    return None
+                self._changed.wait(1.0)
+            return self._waiting[0]
+
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        with self._changed:
+            while not self._stopping and (left := end - time.monotonic()) > 0:
+                self._changed.wait(left)
+
+    def _tell_store(self, trouble: str) -> None:
+        """Tell who looks at the store that the database is lost; if that cannot be written, its age tells it."""
+        with suppress(RecordingError):
+            self._ready_writer(datetime.now(UTC)).lose(trouble)
+
+    def _write(self, previous: Snapshot | None, snapshot: Snapshot) -> None:
+        writer = self._ready_writer(snapshot.at)
+        with self._changed:
+            losses, self._losses = self._losses, []
+        for at, text in losses:
+            writer.note(lost(at, text))
+        writer.append(snapshot, analyse(previous, snapshot, self._cache))
+
+    def _ready_writer(self, at: datetime) -> RecordingWriter:
+        """Return the writer to the store of an instant: in a folder that is another one each day."""
+        store = self._shelf.store(at)
+        if self._writer is None or store is not self._store:
+            if self._store is not None and self._store.was_removed():
+                gone = f"{self._store.name} was removed with all that was written to it: a new one is started"
+                self._tell("file_removed", gone, "error")
+            before = self._writer
+            self._close()
+            self._writer = RecordingWriter(store, self.target.name, self.target.kind, self.target.interval, before)
+            self._store = store
+        return self._writer
+
+    def _close(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            try:
+                writer.close(lost=bool(self.reachability.trouble))
+            except RecordingError as error:
+                self._tell("not_closed", str(error), "error")
+
+
+TRIM_EVERY = 600.0
+"""Seconds from one look at what is too old to the next."""
+
+PATIENCE_AT_THE_END = 8.0
+"""Seconds that the end waits for polls that are not written yet."""
+
+
+POLLS_END = 1.0
+"""Seconds that the end waits for polls that were told to end, all at once."""
+
+
+class Recorder:
+    """Records databases side by side. `tell` is told what somebody should know."""
+
+    def __init__(
+        self,
+        targets: Sequence[LiveTarget],
+        place: str,
+        tell: Tell,
+        *,
+        polls: int | None = None,
+        limits: RetentionLimits = NO_LIMITS,
+        redact: Callable[[Snapshot], Snapshot] | None = None,
+    ) -> None:
+        self.shelf = Shelf(place)
+        self._tell = tell
+        self._limits = limits
+        self._trimmed = 0.0
+        self.shelf.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
+        self.databases = [DatabaseRecorder(each, self.shelf, tell, polls=polls, redact=redact) for each in targets]
+
+    def run(self, duration: float | None, step: Callable[[], None]) -> bool:
+        """Record until every database is over or `duration` seconds have passed; `step` is called about each second.
+
+        Return whether every database is over by itself. What `step` or a signal raises ends it in good order, too.
+        """
+        for each in self.databases:
+            each.start()
+        end = None if duration is None else time.monotonic() + duration
+        try:
+            while not all(each.is_over for each in self.databases):
+                left = 1.0 if end is None else min(1.0, end - time.monotonic())
+                if left <= 0:
+                    break
+                self._rest(left)
+                self._trim()
+                step()
+            return all(each.is_over for each in self.databases)
+        finally:
+            self._finish()
+
+    def _rest(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        for each in self.databases:
+            if not each.is_over:
+                each.finish(max(0.0, end - time.monotonic()))
+
+    def _trim(self) -> None:
+        now = time.monotonic()
+        if self._limits == NO_LIMITS or (self._trimmed and now - self._trimmed < TRIM_EVERY):
+            return
+        self._trimmed = now
+        try:
+            own = [each.target.name for each in self.databases]
+            removed = trim(self.shelf, self._limits, datetime.now(UTC), own)
+        except RecordingError as error:
+            self._tell(LogEvent("not_trimmed", f"old polls could not be removed: {error}", "warning"))
+            return
+        if removed:
+            what = counted(removed, "file" if self.shelf.is_daily else "poll")
+            self._tell(
+                LogEvent("trimmed", f"removed by --retain or --max-size: {what}", "debug", "", {"removed": removed})
+            )
+
+    def _finish(self) -> None:
+        stop_all([each.sampler for each in self.databases], POLLS_END)
+        for each in self.databases:
+            each.stop_polling(0.0)
+        end = time.monotonic() + PATIENCE_AT_THE_END
+        for each in self.databases:
+            if not each.finish(max(0.1, end - time.monotonic())):
+                text = f"{counted(each.waiting, 'poll')} could not be written"
+                self._tell(LogEvent("not_written", text, "error", each.target.name, {"waiting": each.waiting}))
+        self.shelf.close()

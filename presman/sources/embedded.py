@@ -1,0 +1,105 @@
+"""V$, GV$ and DBA_ views as SQL tables: the embedded database that the simulator and the spool share.
+
+The tables are made from the catalog (which view has which column since which release), so the very text of
+queries/ that runs on Oracle runs here, on SQLite in memory.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from time import perf_counter
+from typing import Any
+from weakref import finalize
+
+from presman.base.release import Release
+from presman.base.text import clean
+from presman.rows.catalog import SqlColumn, columns_of
+from presman.rows.conversion import RecordType, field_types, to_records, untold
+from presman.rows.queries import Query, Scope
+from presman.rows.snapshot import Problem, Section
+
+_STATEMENTS = 256
+"""Texts that are kept parsed: some forty queries in two scopes, and what fills their tables."""
+
+_VIEW = re.compile(r"\b(?:G?V\$|DBA_|CDB_)\w+", re.IGNORECASE)
+
+
+class EmbeddedDatabase:
+    """The views of one release as tables in memory, empty at first.
+
+    A table is made when it is first named: all two hundred of them would take some 4 MB.
+    Not thread safe by design: it is used from the thread that made the first call.
+    """
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.driver = sqlite3.connect(":memory:", check_same_thread=False, cached_statements=_STATEMENTS)
+        """The connection, for bulk loading."""
+        self._drop = finalize(self, self.driver.close)
+        self._made: set[str] = set()
+        self._provided: set[str] = set()
+
+    def provide(self, sql: str) -> None:
+        """Make the tables of all views that `sql` names and the release has."""
+        if sql in self._provided:
+            return
+        self._provided.add(sql)
+        for view in {name.upper() for name in _VIEW.findall(sql)} - self._made:
+            facts = columns_of(view, self.release)
+            if facts:
+                columns = ", ".join(f'"{fact.name}" "{_declared(fact)}"' for fact in facts)
+                self.driver.execute(f'CREATE TABLE "{view}" ({columns})')
+                self._made.add(view)
+
+    def replace(self, view: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Make `rows` the content of `view`; columns not named are NULL. Datetimes are given as naive UTC text."""
+        self.provide(view)
+        names = ", ".join(f'"{name}"' for name in columns)
+        marks = ", ".join("?" * len(columns))
+        self.driver.execute(f'DELETE FROM "{view}"')
+        self.driver.executemany(f'INSERT INTO "{view}" ({names}) VALUES ({marks})', rows)
+
+    def run(self, query: Query, scope: Scope, binds: Mapping[str, Any]) -> Section:
+        """Run one query and return its section (without an instant); an SQL error becomes its problem."""
+        begun = perf_counter()
+        try:
+            sql = query.sql(scope)
+            self.provide(sql)
+            values = list(_with_instants(query.record, self.driver.execute(sql, binds)))
+            rows = to_records(query.record, values)
+        except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
+            problem = Problem("", clean(str(error)), query.view)
+            return Section(seconds=perf_counter() - begun, problem=problem)
+        return Section(rows, seconds=perf_counter() - begun, absent=untold(query.record, values))
+
+    def close(self) -> None:
+        """Drop the database; whoever forgets it has it dropped all the same."""
+        self._drop()
+
+
+def _declared(fact: SqlColumn) -> str:
+    """Return the column's type for SQLite: Oracle's, kept for who asks, and the word that decides the affinity."""
+    return f"{fact.datatype} {'NUMERIC' if fact.datatype.startswith('NUMBER') else 'TEXT'}"
+
+
+@cache
+def _instants(record: RecordType) -> tuple[int, ...]:
+    """Return which fields of a record are instants; SQLite keeps them as text."""
+    return tuple(number for number, (kind, _) in enumerate(field_types(record).values()) if kind is datetime)
+
+
+def _with_instants(record: RecordType, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    places = _instants(record)
+    return (_parsed(row, places) for row in rows) if places else rows
+
+
+def _parsed(row: tuple[Any, ...], places: tuple[int, ...]) -> tuple[Any, ...]:
+    values = list(row)
+    for place in places:
+        if values[place] is not None:
+            values[place] = datetime.fromisoformat(values[place])
+    return tuple(values)

@@ -1,0 +1,266 @@
+"""Counters: what each consumer group has used on each instance, and how long waits take.
+
+The one-minute metrics are made of the first; the second are counted in histograms whose sums are the event totals.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from enum import IntEnum
+from functools import cache
+from math import erf, exp, inf, log, log2, sqrt
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from presman.sources.simulator.plan_tree import Group
+
+HISTORY = 60
+"""Minutes that V$RSRCMGRMETRIC_HISTORY keeps."""
+
+
+class Count(IntEnum):
+    """What an account counts. Seconds, requests and MB since the simulation began."""
+
+    CPU = 0
+    CPU_WAIT = 1
+    CPU_WAITS = 2
+    YIELDS = 3
+    REQUESTS = 4
+    IO_TIME = 5
+    IO_WAITS = 6
+    SMALL_READ_MB = 7
+    SMALL_WRITE_MB = 8
+    LARGE_READ_MB = 9
+    LARGE_WRITE_MB = 10
+    SMALL_READS = 11
+    SMALL_WRITES = 12
+    LARGE_READS = 13
+    LARGE_WRITES = 14
+    PQ_QUEUED_TIME = 15
+    ACTIVE_STATEMENT_SECONDS = 16
+    ACTIVE_SERVER_SECONDS = 17
+    QUEUED_SERVER_SECONDS = 18
+    POOL_QUEUED_TIME = 19
+    PQS_QUEUED = 20
+    PQS_COMPLETED = 21
+    PQ_SERVERS_USED = 22
+    PQ_ACTIVE_TIME = 23
+    PQ_TIME_OUTS = 24
+    POOL_LIMIT_HIT = 25
+    POOL_TIME_OUTS = 26
+    SWITCHES_IN = 27
+    SWITCHES_OUT = 28
+    SQL_CANCELED = 29
+    SESSIONS_KILLED = 30
+    IO_THROTTLE = 31
+
+
+ZERO = [0.0] * len(Count)
+
+
+class GroupCounters:
+    """One group's counters on one instance: totals, their present rates per second, and the marks they restart at.
+
+    Totals never restart; a view shows total minus `base` (the plan's activation), a metric total minus `mark`.
+    """
+
+    __slots__ = ("base", "mark", "noted", "rates", "totals")
+
+    def __init__(self) -> None:
+        self.totals = list(ZERO)
+        self.rates = list(ZERO)
+        self.base = list(ZERO)
+        self.mark = list(ZERO)
+        self.noted = list(ZERO)
+
+    def flow(self, seconds: float) -> None:
+        """Let time pass at the present rates."""
+        if any(self.rates):
+            self.totals = [total + rate * seconds for total, rate in zip(self.totals, self.rates, strict=True)]
+
+    def since_activation(self) -> list[float]:
+        """Return the counters since the plan was activated."""
+        return [total - base for total, base in zip(self.totals, self.base, strict=True)]
+
+    def take_noted(self) -> list[float]:
+        """Return what was counted since the last such call."""
+        if self.noted is self.totals:
+            return list(ZERO)
+        delta = [total - noted for total, noted in zip(self.totals, self.noted, strict=True)]
+        self.noted = self.totals
+        return delta
+
+
+class Minute(NamedTuple):
+    """One group's closed interval on one instance; what V$RSRCMGRMETRIC is made of. `deltas` is by :class:`Count`.
+
+    `exhausted` is the fraction of it in which somebody wanted more CPU than there was on the instance.
+    """
+
+    inst_id: int
+    group: Group
+    begin: float
+    end: float
+    sequence: int
+    plan: str
+    num_cpus: int
+    limit: float
+    servers_limit: int
+    exhausted: float
+    deltas: array[float]
+
+
+class Metrics:
+    """The last hour of closed intervals, oldest first, each a list of rows."""
+
+    def __init__(self) -> None:
+        self.intervals: deque[list[Minute]] = deque(maxlen=HISTORY)
+        self.opened = 0.0
+
+    def last(self) -> list[Minute]:
+        """Return the newest closed interval."""
+        return self.intervals[-1] if self.intervals else []
+
+
+BUCKETS = 33
+"""Bucket b holds waits shorter than 2**b microseconds and not shorter than 2**(b - 1)."""
+
+Shape = tuple[tuple[int, float, float], ...]
+"""Of each bucket its number, the share of waits in it, and the mean of those in microseconds."""
+
+
+@cache
+def shape(*modes: tuple[float, float, float]) -> Shape:
+    """Return the buckets of a mix of log-normal modes: (weight, median in microseconds, sigma)."""
+    parts, times = [0.0] * BUCKETS, [0.0] * BUCKETS
+    for weight, median, sigma in modes:
+        centre, mean = log(median), median * exp(sigma * sigma / 2)
+        for bucket in range(BUCKETS):
+            lower, upper = ((log(bound) - centre) / sigma if bound else -inf for bound in _edges(bucket))
+            parts[bucket] += weight * (_normal(upper) - _normal(lower))
+            # The part of the mean that lies between two bounds is that of a normal shifted by sigma.
+            times[bucket] += weight * mean * (_normal(upper - sigma) - _normal(lower - sigma))
+    kept = [bucket for bucket, part in enumerate(parts) if part > 1e-7]
+    total = sum(parts[bucket] for bucket in kept)
+    return tuple((bucket, parts[bucket] / total, times[bucket] / parts[bucket]) for bucket in kept)
+
+
+def _edges(bucket: int) -> tuple[float, float]:
+    lower = 0.0 if bucket == 0 else float(1 << (bucket - 1))
+    return lower, inf if bucket == BUCKETS - 1 else float(1 << bucket)
+
+
+def _normal(value: float) -> float:
+    """Return the standard normal distribution at `value`."""
+    return 0.5 * (1 + erf(value / sqrt(2)))
+
+
+def mean_of(shape_: Shape) -> float:
+    """Return the mean wait of a shape in microseconds."""
+    return sum(part * mean for _, part, mean in shape_)
+
+
+QUANTUM = shape((0.15, 9_000.0, 0.8), (0.85, 180_000.0, 0.6))
+STARVED = shape((0.55, 180_000.0, 0.7), (0.45, 25_000_000.0, 0.8))
+"""A starved group's waits for CPU: few, and some of them minutes long."""
+
+# Devices answer most requests within a narrow band, and spread under load. So 0.75 of a bucket's bound, which readers
+# of histograms take for its mean, is off by another amount for each event.
+_LOG_WRITE = (
+    shape((0.62, 390.0, 0.16), (0.375, 560.0, 0.28), (0.004, 2_400.0, 0.6), (0.001, 5_500.0, 0.4)),
+    shape((0.90, 600.0, 0.5), (0.08, 3_500.0, 0.7), (0.02, 20_000.0, 0.8)),
+)
+STORAGE = {
+    "disk": (
+        shape((0.22, 700.0, 0.6), (0.76, 9_500.0, 0.75), (0.001, 700_000.0, 0.4)),
+        shape((0.10, 900.0, 0.6), (0.87, 17_000.0, 0.8), (0.004, 800_000.0, 0.5)),
+    ),
+    "flash": (
+        shape((0.45, 238.0, 0.15), (0.45, 505.0, 0.25), (0.095, 2_200.0, 0.8), (0.001, 300_000.0, 0.9)),
+        shape((0.62, 650.0, 0.6), (0.37, 5_200.0, 0.9), (0.003, 400_000.0, 0.9)),
+    ),
+}
+STORAGE["exadata"] = STORAGE["flash"]
+
+_PX_REPLY = shape((0.6, 900.0, 1.2), (0.4, 700_000.0, 1.0))
+
+
+class Event(Struct):
+    """One wait event of one instance: counts per bucket, microseconds in all. `good` and `bad` are its shapes."""
+
+    name: str
+    wait_class: str
+    good: Shape
+    bad: Shape
+    counts: list[int] = field(default_factory=lambda: [0] * BUCKETS)
+    micros: float = 0.0
+    _carry: list[float] = field(default_factory=lambda: [0.0] * BUCKETS)
+
+    @property
+    def total(self) -> int:
+        """Waits since startup."""
+        return sum(self.counts)
+
+    def record(self, waits: float, badness: float = 0.0, micros: float | None = None) -> None:
+        """Count `waits` waits spread over the buckets; fractions carry over. `micros` fixes the time they took."""
+        spent, counts, carry = 0.0, self.counts, self._carry
+        for shape_, part in ((self.good, waits * (1 - badness)), (self.bad, waits * badness)):
+            if part <= 0:
+                continue
+            for bucket, share, mean in shape_:
+                amount = carry[bucket] + part * share
+                if amount >= 1:
+                    whole = int(amount)
+                    counts[bucket] += whole
+                    spent += whole * mean
+                    amount -= whole
+                carry[bucket] = amount
+        self.micros += spent if micros is None else micros
+
+    def record_one(self, seconds: float) -> None:
+        """Count a single wait of a known length."""
+        micros = max(1.0, seconds * 1e6)
+        self.counts[min(BUCKETS - 1, int(log2(micros)) + 1)] += 1
+        self.micros += micros
+
+
+def events_of(storage: str, cluster: bool) -> dict[str, Event]:
+    """Return the events of one instance on a kind of storage, none waited for yet."""
+    good, bad = STORAGE[storage]
+    single = "cell single block physical read" if storage == "exadata" else "db file sequential read"
+    scan = "cell smart table scan" if storage == "exadata" else "direct path read"
+    slow = shape((1.0, 3_000.0, 0.9))
+    made = [
+        Event("resmgr:cpu quantum", "Scheduler", QUANTUM, STARVED),
+        Event("resmgr:pq queued", "Scheduler", slow, slow),
+        Event("resmgr:become active", "Scheduler", slow, slow),
+        Event(single, "User I/O", good, bad),
+        Event(scan, "User I/O", good, bad),
+        Event("direct path write", "User I/O", good, bad),
+        Event("log file parallel write", "System I/O", *_LOG_WRITE),
+        Event(
+            "log file sync",
+            "Commit",
+            shape((0.6, 610.0, 0.2), (0.38, 900.0, 0.35), (0.02, 5_000.0, 0.8)),
+            _LOG_WRITE[1],
+        ),
+        Event("control file sequential read", "System I/O", shape((1.0, 170.0, 0.2)), good),
+        Event("latch free", "Other", shape((1.0, 1_100.0, 0.6)), slow),
+        Event("enq: PS - contention", "Other", shape((1.0, 330.0, 0.3)), slow),
+        Event("PX Deq: reap credit", "Other", shape((1.0, 7.6, 0.2)), slow),
+        Event("PX Deq: Join ACK", "Idle", shape((1.0, 138.0, 0.2)), slow),
+        Event("PX Deq: Execute Reply", "Idle", _PX_REPLY, _PX_REPLY),
+        Event("SQL*Net message from client", "Idle", shape((1.0, 400_000.0, 1.2)), slow),
+    ]
+    if cluster:
+        made.append(Event("gc cr block 2-way", "Cluster", shape((1.0, 250.0, 0.2)), slow))
+    return {event.name: event for event in made}
+
+
+def reading_events(storage: str) -> tuple[str, str]:
+    """Return the events of single block reads and of parallel scans."""
+    if storage == "exadata":
+        return "cell single block physical read", "cell smart table scan"
+    return "db file sequential read", "direct path read"

@@ -1,0 +1,185 @@
+"""The process that a source lives in: it makes the source, answers what it is asked, and ends with who started it.
+
+Once the source is open a first look is made of it, before whoever started the process asks anything.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import queue
+import signal
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from presman.base.child import LINE, end_with_parent
+from presman.base.errors import InputError
+from presman.base.release import Release
+from presman.base.terminal_guard import open_log
+from presman.base.text import clean, one_line
+from presman.rows.queries import Scope
+from presman.sources import Answer, Exhausted, Request, Source, SourceError
+from presman.sources.subprocess_source import Channel, ChannelEndedError, Look, Looked
+
+FRESH = 1.0
+"""Seconds for which what was read for a look is as good as new."""
+
+
+class _Noted(NamedTuple):
+    """What was read for a look, or why it could not be, and when that began and ended by the monotonic clock."""
+
+    begun: float
+    ended: float
+    scope: Scope
+    requests: tuple[Request, ...]
+    answer: Answer | SourceError
+
+
+class LookedAt:
+    """Calls of a source. What a look has read is not read again: the same question is answered with it, once."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._release: Release | None = None
+        self._noted: list[_Noted] = []
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the source has of that name: what is asked as it is."""
+        return getattr(self._source, name)
+
+    def open(self) -> Release:
+        """Open the source."""
+        self._release = None
+        self._release = self._source.open()
+        return self._release
+
+    def look(self, look: Look) -> Looked | None:
+        """Return what `look` makes of the source, None while that is not open."""
+        if self._release is None:
+            return None
+        begun = time.monotonic()
+        value = look(_Noting(self._source, self._release, self._noted))
+        return Looked(value, time.monotonic() - begun)
+
+    def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None = None) -> Answer:
+        """Read in that scope, or return what a look has just read."""
+        now = time.monotonic()
+        self._noted[:] = [noted for noted in self._noted if now - noted.ended < FRESH]
+        for place, noted in enumerate(self._noted):
+            if (noted.scope, noted.requests) == (scope, requests):
+                del self._noted[place]
+                if isinstance(noted.answer, SourceError):
+                    raise noted.answer  # the source is lost, and would say no more of it than that
+                return replace(noted.answer, spent=noted.ended - noted.begun)
+        self._source.scope = scope
+        return self._source.read(requests, within)
+
+
+class _Noting:
+    """An open source as a look sees it: to open it again tells the release, and what is read is noted."""
+
+    def __init__(self, source: Source, release: Release, noted: list[_Noted]) -> None:
+        self._source, self._release, self._noted = source, release, noted
+        self.name, self.kind, self.scope = source.name, source.kind, source.scope
+
+    def open(self) -> Release:
+        return self._release
+
+    def advance(self) -> None:
+        self._source.advance()
+
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+        self._source.scope = self.scope
+        begun = time.monotonic()
+        try:
+            answer = self._source.read(requests, within)
+        except SourceError as error:
+            self._note(begun, requests, error)
+            raise
+        self._note(begun, requests, answer)
+        return answer
+
+    def _note(self, begun: float, requests: Sequence[Request], answer: Answer | SourceError) -> None:
+        self._noted.append(_Noted(begun, time.monotonic(), self.scope, tuple(requests), answer))
+
+    def cancel(self) -> None:
+        self._source.cancel()
+
+    def close(self) -> None:
+        """Leave it open."""
+
+
+CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "look"})
+"""What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act; and to look."""
+
+GRACE = 1.0
+"""Seconds that a log off may take when presman is gone."""
+
+LONGEST_CALL = 180.0
+"""Seconds after which a call counts as hung: a driver that spins would outlive a presman that was killed."""
+
+_LONGEST = 500
+
+
+def main() -> None:
+    """Serve who started this process, and end with it."""
+    with suppress(OSError):
+        os.setsid()  # what a terminal sends to all who use it is for presman
+    if (log := open_log()) >= 0:
+        os.dup2(log, 2)  # what the watch over a call that hangs writes to
+        faulthandler.enable(log)
+        faulthandler.register(signal.SIGUSR1, log)
+    channel = Channel(socket.socket(fileno=LINE))
+    with suppress(ChannelEndedError):
+        _serve(channel)
+    os._exit(0)  # whatever the driver still does
+
+
+def _serve(channel: Channel) -> None:
+    recipe = channel.receive()
+    source = LookedAt(recipe())
+    asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(channel, source, asked), daemon=True).start()
+    is_bound = False
+    while (call := asked.get()) is not None:
+        channel.send((_answer(source, *call), getattr(source, "instance", 0)))
+        if not is_bound and asked.empty():  # what is asked first does not wait for it
+            end_with_parent()
+            is_bound = True
+    source.close()
+
+
+def _listen(channel: Channel, source: LookedAt, asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None]) -> None:
+    """Hear what is asked; to cancel is done at once. When presman is gone, end."""
+    with suppress(ChannelEndedError):
+        while True:
+            name, arguments = channel.receive()
+            if name == "cancel":
+                source.cancel()
+            else:
+                asked.put((name, arguments))
+    asked.put(None)
+    threading.Timer(GRACE, os._exit, (0,)).start()
+    with suppress(Exception):
+        source.cancel()
+
+
+def _answer(source: LookedAt, name: str, arguments: tuple[Any, ...]) -> Any:
+    """Return what a call returns, or the error it raises."""
+    if name not in CALLS:
+        raise ValueError(name)
+    faulthandler.dump_traceback_later(LONGEST_CALL, exit=True)
+    try:
+        return getattr(source, name)(*arguments)
+    except (SourceError, Exhausted, InputError) as error:
+        return error
+    except Exception as error:
+        return SourceError(one_line(clean(f"{type(error).__name__}: {error}"), _LONGEST))
+    finally:
+        faulthandler.cancel_dump_traceback_later()

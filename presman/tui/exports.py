@@ -1,0 +1,215 @@
+"""Exports that keys begin: a CSV file of a measure, and a recording that a thread writes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from presman.analysis.readings.reading import Reading
+from presman.base.text import clean
+
+if TYPE_CHECKING:
+    from presman.output.csv_export import CsvExport
+    from presman.rows.snapshot import Snapshot
+    from presman.tui.monitor import Monitor
+
+
+class CsvRecording:
+    """One growing CSV file at a time, in a folder (None: where presman was started)."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._file: CsvExport | None = None
+        self._path = Path()
+        self.measure = ""
+        """What is being written, "" while nothing is."""
+
+    def toggle(self, name: str, measure: str, reading: Reading) -> tuple[str, bool]:
+        """Begin with this reading of the database `name`, or end; return what there is to tell, and if it went well."""
+        if self._file is not None:
+            return self.end(), True
+        from presman.output.csv_export import CsvExport, OutputError
+
+        try:
+            self._file = CsvExport(self._open(file_name(name, measure, datetime.now(UTC))), measure)
+        except (OutputError, OSError) as error:
+            return f"CSV export: {error}", False
+        self.measure = measure
+        if problem := self.write(reading):
+            return problem, False
+        return self._begun(), True
+
+    def end(self) -> str:
+        """End the file, and return what there is to tell."""
+        self.close()
+        return f"CSV export ended: {self._path}"
+
+    def _open(self, name: str) -> Path | TextIO:
+        """Return what is written to. Raises OSError."""
+        self._path = (self._folder or Path.cwd()) / name
+        return self._path
+
+    def _begun(self) -> str:
+        return f"Appending {self.measure} to {self._path} at each poll; e ends it"
+
+    def write(self, reading: Reading) -> str:
+        """Append a reading; if that fails, end, and return what there is to tell."""
+        if self._file is None:
+            return ""
+        from presman.output.csv_export import OutputError
+
+        try:
+            self._file.write(reading)
+        except (OutputError, OSError) as error:
+            self.close()
+            return f"CSV export ended: {error}"
+        return ""
+
+    def close(self) -> None:
+        """End the file."""
+        if self._file is not None:
+            self._file.close()
+        self._file, self.measure = None, ""
+
+
+def file_name(database: str, measure: str, at: datetime, kind: str = "csv") -> str:
+    """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time."""
+    safe = "".join(character if character.isascii() and character.isalnum() else "-" for character in database)[:40]
+    return f"presman-{safe.strip('-') or 'database'}-{measure}-{at.astimezone():%Y%m%d-%H%M%S}.{kind}"
+
+
+Pair = tuple["Snapshot | None", "Snapshot"]
+
+MOST_WAITING = 16
+"""Polls of the past that wait in memory to be written: an hour of them may be gigabytes."""
+
+_PATIENCE = 5.0
+"""Seconds that the end waits for what is not written yet."""
+
+
+class TapeRecording:
+    """One growing file at a time, in a folder (None: where presman was started).
+
+    `say` is told from the thread what somebody should know.
+    """
+
+    def __init__(self, folder: Path | None, say: Callable[[str], object]) -> None:
+        self._folder = folder
+        self._say = say
+        self._queue: SimpleQueue[Pair | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._is_loading = False
+        self._last: Snapshot | None = None
+        self.number = 0
+        """Counts the files: tells whether one is still the one that was begun."""
+        self.path: Path | None = None
+        """Where it is written, None while nothing is."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether polls are written."""
+        return self._thread is not None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether more polls wait to be written than should be in memory: each may have megabytes."""
+        return self._queue.qsize() >= MOST_WAITING
+
+    def begin(self, name: str, kind: str) -> Path:
+        """Begin a file for the database `name`; until `loaded` is called what arrives is for `past`, too."""
+        safe = "".join(each if each.isascii() and each.isalnum() else "-" for each in name)[:40].strip("-")
+        self.path = (
+            self._folder or Path.cwd()
+        ) / f"presman-{safe}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}.presman"
+        self._queue, self._is_loading, self._last = SimpleQueue(), True, None
+        self.number += 1
+        self._thread = threading.Thread(
+            target=self._write_all, args=(self.path, name, kind, self._queue), name="presman-tape", daemon=True
+        )
+        self._thread.start()
+        return self.path
+
+    def past(self, pair: Pair) -> None:
+        """Write a poll of the past; they come in order."""
+        if self.is_on:
+            self._last = pair[1]
+            self._queue.put(pair)
+
+    def loaded(self) -> None:
+        """Write what arrives from now on: all that was before is on its way."""
+        self._is_loading = False
+
+    def write(self, snapshot: Snapshot | None) -> None:
+        """Write a poll that arrived."""
+        if self.is_on and snapshot is not None and not self._is_loading:
+            self._queue.put((self._last, snapshot))
+            self._last = snapshot
+
+    def close(self) -> None:
+        """End the file."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            thread.join(_PATIENCE)
+        self.path = None
+
+    def _write_all(self, path: Path, name: str, kind: str, queue: SimpleQueue[Pair | None]) -> None:
+        from presman.analysis import analyse
+        from presman.recording.store import RecordingError, Store
+        from presman.recording.writer import RecordingWriter
+
+        try:
+            store = Store(str(path), writing=True)
+            writer = RecordingWriter(store, name, kind)
+            while (pair := queue.get()) is not None:
+                writer.append(pair[1], analyse(*pair))
+            writer.close()
+            store.close()
+        except RecordingError as error:
+            self._thread = None
+            self._say(f"Recording ended: {clean(str(error))}")
+
+
+def taking(measure: str, tape: TapeRecording) -> str:
+    """Return what is being written, for the top line: the `measure` of a CSV file, a recording; "" for nothing."""
+    parts = (f"CSV {measure}" if measure else "", "recording" if tape.is_on else "")
+    return " + ".join(each for each in parts if each)
+
+
+SOON = 0.05
+"""Seconds until it is looked again whether there is room for more polls to write."""
+
+
+class PastPolls(NamedTuple):
+    """What was written: so many polls, the first of them at an instant."""
+
+    polls: int
+    first: datetime
+
+
+async def write_past(monitor: Monitor, taping: TapeRecording, latest: Reading) -> PastPolls | None:
+    """Write the minutes up to the poll that is the newest when there is no other one any more.
+
+    None where the file was ended meanwhile.
+    """
+    mine = taping.number
+    earliest = latest.at - timedelta(minutes=monitor.choices.window)
+    number, kept, first = max(1, latest.number - len(monitor.timeline) + 1), 0, latest.at
+    while (newest := monitor.latest) is not None and number <= newest.number:
+        pair = monitor.timeline.moment(newest.number - number, number)
+        number += 1
+        if pair is not None and pair[1].at >= earliest:
+            taping.past(pair)
+            first = min(first, pair[1].at)
+            kept += 1
+            await asyncio.sleep(0)
+        while taping.is_behind and taping.number == mine and taping.is_on:
+            await asyncio.sleep(SOON)
+        if taping.number != mine or not taping.is_on:
+            return None
+    return PastPolls(kept, first)

@@ -1,0 +1,188 @@
+"""What may be said not to be there: only what the views it rests on have told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis import analyse
+from presman.analysis.groups.verdicts import explain
+from presman.analysis.plans.lint import LintCoverage, lint_coverage
+from presman.analysis.readings.group_readings import Verdict
+from presman.output import text_report
+from presman.rows.conversion import RecordType
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Sysstat
+from presman.rows.plan_rows import PlanDirective, RsrcPlan
+from presman.rows.queries import Scope
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.snapshot import Problem, Section, Snapshot
+from presman.tabs.alerts import alerts
+from presman.tabs.link import Link
+from presman.tabs.table_notes import unavailable
+from tests.analysis.make import active_plan, directive, instance, row, snapshot
+
+TO_SERIAL = "Parallel operations downgraded to serial"
+ALL = "Nothing is wrong: no queue, no starved group, no downgrade (by GV$SESSION, GV$RSRC_PLAN, "
+
+
+def calm(after: float = 0.0, **changes: Any) -> Snapshot:
+    """A database in which nothing happens: one group that used a second of CPU in ten."""
+    group = row(ConsumerGroup, name="A", consumed_cpu_time=round(100 * after), con_id=0)
+    rows = [
+        instance(),
+        active_plan(),
+        directive("DAY", "A", 100),
+        group,
+        row(Session, sid=1),
+        row(PxSession, sid=2, qcsid=1),
+        row(Sysstat, name=TO_SERIAL, value=7),
+    ]
+    return snapshot(*rows, after=after, **changes)
+
+
+def without(found: Snapshot, record: RecordType, section: Section) -> Snapshot:
+    return replace(found, sections={**found.sections, record: section})
+
+
+def told(now: Snapshot) -> list[str]:
+    return [alert.text for alert in alerts(analyse(calm(), now), Link())]
+
+
+def test_the_all_clear_names_its_views() -> None:
+    assert told(calm(10)) == [ALL + "GV$RSRC_CONSUMER_GROUP, GV$PX_SESSION, GV$SYSSTAT)."]
+    assert (
+        "(by V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, V$PX_SESSION, V$SYSSTAT)"
+        in told(calm(10, scope=Scope.INSTANCE))[0]
+    )
+
+
+def test_the_first_poll_knows_of_no_starvation_and_no_downgrade() -> None:
+    texts = [alert.text for alert in alerts(analyse(None, calm()), Link())]
+    assert texts == [
+        "No queue (by GV$SESSION).",
+        "Whether there is a starved group (it takes two polls), or a downgrade (it takes two polls) is not known.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "section", "clear", "why"),
+    [
+        (
+            Session,
+            Section(absent=frozenset(Session._fields)),
+            "No starved group, no downgrade",
+            "a queue (GV$SESSION is not there)",
+        ),
+        (
+            Session,
+            Section((row(Session, sid=1),), absent=frozenset({"event"})),
+            "No starved group, no downgrade",
+            "a queue (GV$SESSION lacks EVENT)",
+        ),
+        (
+            PxSession,
+            Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$PX_SESSION")),
+            "No queue, no starved group",
+            "a downgrade (GV$PX_SESSION: ORA-00942)",
+        ),
+        (
+            Sysstat,
+            Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$SYSSTAT")),
+            "No queue, no starved group",
+            "a downgrade (GV$SYSSTAT: ORA-00942)",
+        ),
+        (
+            Sysstat,
+            Section((row(Sysstat, name="Parallel operations not downgraded", value=9),)),
+            "No queue, no starved group",
+            "a downgrade (GV$SYSSTAT does not count them)",
+        ),
+        (
+            Sysstat,
+            Section((row(Sysstat, name=TO_SERIAL, value=6),)),  # less than before: the counter began anew
+            "No queue, no starved group",
+            "a downgrade (it takes two polls)",
+        ),
+        (
+            ConsumerGroup,
+            Section(absent=frozenset(ConsumerGroup._fields)),
+            "No queue, no downgrade",
+            "a starved group (GV$RSRC_CONSUMER_GROUP is not there)",
+        ),
+        (
+            RsrcPlan,
+            Section(absent=frozenset(RsrcPlan._fields)),
+            "No queue, no downgrade",
+            "a starved group (GV$RSRC_PLAN is not there)",
+        ),
+    ],
+)
+def test_what_was_not_seen_is_not_said_not_to_be_there(
+    record: RecordType, section: Section, clear: str, why: str
+) -> None:
+    first, *rest = told(without(calm(10), record, section))
+    assert first.startswith(f"{clear} (by ")
+    assert f"Whether there is {why} is not known." in rest
+
+
+def test_without_any_view_there_is_no_all_clear() -> None:
+    empty = snapshot(after=10)
+    states = {alert.state for alert in alerts(analyse(None, empty), Link())}
+    assert "good" not in states
+
+
+def seen(now: Snapshot) -> LintCoverage:
+    return lint_coverage(analyse(None, now), now)
+
+
+def test_the_linter_needs_the_plan_and_its_directives() -> None:
+    found = seen(calm())
+    assert (found.judged, found.blind) == (("DAY",), False)
+    assert found.clear.startswith("No finding in DAY (by GV$RSRC_PLAN, DBA_RSRC_PLAN_DIRECTIVES, ")
+    assert "DBA_RSRC_GROUP_MAPPINGS was not read" in found.limits
+
+    gone = Section(absent=frozenset(PlanDirective._fields))
+    found = seen(without(calm(), PlanDirective, gone))
+    assert found.blind
+    assert found.clear.startswith("Cannot judge DAY: ")
+    assert "DBA_RSRC_PLAN_DIRECTIVES is not there" in found.clear
+
+
+def test_no_plan_in_force_is_known_only_where_v_rsrc_plan_told() -> None:
+    off = without(calm(), RsrcPlan, Section((active_plan(name=""),)))
+    assert seen(off).clear == "No plan is in force (by GV$RSRC_PLAN): there is nothing to judge."
+    assert seen(without(off, RsrcPlan, Section(absent=frozenset(RsrcPlan._fields)))).blind
+
+
+def test_figures_of_columns_that_are_not_there_are_not_zero() -> None:
+    """10 seconds apart, 1,000 ms of CPU: 0.1 CPUs; what it waited is not known, and so is the verdict."""
+    bare = without(
+        calm(10), ConsumerGroup, replace(calm(10).section(ConsumerGroup), absent=frozenset({"cpu_wait_time"}))
+    )
+    (group,) = analyse(calm(), bare).cluster_groups()
+    assert (group.used, group.waiting, group.verdict) == (0.1, None, Verdict.UNKNOWN)
+    assert explain(group) == "Uses 0.1 of 0 CPUs; how long it waits for CPU is not known."
+    assert group.io is not None
+    bare = without(
+        calm(10), ConsumerGroup, replace(calm(10).section(ConsumerGroup), absent=frozenset({"large_read_megabytes"}))
+    )
+    (group,) = analyse(calm(), bare).cluster_groups()
+    assert (group.io, group.waiting) == (None, 0.0)
+
+
+def test_an_empty_table_of_an_unseen_view_says_so() -> None:
+    gone = without(calm(10), PxSession, Section(absent=frozenset(PxSession._fields)))
+    lines = text_report.full(analyse(calm(), gone), None, (calm(), gone)).splitlines()
+    place = lines.index("-- Running (0)")
+    assert lines[place + 1] == "Not known: GV$PX_SESSION is not there."
+    place = lines.index("-- Queued (0)")
+    assert lines[place + 1] == "Nothing is queued."
+
+
+def test_a_table_of_a_view_that_nobody_looks_at_is_refused() -> None:
+    assert unavailable("V$SESSION")
+    with pytest.raises(ValueError, match=r"does not look at V\$SQL_WORKAREA_ACTIVE"):
+        unavailable("V$SESSION", "V$SQL_WORKAREA_ACTIVE")

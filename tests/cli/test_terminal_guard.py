@@ -1,0 +1,328 @@
+"""Whatever becomes of presman, the terminal is as it was before, and one line says what happened."""
+
+from __future__ import annotations
+
+import os
+import pty
+import py_compile
+import signal
+import stat
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchmarks.terminal import Screen
+from presman.base import terminal_guard
+from presman.base.terminal_guard import process as watching
+from tests.cli.run import command, environment
+from tests.patience import until
+from tests.thorough import some
+
+OFF = [b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[<u"]
+"""Main screen, cursor, mouse, bracketed paste, kitty keyboard."""
+
+PATIENCE = 0.6
+"""Seconds in place of those that the terminal guard gives a presman that does not react."""
+
+DEAF_AFTER = 0.8
+"""Seconds after the first frame: nobody can tell when nothing is heard any more."""
+
+DEAF = f"""
+import ctypes, re, sys, time
+from presman.base import terminal_guard
+terminal_guard.BEGIN = terminal_guard.BEGIN.replace(
+    "main(", "import process; process.DEAF = process.GRACE = {PATIENCE}; main("
+)
+from presman.tui.feed import SamplerFeed
+def spin(self, event):
+    time.sleep({DEAF_AFTER / 2})  # the first frame is painted meanwhile
+    SPIN
+SamplerFeed._receive = spin
+sys.argv = ["presman", "demo:quiet"]
+from presman.cli import main
+sys.exit(main())
+"""
+"""presman with a thread that never lets go of Python's lock."""
+
+SPINS = {
+    "in a system call": "ctypes.PyDLL(None).sleep(600)",
+    "in a lock": "lock, held = ctypes.PyDLL(None).pthread_mutex_lock, bytes(64); lock(held); lock(held)",
+    "in a loop": 're.match("(a+)+$", "a" * 64 + "b")',
+}
+"""A signal ends the first of them, but not the others; the last costs CPU."""
+
+
+class Watched:
+    """A monitor on a terminal, its terminal guard, and the terminal's settings before."""
+
+    def __init__(self, folder: Path, *words: str, **given: str) -> None:
+        given = environment(XDG_STATE_HOME=str(folder), **given)
+        # The settings that ptyprocess makes are those of any new terminal.
+        self.screen = Screen(list(words) or command("demo:quiet"), **given)
+        self.file = self.screen._process.fd
+        self.before = termios.tcgetattr(self.file)
+        self.folder = folder
+
+    def begin(self, marker: bytes = b"CPUs used") -> None:
+        self.screen.wait_for(marker)
+        until(self.family, "a terminal guard")
+        self.guard = self.family()[0]
+        self.screen.forget()
+
+    def family(self) -> list[psutil.Process]:
+        """The terminal guard, once there is one; the process of the source is another."""
+        found = psutil.Process(self.screen.pid).children()
+        return [each for each in found if "from process import main" in " ".join(each.cmdline())]
+
+    def ends(self, limit: float = 60.0) -> str:
+        """Wait until nobody holds the terminal any more, and return what was said last."""
+        end = time.monotonic() + limit
+        try:
+            while time.monotonic() < end:
+                self.screen._read(0.1)
+        except RuntimeError:
+            pass
+        gone = (psutil.NoSuchProcess, psutil.ZombieProcess)
+        while time.monotonic() < end:
+            try:
+                if self.guard.status() == psutil.STATUS_ZOMBIE:
+                    break
+            except gone:
+                break
+            time.sleep(0.01)
+        assert time.monotonic() < end, "the terminal guard is gone, too"
+        self.screen._process.wait()
+        return self.screen.last.decode(errors="replace").rpartition("\x1b[?25h")[2].strip()
+
+    def is_put_back(self) -> bool:
+        return termios.tcgetattr(self.file) == self.before and all(mode in self.screen.last for mode in OFF)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "presman" / "faults.log"
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Callable[..., Watched]]:
+    made: list[Watched] = []
+
+    def make(*words: str, **given: str) -> Watched:
+        made.append(Watched(tmp_path, *words, **given))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.screen.close()
+
+
+@pytest.mark.parametrize("name", some(["SIGSEGV"], ["SIGKILL", "SIGQUIT", "SIGABRT"]))
+def test_after_any_death(watched: Callable[..., Watched], name: str) -> None:
+    monitor = watched()
+    monitor.begin()
+    assert termios.tcgetattr(monitor.file) != monitor.before
+    number = signal.Signals[name]
+    os.kill(monitor.screen.pid, number)
+    told = monitor.ends()
+    assert monitor.is_put_back()
+    assert monitor.screen._process.signalstatus == number, "it is presman's own end that its parent sees"
+    faults = {"SIGSEGV": "Segmentation fault", "SIGABRT": "Aborted"}
+    if name in faults:
+        assert told == f"presman: ended by a fault in compiled code ({faults[name]}); where: {monitor.log}"
+        assert f"Fatal Python error: {faults[name]}" in monitor.log.read_text()
+    else:
+        assert told in {f"presman: killed by {name}", "presman: killed"}
+    assert len(told.splitlines()) == 1
+    assert stat.S_IMODE(monitor.log.stat().st_mode) == 0o600
+
+
+EARLY = """
+import sys
+from presman.base import terminal_guard
+terminal_guard.start = lambda: None  # as before the first frame
+sys.argv = ["presman", "demo:quiet"]
+from presman.cli import main
+sys.exit(main())
+"""
+
+
+def test_after_a_death_before_the_first_frame(watched: Callable[..., Watched]) -> None:
+    monitor = watched(sys.executable, "-c", EARLY)
+    monitor.begin()
+    assert Path(monitor.guard.exe()).name != Path(sys.executable).resolve().name, "it is no interpreter yet"
+    os.kill(monitor.screen.pid, signal.SIGKILL)
+    assert monitor.ends() in {"presman: killed by SIGKILL", "presman: killed"}
+    assert monitor.is_put_back()
+
+
+@pytest.mark.parametrize(("how", "code"), some([(signal.SIGTERM, 143)], [(b"q", 0), (signal.SIGHUP, 129)]))
+def test_nothing_is_said_of_an_end_in_good_order(watched: Callable[..., Watched], how: Any, code: int) -> None:
+    monitor = watched()
+    monitor.begin()
+    if isinstance(how, bytes):
+        monitor.screen.press(how)
+    else:
+        os.kill(monitor.screen.pid, how)
+    assert "presman" not in monitor.ends()
+    assert monitor.is_put_back()
+    assert monitor.screen.status == code
+    assert not monitor.log.read_text()
+
+
+def costs_little(monitor: Watched) -> None:
+    """Look at the terminal guard: three megabytes of its own, and no CPU while nothing happens."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        return  # nobody says what memory is a process's own
+    monitor.screen.quiet(0.3)
+    told = Path(f"/proc/{monitor.guard.pid}/smaps_rollup").read_text().splitlines()
+    own = sum(int(line.split()[1]) for line in told if line.startswith("Private"))
+    assert own < 3_072
+    before = sum(monitor.guard.cpu_times()[:2])
+    monitor.screen.idle(0.5, 0.5)
+    assert sum(monitor.guard.cpu_times()[:2]) == before
+
+
+def test_it_costs_little_and_hears_nothing_that_is_meant_for_presman(watched: Callable[..., Watched]) -> None:
+    """What a terminal sends to all who use it, and `pkill presman`."""
+    py_compile.compile(watching.__file__)
+    monitor = watched()
+    monitor.begin()
+    costs_little(monitor)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP):
+        os.kill(monitor.guard.pid, number)
+    monitor.screen.press(b"?")
+    monitor.screen.wait_for(b"Help: Overview")
+    assert monitor.guard.is_running()
+    assert monitor.guard.status() != psutil.STATUS_STOPPED
+    os.kill(monitor.screen.pid, signal.SIGKILL)
+    assert monitor.ends() in {"presman: killed by SIGKILL", "presman: killed"}
+    assert monitor.is_put_back()
+    assert monitor.screen._process.signalstatus == signal.SIGKILL
+
+
+def test_presman_goes_on_without_it(watched: Callable[..., Watched]) -> None:
+    monitor = watched()
+    monitor.begin()
+    os.kill(monitor.guard.pid, signal.SIGKILL)
+    os.kill(monitor.screen.pid, signal.SIGWINCH)
+    monitor.screen.press(b"?")
+    monitor.screen.wait_for(b"Help: Overview")
+    monitor.screen.press(b"qq")
+    monitor.screen.wait_for_end()
+    assert monitor.screen.status == 0
+
+
+def test_a_stopped_presman_leaves_the_terminal_to_others(watched: Callable[..., Watched]) -> None:
+    """While it is stopped a shell has the terminal: a death then is none of the terminal guard's business."""
+    monitor = watched()
+    monitor.begin()
+    os.kill(monitor.screen.pid, signal.SIGTSTP)
+    family = psutil.Process(monitor.screen.pid)
+    until(lambda: family.status() == psutil.STATUS_STOPPED, "stopped", lambda: monitor.screen._read(0.01))
+    monitor.screen.quiet(0.1)
+    monitor.screen.forget()
+    os.kill(monitor.screen.pid, signal.SIGKILL)
+    monitor.ends()
+    assert monitor.screen.last == b""
+
+
+@pytest.mark.parametrize(
+    ("spin", "asked"),
+    some(
+        [("in a lock", "signal")],
+        [("in a loop", "signal"), ("in a system call", "q"), *((spin, "\x03") for spin in SPINS)],
+    ),
+)
+def test_a_driver_that_spins_is_given_up(watched: Callable[..., Watched], spin: str, asked: str) -> None:
+    monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS[spin]))
+    monitor.begin(b"Overview")
+    time.sleep(DEAF_AFTER)
+    if asked == "signal":
+        os.kill(monitor.screen.pid, signal.SIGTERM)
+    else:
+        monitor.screen.press(asked.encode())
+    told = monitor.ends(limit=20)
+    assert told == f"presman: it did not end when asked to, and was killed; where: {monitor.log}"
+    assert termios.tcgetattr(monitor.file) == monitor.before
+    assert " in spin" in monitor.log.read_text(), "the log says where it hung"
+
+
+def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watched]) -> None:
+    monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS["in a system call"]))
+    monitor.begin(b"Overview")
+    time.sleep(DEAF_AFTER)
+    monitor.screen.press(b"sq")
+    end = time.monotonic() + PATIENCE + 3 * watching.GLANCE
+    while time.monotonic() < end:
+        monitor.screen._read(0.1)
+    assert monitor.guard.is_running()
+    monitor.screen.press(b"qq")
+    assert "was killed" in monitor.ends(limit=20)
+
+
+@pytest.mark.parametrize(
+    ("typed", "quits"),
+    [
+        (b"q", True),
+        (b"\x03\x03", True),
+        (b"\x1b[113u", True),
+        (b"\x1b[113;;113u", True),
+        (b"\x1b[99;5u", True),
+        (b"\x1b[<35;10;20M\x1b[Iq", True),
+        (b"4\x1b[Aqq", True),
+        (b"", False),
+        (b"faq", False),
+        (b"q4", False),
+        (b"\x1b[99u", False),
+        (b"\x1b[<35;113;20M", False),
+    ],
+)
+def test_what_asks_to_quit(typed: bytes, quits: bool) -> None:
+    assert watching.asks_to_quit(typed) is quits
+
+
+def test_the_log_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("precious")
+    (tmp_path / "presman").mkdir()
+    terminal_guard.log_path().symlink_to(elsewhere)
+    assert terminal_guard.open_log() == -1
+    assert elsewhere.read_text() == "precious"
+    terminal_guard.log_path().unlink()
+    os.mkfifo(terminal_guard.log_path())
+    assert terminal_guard.open_log() == -1
+
+
+def test_the_log_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "presman").mkdir()
+    terminal_guard.log_path().write_text("x" * (terminal_guard.LARGEST_LOG + 1))
+    os.close(terminal_guard.open_log())
+    assert terminal_guard.log_path().stat().st_size == 0
+
+
+def test_both_sides_mean_the_same() -> None:
+    names = ("SCREEN_ON", "SCREEN_OFF", "FAREWELL")
+    assert [getattr(terminal_guard, name) for name in names] == [getattr(watching, name) for name in names]
+    assert min(terminal_guard.SCREEN_ON, terminal_guard.SCREEN_OFF, terminal_guard.FAREWELL) > max(
+        signal.valid_signals()
+    )
+
+
+def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    with os.fdopen(read), os.fdopen(write):
+        child, terminal = pty.fork()
+        if child == 0:
+            os.dup2(read, 0)
+            terminal_guard.screen_on()
+            terminal_guard.start()
+            os._exit(terminal_guard._pipe >= 0)
+        assert os.waitpid(child, 0)[1] == 0
+        os.close(terminal)
