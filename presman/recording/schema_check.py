@@ -41,8 +41,10 @@ _FOREIGN = text(
     " AND a.atttypid >= 16384))"
 ).bindparams(bindparam("names", sorted(METADATA.tables), expanding=True))
 
-"""The first table of presman that is more than a table, or that runs something for whoever writes a row: a default other
-than a number of a sequence, a generated column, a check, an index on an expression, a type of somebody's own."""
+"""The first table of presman that is more than a table, or that runs something for whoever writes a row.
+
+That is a default other than a number of a sequence, a generated column, a check, an index on an expression, a type of
+somebody's own."""
 
 _TAKEN_OVER = text(
     "SELECT 'operator' AS kind FROM pg_catalog.pg_operator o WHERE o.oid OPERATOR(pg_catalog.>=) {first}"
@@ -52,7 +54,8 @@ _TAKEN_OVER = text(
     " SELECT 'function' FROM pg_catalog.pg_proc p WHERE p.oid OPERATOR(pg_catalog.>=) {first}"
     " AND pg_catalog.pg_function_is_visible(p.oid) AND p.proname OPERATOR(pg_catalog.~)"
     " '^(length|sum|max|min|count|to_timestamp|clock_timestamp|row_number|nextval)$'::pg_catalog.text"
-    " AND NOT EXISTS (SELECT 1 FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) t(kind) WHERE t.kind OPERATOR(pg_catalog.>=) {first})"
+    " AND NOT EXISTS (SELECT 1"
+    " FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) t(kind) WHERE t.kind OPERATOR(pg_catalog.>=) {first})"
     " LIMIT 1".replace("{first}", "16384::pg_catalog.oid").replace("::", r"\:\:")
 )
 """Whether somebody made an operator or a function of numbers and texts with the name of one that PostgreSQL has: it
