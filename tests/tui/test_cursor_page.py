@@ -21,6 +21,7 @@ from presman.rows.cursor_rows import SqlText
 from presman.rows.queries import Focus
 from presman.tabs.statement import Statement, has_cursor_page, statement_of, with_cursor
 from presman.tui.pages.content import cursor_of
+from presman.tui.pages.detail_lines import cost_lines
 from presman.tui.replay_app import ReplayApp
 from tests.recording.taped import Moment, polled, record
 from tests.tui.drive import NEVER, Stage, acted, stage
@@ -191,3 +192,10 @@ async def test_a_replay_has_the_texts_that_were_read_and_says_where_none_are(old
             await acting.keys("enter")
             assert ("The text is not recorded" in app.reader.text) is old
             assert f"Statement {app.reader.row.sql_id}" in app.reader.text
+
+
+def test_what_an_execution_takes_has_units_that_suit_it() -> None:
+    """50 s of 0.25 ms each are 200,000 executions: an average of less than a second is not told as 0:00."""
+    cost = CursorCost(200_000, 1, 0.00025, 0.0002, 0.0, 0.0, 1.0, 0.0, None, None, 150.0)
+    each = next(line for line in map(plain, cost_lines(cost)) if "each, on average" in line)
+    assert each.endswith("250µs elapsed, 200µs CPU, 0µs I/O wait, 2:30 concurrency wait")
