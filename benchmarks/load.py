@@ -7,10 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 from presman.base.release import Release
+from presman.rows.conversion import RecordType
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Database, Instance
 from presman.rows.plan_rows import Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
-from presman.rows.queries import RecordType, Scope
+from presman.rows.queries import Scope
 from presman.rows.session_rows import PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.rows.snapshot import Section, Snapshot
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from presman.services.metrics.observed_database import ObservedDatabase
+    from presman.services.metrics.metric_page import ObservedDatabase
 
 FLEET, SLOW, REFUSED, MUTE = 50, 4, 3, 3
 """Databases in all, and of these: over a slow line, on a port that nobody listens at, and at one that never answers."""
@@ -129,10 +129,8 @@ def watch(healthy: list[str], others: list[str], polls: int, interval: float) ->
     """Be the presman that is measured."""
     from presman.base.running_out import collect_seldom
     from presman.cli.limits import give_back_memory, make_room
-    from presman.services.metrics.metric_page import Exposition
-    from presman.services.metrics.observed_database import Exporter
-    from presman.services.metrics.web_app import WebApp
-    from presman.services.metrics.web_server import WebServer
+    from presman.services.metrics.metric_page import Exporter, Exposition
+    from presman.services.metrics.web_server import WebApp, WebServer
 
     give_back_memory()
     collect_seldom()

@@ -9,7 +9,6 @@ from sqlalchemy import Column
 from sqlalchemy.sql.schema import Table as SqlTable
 
 from docs.markdown import page, rows
-from presman.base.release import Release
 from presman.figures.figure import Figure
 from presman.figures.measures import COMMON, MEASURES
 from presman.recording.measure_tables import ARRIVALS, BUCKET, ROW_TABLES
@@ -115,11 +114,5 @@ def reads() -> str:
 def facts(queries: list[Query]) -> Iterator[str]:
     """Yield how often a view is read, from which release on, and by which files."""
     yield ", ".join(sorted({query.cadence.value for query in queries}))
-    yield str(min(max(query.since, release_of(query)) for query in queries))
+    yield str(min(query.since for query in queries))
     yield ", ".join(f"`{name}`" for name in sorted({query.name for query in queries}))
-
-
-def release_of(query: Query) -> Release:
-    """Return the release from which on a file is used."""
-    folder = query.path.parent.name
-    return Release.parse(folder) if folder[0].isdigit() else Release(11, 2)

@@ -4,7 +4,7 @@
 -- pack: none
 SELECT
     inst_id,
-    0 AS con_id,
+    con_id,
     intsize_csec,
     consumer_group_name,
     cpu_consumed_time,
@@ -12,7 +12,7 @@ SELECT
     num_cpus,
     running_sessions_limit,
     cpu_utilization_limit,
-    NULL AS avg_queued_parallel_stmts,
-    NULL AS avg_queued_parallel_servers,
-    NULL AS parallel_servers_limit
+    avg_queued_parallel_stmts,
+    avg_queued_parallel_servers,
+    parallel_servers_limit
 FROM gv$rsrcmgrmetric

@@ -4,14 +4,14 @@
 -- pack: none
 SELECT
     inst_id,
-    0 AS con_id,
+    con_id,
     end_time,
     intsize_csec,
     consumer_group_name,
     avg_running_sessions,
     avg_waiting_sessions,
     io_megabytes,
-    NULL AS avg_active_parallel_stmts,
-    NULL AS avg_queued_parallel_stmts,
-    NULL AS avg_active_parallel_servers
+    avg_active_parallel_stmts,
+    avg_queued_parallel_stmts,
+    avg_active_parallel_servers
 FROM gv$rsrcmgrmetric_history

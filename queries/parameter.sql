@@ -6,7 +6,7 @@ SELECT
     inst_id,
     name,
     value,
-    0 AS con_id
+    con_id
 FROM gv$system_parameter
 WHERE name IN (
     'cpu_count',

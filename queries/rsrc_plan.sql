@@ -1,10 +1,10 @@
--- Which plan is active, what does it manage, and how many parallel servers does it count?
+-- Which plan is active, what does it manage, how many parallel servers does it count, and what does the CDB give it?
 -- every: refresh
 -- needs: GV_$RSRC_PLAN
 -- pack: none
 SELECT
     inst_id,
-    0 AS con_id,
+    con_id,
     name,
     is_top_plan,
     cpu_managed,
@@ -12,8 +12,8 @@ SELECT
     parallel_servers_active,
     parallel_servers_total,
     parallel_execution_managed,
-    NULL AS shares,
-    NULL AS utilization_limit,
-    NULL AS parallel_server_limit,
-    '' AS profile
+    shares,
+    utilization_limit,
+    parallel_server_limit,
+    profile
 FROM gv$rsrc_plan

@@ -4,7 +4,7 @@
 -- pack: none
 SELECT
     inst_id,
-    0 AS con_id,
+    con_id,
     "SEQUENCE#" AS sequence,
     name,
     start_time,

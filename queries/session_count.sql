@@ -4,11 +4,11 @@
 -- pack: none
 SELECT
     inst_id,
-    0 AS con_id,
+    con_id,
     resource_consumer_group,
     status,
     COUNT(*) AS sessions
 FROM gv$session
 WHERE COALESCE(type, 'USER') = 'USER'
     AND (inst_id <> :own_inst_id OR COALESCE(sid, -1) <> :own_sid)
-GROUP BY inst_id, resource_consumer_group, status
+GROUP BY inst_id, con_id, resource_consumer_group, status

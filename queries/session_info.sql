@@ -4,10 +4,10 @@
 -- pack: none
 SELECT
     inst_id,
-    0 AS con_id,
+    con_id,
     sid,
     current_consumer_group_id,
-    '' AS current_consumer_group,
+    current_consumer_group,
     orig_consumer_group_id,
     mapped_consumer_group,
     mapping_attribute,
@@ -27,13 +27,13 @@ SELECT
     large_write_requests,
     sql_canceled,
     dop,
-    NULL AS pq_servers,
+    pq_servers,
     pq_status,
     current_pq_queued_time,
     pq_queued_time,
-    '' AS last_action,
-    '' AS last_action_reason,
-    NULL AS last_action_time
+    last_action,
+    last_action_reason,
+    last_action_time
 FROM gv$rsrc_session_info
 WHERE :with_idle = 1
     OR COALESCE(state, ' ') NOT IN ('IDLE', 'NOT MANAGED')

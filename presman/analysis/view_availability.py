@@ -16,11 +16,11 @@ from presman.analysis.readings.reading import Evidence, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.analysis.readings.wait_readings import UsageTotals
 from presman.analysis.usage_totals import USAGE_COLUMNS
-from presman.rows.conversion import field_types
+from presman.rows.conversion import RecordType, field_types
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Sysstat, SystemEvent
 from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
-from presman.rows.queries import RecordType, Scope
+from presman.rows.queries import Scope
 from presman.rows.session_rows import PxSession, Session, SessionInfo
 from presman.rows.snapshot import Snapshot
 

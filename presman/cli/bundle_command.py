@@ -63,7 +63,7 @@ def run(options: Namespace) -> int:
 
 
 def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
-    from presman.services.recorder.recorder import Recorder
+    from presman.services.recorder import Recorder
 
     redactor = Redactor()
     target = resolved.live()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from argparse import Namespace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +15,7 @@ from presman.base.secret import METRICS_PASSWORD, of_environment
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.interruption import rest
 from presman.cli.limits import give_back_memory, make_room
 from presman.cli.parser import Parser, add_log_options, command_parser, listening, seconds, some_seconds
 from presman.cli.settings import load, resolve
@@ -25,9 +25,9 @@ from presman.config.target import Target
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
     from presman.services.live import LiveTarget
-    from presman.services.metrics.observed_database import Exporter, ObservedDatabase
+    from presman.services.metrics.metric_page import Exporter, ObservedDatabase
     from presman.services.metrics.otlp_push import OtlpPush
-    from presman.services.metrics.web_app import Credentials
+    from presman.services.metrics.web_server import Credentials
 
 INTERVAL = 5.0
 """Seconds between polls: Prometheus asks more rarely than somebody looks at a screen."""
@@ -82,10 +82,8 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Poll and be scraped until told to stop. Raises Failure, ListenError."""
     event_log.begin(options)
-    from presman.services.metrics.metric_page import Exposition
-    from presman.services.metrics.observed_database import Exporter
-    from presman.services.metrics.web_app import WebApp
-    from presman.services.metrics.web_server import WebServer
+    from presman.services.metrics.metric_page import Exporter, Exposition
+    from presman.services.metrics.web_server import WebApp, WebServer
 
     give_back_memory()
     config = load(options)
@@ -105,7 +103,7 @@ def run(options: Namespace) -> int:
             if push is not None:
                 push.start()
             exporter.start()
-            threading.Event().wait()
+            rest()
     finally:
         exporter.stop()
         server.stop()
@@ -159,7 +157,7 @@ def label_of(target: Target) -> str:
 
 def credentials_of(config: Config) -> Credentials | None:
     """Return who may scrape, None for everybody. Raises Failure."""
-    from presman.services.metrics.web_app import Credentials
+    from presman.services.metrics.web_server import Credentials
 
     own = config.defaults
     password = own.metrics_password

@@ -14,13 +14,14 @@ from presman.base.formats import spelled
 from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.interruption import ending_reads, giving_up
+from presman.cli.interruption import ending_reads, giving_up, rest
 from presman.cli.settings import Resolved
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
+from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
-from presman.rows.queries import Breadth, RecordType
+from presman.rows.queries import Breadth
 from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted, Finite, SourceError, WholePolls
 
@@ -52,7 +53,7 @@ class Polling:
         requests: Sequence[RecordType] = (),
         timeout: float | None = None,
         breadth: Breadth = Breadth.WHOLE,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = rest,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._resolved = resolved

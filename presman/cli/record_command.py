@@ -20,8 +20,7 @@ from presman.cli.settings import load, resolve
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
 from presman.recording.store import RecordingError, is_url, shown
-from presman.services.recorder.database_recorder import DatabaseRecorder
-from presman.services.recorder.recorder import Recorder
+from presman.services.recorder import DatabaseRecorder, Recorder
 
 
 def arguments() -> Parser:

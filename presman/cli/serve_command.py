@@ -98,7 +98,7 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Serve until told to stop. Raises Failure, InputError."""
     _need("aiohttp", "textual_serve")
-    from presman.services.serve import site_server
+    from presman.services.serve import viewer_site
     from presman.services.serve.door import Serving
 
     if options.token is False and options.token_file:
@@ -115,7 +115,7 @@ def run(options: Namespace) -> int:
         door = _door(listening, token, public, certificates is not None)
         serving = Serving(name, launch, door, options.viewers, console.say)
         announce = partial(_announce, serving, listening, options)
-        return 128 + site_server.run(serving, listening.sockets, certificates, announce)
+        return 128 + viewer_site.run(serving, listening.sockets, certificates, announce)
 
 
 def _need(*libraries: str) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.base.release import Release
+from presman.rows.catalog import columns_of
 from presman.rows.queries import OF_AN_UPDATE, Cadence, Query, load, selection
 from presman.rows.session_state import QUEUE_WAITS
-from presman.sources.embedded.database import columns_of
 from presman.sources.spool.spool_file import SAMPLES
 
 SCRIPT = "presman_collect.sql"

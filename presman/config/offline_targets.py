@@ -17,7 +17,7 @@ from presman.base.errors import did_you_mean, nearest
 from presman.base.private_files import expanded
 from presman.config.config_file import Config, Settings
 from presman.config.target import TapeWindow, Target, TargetError, number_of, options_of, release_of, taped
-from presman.sources.recipe import SourceRecipe
+from presman.sources import SourceRecipe
 
 if TYPE_CHECKING:
     from presman.sources import Source

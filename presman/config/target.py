@@ -13,14 +13,12 @@ from presman.base.errors import did_you_mean
 from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
 from presman.config.config_file import ConfigError, Settings
-from presman.sources import SourceError
+from presman.sources import SourceError, SourceRecipe
 from presman.sources.oracle.settings import ConnectSettings
-from presman.sources.recipe import SourceRecipe
 
 if TYPE_CHECKING:
     from presman.sources import Source
-    from presman.sources.apart.looked_at import Look
-    from presman.sources.apart.process_source import ProcessSource
+    from presman.sources.subprocess_source import Look, ProcessSource
 
 
 class TargetError(ConfigError):
@@ -66,7 +64,7 @@ class Target:
         """
         if not isinstance(self.factory, SourceRecipe):
             return None
-        from presman.sources.apart.process_source import ProcessSource
+        from presman.sources.subprocess_source import ProcessSource
 
         source = ProcessSource(self.factory, kind=self.kind, name=self.name)
         try:

@@ -15,7 +15,7 @@ from errno import ENOSPC
 from typing import IO
 from weakref import finalize
 
-from presman.recording.codec.chain import QUICK, FrameDecoder, FrameEncoder
+from presman.recording.codec.poll_codec import QUICK, FrameDecoder, FrameEncoder
 from presman.rows.snapshot import Snapshot
 
 MEBIBYTE = 1 << 20

@@ -17,9 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.polling.busy_texts import BusyTexts, CursorKey, TextsLookup
 from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, is_within_cadence
-from presman.polling.lookups import PER_POLL, Lookup, Lookups, statements_on_show
+from presman.polling.lookups import PER_POLL, BusyTexts, CursorKey, Lookup, Lookups, TextsLookup, statements_on_show
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import GroupMetric, GroupMetricHistory

@@ -26,7 +26,7 @@ from presman.sources import Exhausted, LoginRefusal, Source, SourceError
 
 if TYPE_CHECKING:
     from presman.polling.poller import Poller
-    from presman.sources.apart.looked_at import Looked
+    from presman.sources.subprocess_source import Looked
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
@@ -377,7 +377,7 @@ class Sampler:
         except InputError as error:
             return self._lost(SourceError(str(error), retry=False))
         except Exception as error:
-            return self._lost(SourceError(ran_out(error) or f"{type(error).__name__}: {error}"))
+            return self._lost(SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}"))
         self._attempts, self._since, self._refused = 0, None, None
         return Polled(snapshot)
 

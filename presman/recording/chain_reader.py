@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, case, func, select
 
 from presman.base.formats import counted
-from presman.recording.codec.chain import MOST_POLLS, FrameDecoder, is_old, unpack_block
 from presman.recording.codec.old_formats import OldChain
-from presman.recording.codec.values import DamagedError
+from presman.recording.codec.poll_codec import MOST_POLLS, FrameDecoder, is_old, unpack_block
+from presman.recording.codec.shapes import DamagedError
 from presman.recording.schema import BLOCKS, POLLS, TEXTS
 from presman.recording.store import DamagedStoreError, Store
 from presman.rows.snapshot import Snapshot

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, DatabaseEvent
 from presman.base.text import clean
-from presman.recording.codec.values import instant, microseconds
+from presman.recording.codec.shapes import instant, microseconds
 from presman.recording.measure_tables import MICRO
 from presman.recording.tape import Tape
 from presman.recording.tape_values import Row, StatementLife, event_of, life_of, lives, whole

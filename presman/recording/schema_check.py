@@ -1,6 +1,7 @@
-"""Schema check: whether what a store brings along is what presman makes, before anything of it is read.
+"""Schema of a recording: checked before anything of it is read, brought up to date before anything is written.
 
-A view in the place of a table would be executed by whoever reads it, a trigger by whoever writes.
+A view in the place of a table would be executed by whoever reads it, a trigger by whoever writes. A recording that an
+older presman made is upgraded one step from each format to the next, in one transaction.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, text
@@ -19,8 +21,8 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable
 
 from presman.base.text import clean, one_line
-from presman.recording.measure_views import selects
-from presman.recording.schema import LAYOUT, METADATA
+from presman.recording.measure_tables import PART, SPAN, selects
+from presman.recording.schema import LAYOUT, META, METADATA, ROWS
 
 _MOST = 200
 """Definitions that are looked at; presman makes 26."""
@@ -29,8 +31,20 @@ _WORD = re.compile(r"\w+")
 
 _FOREIGN = text(
     "SELECT c.relname FROM pg_catalog.pg_class c WHERE c.relname IN :names AND pg_catalog.pg_table_is_visible(c.oid)"
-    " AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity OR c.relhassubclass OR c.relhastriggers AND :writing)"
+    " AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity OR c.relhassubclass OR c.relhastriggers AND :writing"
+    " OR EXISTS (SELECT 1 FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid"
+    " AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) !~ '^nextval[(]''[^'']*''\\:\\:regclass[)]$')"
+    " OR EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k WHERE k.conrelid = c.oid AND k.contype IN ('c', 'f', 'x'))"
+    " OR EXISTS (SELECT 1 FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid"
+    " AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL))"
+    " OR EXISTS (SELECT 1 FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0"
+    " AND a.atttypid >= 16384))"
 ).bindparams(bindparam("names", sorted(METADATA.tables), expanding=True))
+
+"""The first table of presman that is more than a table, or that runs something for whoever writes a row.
+
+That is a default other than a number of a sequence, a generated column, a check, an index on an expression, a type of
+somebody's own."""
 
 _TAKEN_OVER = text(
     "SELECT 'operator' AS kind FROM pg_catalog.pg_operator o WHERE o.oid OPERATOR(pg_catalog.>=) {first}"
@@ -39,7 +53,8 @@ _TAKEN_OVER = text(
     " AND o.oprname OPERATOR(pg_catalog.~) '^([=<>+*/-]|<>|!=|<=|>=|[|][|])$'::pg_catalog.text UNION ALL"
     " SELECT 'function' FROM pg_catalog.pg_proc p WHERE p.oid OPERATOR(pg_catalog.>=) {first}"
     " AND pg_catalog.pg_function_is_visible(p.oid) AND p.proname OPERATOR(pg_catalog.~)"
-    " '^(length|sum|max|min|count|to_timestamp|clock_timestamp|row_number)$'::pg_catalog.text AND NOT EXISTS (SELECT 1"
+    " '^(length|sum|max|min|count|to_timestamp|clock_timestamp|row_number|nextval)$'::pg_catalog.text"
+    " AND NOT EXISTS (SELECT 1"
     " FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) t(kind) WHERE t.kind OPERATOR(pg_catalog.>=) {first})"
     " LIMIT 1".replace("{first}", "16384::pg_catalog.oid").replace("::", r"\:\:")
 )
@@ -198,3 +213,68 @@ def _schema_pages(fresh: Path, pages: int) -> list[int]:
     with closing(sqlite3.connect(fresh)) as connection:
         roots = {root for (root,) in connection.execute("SELECT rootpage FROM sqlite_master")}
     return [number for number in range(1, pages + 1) if number not in roots | {_POINTER_MAP}]
+
+
+Step = Callable[[Connection], None]
+
+
+def upgrade(connection: Connection, found: int, wanted: int) -> None:
+    """Bring a recording from format `found` to `wanted`. Raises LookupError where no way leads there."""
+    views = selects(connection.dialect.name)
+    for name in views:
+        connection.execute(text(f'DROP VIEW IF EXISTS "{name}"'))
+    for number in range(found, wanted):
+        STEPS[number](connection)
+    METADATA.create_all(connection)
+    for name, select in views.items():
+        connection.execute(text(f'CREATE VIEW "{name}" AS {select}'))
+    connection.execute(META.update().where(META.c.name == "format").values(value=str(wanted)))
+
+
+def _words_and_instants(connection: Connection) -> None:
+    """Format 2: verdicts and states by their number, and in the queue since when one waits instead of how long."""
+    for name in ("group_rows", "queued_rows"):
+        _put_aside(name, connection)
+    METADATA.create_all(connection)
+    said = " UNION ".join(
+        f"SELECT database_id, {each} AS word FROM group_rows_old WHERE {each} IS NOT NULL"
+        for each in ("verdict", "state")
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO words (database_id, word_id, word) SELECT database_id,"
+        f" ROW_NUMBER() OVER (PARTITION BY database_id ORDER BY word), word FROM ({said}) x"
+    )
+    number = "(SELECT w.word_id FROM words w WHERE w.database_id = r.database_id AND w.word = r.{})"
+    of_words = {each: number.format(each) for each in ("verdict", "state")}
+    _bring_back("group_rows", of_words, "", connection)
+    place = f"p.poll - r.span * {SPAN}"
+    # A row that lasts over several polls says for each of them how long one has waited.
+    of_queue = {"first": place, "last": place, "waited_since": f"p.at - {PART} * r.waited_s"}
+    join = (
+        f"JOIN polls p ON p.database_id = r.database_id AND p.poll BETWEEN r.span * {SPAN} + r.first"
+        f" AND r.span * {SPAN} + r.last"
+    )
+    _bring_back("queued_rows", of_queue, join, connection)
+
+
+def _put_aside(name: str, connection: Connection) -> None:
+    connection.exec_driver_sql(f"ALTER TABLE {name} RENAME TO {name}_old")
+    if connection.dialect.name == "postgresql":  # names of constraints are of the whole schema
+        connection.exec_driver_sql(f"ALTER INDEX {name}_pkey RENAME TO {name}_old_pkey")
+
+
+def _bring_back(name: str, changed: Mapping[str, str], join: str, connection: Connection) -> None:
+    """Fill a table from what was put aside; `changed` gives SQL of the old rows `r` for some of its columns."""
+    columns = ROWS[name.removesuffix("_rows")].c.keys()
+    values = ", ".join(changed.get(each, f'r."{each}"') for each in columns)
+    names = ", ".join(f'"{each}"' for each in columns)
+    connection.exec_driver_sql(f"INSERT INTO {name} ({names}) SELECT {values} FROM {name}_old r {join}")
+    connection.exec_driver_sql(f"DROP TABLE {name}_old")
+
+
+def _nothing(_connection: Connection) -> None:
+    """Format 3: blocks are packed in another way; those that are there stay as they are (`codec/old_formats.py`)."""
+
+
+STEPS: Mapping[int, Step] = MappingProxyType({1: _words_and_instants, 2: _nothing})
+"""What leads from a format to the next, by the older one's number."""

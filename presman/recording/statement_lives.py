@@ -1,6 +1,7 @@
 """Lives of parallel statements: queued, running, idle, gone; written when something of it changes.
 
-What one is to whoever reads it is said once, in :mod:`presman.recording.tape_values`.
+What one is to whoever reads it is said once, in :mod:`presman.recording.tape_values`. `past_spans` reads them as
+whoever had watched until an instant would have them.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import ArrivalTracker, Span, Spans
-from presman.recording.codec.values import instant
+from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.row_commands import insert, run_named, update
 from presman.recording.schema import ARRIVED, POLLS, STATEMENTS
+from presman.recording.tape import Tape
 from presman.recording.tape_values import SEEN_EVERY, StatementLife, life_of, lives
 
 _CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
@@ -173,3 +175,9 @@ def _life(span: Span) -> dict[str, Any]:
         "started_at": kept(span.started), "idle_at": idle, "ended_at": kept(span.ended),
         "first_seen": kept(span.first_seen),
     }  # fmt: skip
+
+
+def past_spans(tape: Tape, start: datetime, at: datetime) -> list[Span]:
+    """Return the parallel statements that were there between two instants, as they were known at the second."""
+    known = [as_known(life, at) for life in tape.statements(start, at)]
+    return [span for span in known if span.queued or span.started]  # a damaged file may tell of neither

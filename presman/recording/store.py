@@ -35,22 +35,30 @@ from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
-from presman.recording.measure_views import selects
-from presman.recording.postgres_size import bytes_in_use
+from presman.recording.measure_tables import selects
 from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
-from presman.recording.schema_check import ForeignSchemaError, foreign_relation, has_layout_of_today, is_whole, rescued
+from presman.recording.schema_check import (
+    STEPS,
+    ForeignSchemaError,
+    foreign_relation,
+    has_layout_of_today,
+    is_whole,
+    rescued,
+    upgrade,
+)
 from presman.recording.sqlite_files import (
     connected,
+    connected_for_reading,
+    cut_short,
     empty_log,
     make_private,
     other_than_a_recording,
+    reading_engine,
     remove_blank,
     remove_empty_log,
     which_file,
 )
-from presman.recording.sqlite_reading import connected_for_reading, cut_short, reading_engine
-from presman.recording.statement_limits import StatementLimits, bytes_on_disk
-from presman.recording.upgrades import STEPS, upgrade
+from presman.recording.statement_limits import StatementLimits, bytes_in_use, bytes_on_disk
 
 logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())  # it would print tracebacks when a signal ends it
 

@@ -23,9 +23,9 @@ from presman.recording.chain_reader import (
     polls_until,
     read_chains,
 )
-from presman.recording.codec.chain import is_whole
-from presman.recording.codec.values import DamagedError, instant, microseconds
-from presman.recording.measure_views import STRIP, window_selects
+from presman.recording.codec.poll_codec import is_whole
+from presman.recording.codec.shapes import DamagedError, instant, microseconds
+from presman.recording.measure_tables import STRIP, window_selects
 from presman.recording.schema import EVENTS, POLLS
 from presman.recording.store import DamagedStoreError, RecordingError, Store
 from presman.recording.tape_values import (

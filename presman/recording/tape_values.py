@@ -13,7 +13,7 @@ from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.text import clean, clean_lines
 from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
 from presman.figures.measures import COMMON, MEASURES
-from presman.recording.codec.values import instant
+from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import SCALE
 from presman.recording.store import Store
 

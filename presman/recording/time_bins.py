@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BindParameter, bindparam, select, text
 
 from presman.base.text import clean
-from presman.recording.codec.values import instant
+from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import SCALE, SPAN
 from presman.recording.schema import BUCKETS
 from presman.recording.tape import Tape

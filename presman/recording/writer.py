@@ -10,8 +10,8 @@ from sqlalchemy import Connection, delete, func, select
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
 from presman.base.text import clean
-from presman.recording.codec.chain import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
-from presman.recording.codec.values import DamagedError, microseconds
+from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
+from presman.recording.codec.shapes import DamagedError, microseconds
 from presman.recording.figure_writer import FigureWriter, TextKeeper
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, scaled

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
 from types import NoneType
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any, TypeAlias, TypeVar, cast, get_args, get_type_hints
 
 from presman.base.text import LONGEST, LONGEST_STATEMENT, clean, clean_lines
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import RsrcPdb
-from presman.rows.queries import RecordType
 
 R = TypeVar("R")
+
+RecordType: TypeAlias = type[tuple[Any, ...]]
+"""One of the records."""
 
 LONGEST_DOCUMENT = 250_000
 """Characters of a document that is read; real ones have a few thousand. A longer one, cut, could not be parsed."""

@@ -2,9 +2,10 @@
 
 One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
 `every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
-where the view is younger than 11.2, `since:`; `only: cdb`, `only: root` or `only: cluster` where only
+where its columns are younger than the view, `since:`; `only: cdb`, `only: root` or `only: cluster` where only
 such a database has an answer; `shown: histograms` where it runs each refresh only while those are shown or written, and
-else each minute. Folders named after a release hold what that release and later ones read instead.
+else each minute. For a release that lacks columns of the view, as the catalog says, constants stand in their place.
+Folders named after a release hold what that release and later ones read instead, where more differs than that.
 A focus is what a screen looks at closely: its questions are asked at each poll for as long as it does.
 """
 
@@ -19,7 +20,7 @@ from inspect import getmembers, isclass
 from pathlib import Path
 from pkgutil import iter_modules
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,13 +28,12 @@ from msgspec.structs import replace
 from presman import rows
 from presman.base.errors import InputError
 from presman.base.release import Release
+from presman.rows.catalog import catalog, since_of
+from presman.rows.conversion import RecordType, null_row
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import PdbCpuExhausted
 from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
-
-RecordType: TypeAlias = type[tuple[Any, ...]]
-"""One of the records."""
 
 OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
 """What only newer updates of a release have the columns for: a database that lacks them has no trouble."""
@@ -79,9 +79,6 @@ def of_measure(name: str) -> Breadth:
 
 # ---- Queries: the files of queries/, their headers, and the record that each fills
 
-
-OLDEST = Release(11, 2)
-"""What the files that stand directly in queries/ serve."""
 
 READ_SINCE = Release(12, 1)
 """Releases that know the privilege READ (SQL Language Reference, GRANT: 12.1.0.2 on; 12.1.0.1 still wants SELECT)."""
@@ -216,20 +213,43 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
     Raises QueryError if a file is missing, unreadable or has a broken header.
     """
     folder = folder or queries_folder()
-    variants = {OLDEST: folder} | {
-        Release.parse(child.name): child for child in folder.iterdir() if child.is_dir() and child.name[0].isdigit()
-    }
+    versions = [
+        (Release.parse(each.name), each) for each in folder.iterdir() if each.is_dir() and each.name[0].isdigit()
+    ]
+    serving = [each for version, each in sorted(versions, reverse=True) if version <= release]
     chosen: dict[RecordType, Query] = {}
     for name, record in by_query().items():
-        versions = [v for v, place in sorted(variants.items()) if (place / f"{name}.sql").is_file()]
-        if not versions:
+        files = (each / f"{name}.sql" for each in (*serving, folder))
+        path = next((each for each in files if each.is_file()), None)
+        if path is None:
             raise QueryError(f"query file missing: {folder / name}.sql")
-        serving = [version for version in versions if version <= release]
-        if serving:
-            query = read(variants[serving[-1]] / f"{name}.sql", record)
-            if query.since <= release:
-                chosen[record] = query
+        query = read(path, record)
+        if query.since <= release:
+            chosen[record] = replace(query, cluster_sql=text_for(query, release))
     return MappingProxyType(chosen)
+
+
+_SELECTED = re.compile(r"^    (\w+)(,?)$", re.MULTILINE)
+_GROUPED_BY = re.compile(r"^GROUP BY (.*)$", re.MULTILINE)
+
+
+def text_for(query: Query, release: Release) -> str:
+    """Return the text that `release` understands: what a row of NULLs is read as stands for each younger column."""
+    columns = catalog().get(query.view.removeprefix("G"), {})
+    younger = {name.lower() for name, column in columns.items() if column.since > release}
+    if not younger:
+        return query.cluster_sql
+    nulls = null_row(query.record)
+
+    def selected(found: re.Match[str]) -> str:
+        value = getattr(nulls, found[1], None)
+        constant = "NULL" if value is None else repr(value)
+        return f"    {constant} AS {found[1]}{found[2]}" if found[1] in younger else found[0]
+
+    def grouped_by(found: re.Match[str]) -> str:
+        return f"GROUP BY {', '.join(name for name in found[1].split(', ') if name not in younger)}"
+
+    return _GROUPED_BY.sub(grouped_by, _SELECTED.sub(selected, query.cluster_sql))
 
 
 def variants(folder: Path | None = None) -> list[Path]:
@@ -251,7 +271,7 @@ def read(path: Path, record: RecordType) -> Query:
         raise QueryError(f"{path}: {'no SELECT' if comments and not missing else 'header lacks ' + ', '.join(missing)}")
     try:
         cadence = Cadence(header["every"])
-        since = Release.parse(header.get("since", "11.2"))
+        since = Release.parse(header["since"]) if "since" in header else since_of(header["needs"].replace("_$", "$"))
     except ValueError as error:
         raise QueryError(f"{path}: {error}") from error
     if header["pack"] not in {"none", "diagnostics", "tuning"}:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from presman.base.release import Release
-from presman.rows.queries import RecordType, Scope
+from presman.rows.conversion import RecordType
+from presman.rows.queries import Scope
 
 R = TypeVar("R", bound=tuple[Any, ...])
 

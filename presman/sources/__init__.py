@@ -2,6 +2,7 @@
 
 A source answers named queries with typed rows. `Source` is what all of them offer; `open_source` makes one from a
 target (see :mod:`presman.config.targets`).
+A `SourceRecipe` makes one, as a value that another process can be given.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -136,3 +138,16 @@ class WholePolls(Protocol):
     @property
     def damage(self) -> Sequence[str]:
         """Sentences about what could not be read until now."""
+
+
+class SourceRecipe(Struct, frozen=True):
+    """Class `name` of `module`, made with `arguments`. Nothing is imported before it is followed."""
+
+    module: str
+    name: str
+    arguments: Mapping[str, Any]
+
+    def __call__(self) -> Source:
+        """Make the source, not yet open."""
+        source: Source = getattr(import_module(self.module), self.name)(**self.arguments)
+        return source

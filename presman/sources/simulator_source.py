@@ -15,7 +15,7 @@ from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Request, SourceError
 
 if TYPE_CHECKING:
-    from presman.sources.embedded.database import EmbeddedDatabase
+    from presman.sources.embedded import EmbeddedDatabase
     from presman.sources.simulator.simulation import Simulation
     from presman.sources.simulator.views import Publisher
 
@@ -86,7 +86,7 @@ class SimulatorSource:
 
     def open(self) -> Release:
         """Read the scenario, play its warm-up and make the views. Raises SourceError if the scenario is wrong."""
-        from presman.sources.embedded.database import EmbeddedDatabase
+        from presman.sources.embedded import EmbeddedDatabase
         from presman.sources.simulator.fields import ScenarioError
         from presman.sources.simulator.loading import load_scenario
         from presman.sources.simulator.simulation import STEP, warmed

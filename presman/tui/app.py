@@ -81,8 +81,9 @@ class MonitorApp(FrameApp):
 
     def _view(self) -> SavedView:
         choices = self.monitor.choices
+        refresh = choices.refresh if self.replayed is None else None  # that of a replay is its recording's
         return SavedView(
-            self.theme, choices.refresh, None, choices.window, choices.by_instance, choices.unfolded, self.is_ascii,
+            self.theme, refresh, None, choices.window, choices.by_instance, choices.unfolded, self.is_ascii,
             **set_in_tables(self.panels.all_grids),
         )  # fmt: skip
 

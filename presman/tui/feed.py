@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from presman.rows.commands import Command
     from presman.rows.queries import Breadth, Focus
     from presman.rows.snapshot import Snapshot
-    from presman.services.fleet.watched_database import WatchedDatabase
+    from presman.services.fleet.live_fleet import WatchedDatabase
     from presman.services.live import Attending, Heard, Readings
 
 Post = Callable[[Message], object]

@@ -12,9 +12,9 @@ from math import isnan
 
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.trends.series import Key, Series
-from presman.recording.group_lines import GroupLines, group_lines
-from presman.recording.past_spans import past_spans
+from presman.recording.statement_lives import past_spans
 from presman.recording.tape import LostPollError, Tape
+from presman.recording.window_lines import GroupLines, group_lines
 from presman.rows.snapshot import Snapshot
 from presman.tui.timeline import Timeline
 

@@ -52,7 +52,8 @@ class TabPanels:
     def grid(self) -> Grid | None:
         """The table that has the focus, else the first one of the tab."""
         focused = self._app.focused
-        return focused if isinstance(focused, Grid) else next(iter(self.present.grids()), None)
+        grids = self.present.grids()
+        return focused if isinstance(focused, Grid) and focused in grids else next(iter(grids), None)
 
     @property
     def all_grids(self) -> dict[str, Grid]:
@@ -113,6 +114,8 @@ class TabPanels:
         if moment is not None and self.present.is_mounted:
             self.present.show(moment)
             self._painted.add(self._monitor.choices.panel)
+            if self._app.focused is None or isinstance(self._app.focused, Grid):  # its table may be put away now
+                self.focus_first()
 
     def filter(self) -> None:
         """Have the tables of the tab show what its filter leaves."""
@@ -120,10 +123,11 @@ class TabPanels:
             grid.set_filter(self._monitor.choices.filter)
 
     def focus_first(self) -> None:
-        """Give the focus to a table of the present tab, unless something on it has it."""
+        """Give the focus to a table of the present tab, the main one if it has any, unless something on it has it."""
         focused: Widget | None = self._app.focused
         if focused is None or not self.present.shows(focused):
-            for grid in self.present.grids()[:1]:
+            grids = self.present.grids()
+            for grid in sorted(grids, key=lambda grid: not self.present.is_main(grid))[:1]:
                 grid.focus()
 
     def mount_ahead(self) -> None:

@@ -18,7 +18,7 @@ SELECT
     parallel_server_limit,
     parallel_degree_limit_p1,
     parallel_queue_timeout,
-    '' AS pq_timeout_action,
+    pq_timeout_action,
     parallel_stmt_critical,
     active_sess_pool_p1,
     queueing_p1,
@@ -36,5 +36,5 @@ SELECT
     max_est_exec_time,
     undo_pool,
     max_idle_blocker_time,
-    NULL AS session_pga_limit
+    session_pga_limit
 FROM dba_rsrc_plan_directives

@@ -15,12 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
 from presman.rows.instance_rows import Database, Osstat, Parameter, Pdb, PdbMetric
-from presman.rows.plan_rows import (
-    CdbPlanDirective,
-    ContainerGroupMapping,
-    ContainerPlanDirective,
-    GroupMapping,
-)
+from presman.rows.plan_rows import CdbPlanDirective, ContainerGroupMapping, ContainerPlanDirective, GroupMapping
 from presman.rows.session_rows import SessionInfo
 from presman.rows.snapshot import Problem, Section
 from presman.sources.simulator.loading import FOLDER

@@ -10,8 +10,7 @@ from presman.analysis import analyse
 from presman.analysis.facts.plan_book import LEVELS, PlanBook, PlanShares, plan_name
 from presman.base.release import Release
 from presman.rows.plan_rows import Plan, PlanDirective
-from presman.sources.simulator.cpu_sharing import fill
-from presman.sources.simulator.plan_tree import Node
+from presman.sources.simulator.plan_tree import Node, fill
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 DSS_PLAN = [

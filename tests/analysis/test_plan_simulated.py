@@ -11,8 +11,7 @@ from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
-from presman.sources.simulator.cpu_sharing import hand_out
-from presman.sources.simulator.plan_tree import guaranteed
+from presman.sources.simulator.plan_tree import guaranteed, hand_out
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, Clock, started
 from tests.thorough import THOROUGH

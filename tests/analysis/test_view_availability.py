@@ -12,10 +12,11 @@ from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import LintCoverage, lint_coverage
 from presman.analysis.readings.group_readings import Verdict
 from presman.output import text_report
+from presman.rows.conversion import RecordType
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Sysstat
 from presman.rows.plan_rows import PlanDirective, RsrcPlan
-from presman.rows.queries import RecordType, Scope
+from presman.rows.queries import Scope
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts

@@ -21,8 +21,9 @@ from presman.config.assumptions import (
     unseen,
 )
 from presman.config.targets import parse_target
+from presman.rows.catalog import columns_of
 from presman.rows.queries import Scope
-from presman.sources.embedded.database import EmbeddedDatabase, columns_of
+from presman.sources.embedded import EmbeddedDatabase
 from tests.cli.run import QUEUEING
 
 ASKED = [each for each in ASSUMPTIONS if each.sql]

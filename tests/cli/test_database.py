@@ -14,7 +14,7 @@ import pytest
 from presman.base.release import Release
 from presman.cli import exit_codes
 from presman.cli.command_line import parse
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from tests.cli.run import Run, command, environment, presman
 from tests.oracle.bench import fill
 from tests.oracle_server import Backend, OracleServer, profile_of

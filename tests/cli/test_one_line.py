@@ -16,7 +16,7 @@ from presman.config.offline_targets import parse_zone
 from presman.config.target import TargetError
 from presman.config.targets import parse_target
 from presman.sources import SourceError
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator.fields import number

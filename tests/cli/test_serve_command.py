@@ -17,7 +17,7 @@ from presman.base import secret
 from presman.base.secret import PASSWORD, Secret
 from presman.cli import exit_codes, serve_command, served_monitor
 from presman.services.live import LiveTarget
-from presman.services.serve import site_server
+from presman.services.serve import viewer_site
 from presman.services.serve.door import Serving
 from presman.tui import served_app
 from tests.cli.run import Run
@@ -86,7 +86,7 @@ def serves(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Serves:
             each.close()
         return int(signal.SIGTERM)
 
-    monkeypatch.setattr(site_server, "run", run)
+    monkeypatch.setattr(viewer_site, "run", run)
 
     def serve(*arguments: str) -> tuple[list[str], Serving]:
         done = inside("serve", *arguments, *(() if "--listen" in arguments else ("--listen", "127.0.0.1:0")))

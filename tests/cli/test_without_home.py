@@ -16,7 +16,7 @@ from presman.base.private_files import expanded
 from presman.cli import exit_codes
 from presman.config.connect_answers import wallet_trouble
 from presman.config.targets import entries
-from presman.sources.apart import process_source
+from presman.sources import subprocess_source
 from tests.cli.run import QUEUEING, Run
 from tests.scenarios import with_short_past
 
@@ -103,7 +103,7 @@ def test_where_no_home_is_known_nothing_runs_that_is_known_of(homeless: Run) -> 
 
 def test_what_only_looks_for_a_home_goes_on_without(homeless: Run) -> None:
     assert terminal_guard.open_log() == -1
-    assert process_source._size_of_log() == 0
+    assert subprocess_source._size_of_log() == 0
     assert entries("~/admin") == {}
     assert wallet_trouble("~/wallet").endswith(HOMELESS)
     with pytest.raises(InputError, match=r"^~/x: the folder of ~ is not known"):

@@ -19,7 +19,8 @@ from presman.cli.parser import common
 from presman.config.config_file import _OPTIONS, read_config
 from presman.config.offline_targets import scenarios
 from presman.recording.store import Store
-from presman.sources.embedded.database import EmbeddedDatabase, catalog
+from presman.rows.catalog import catalog
+from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.simulator.loading import load_scenario
 from tests.docs.pages import examples, named, pages, text_of
 

@@ -13,7 +13,7 @@ from presman.base.secret import Secret
 from presman.rows.queries import load
 from presman.rows.snapshot import Section
 from presman.sources import Answer, Request
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle_server import OracleServer

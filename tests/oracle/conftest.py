@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from presman.base.release import Release
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from tests.oracle.bench import NOW, USUAL, Bench, fill
 from tests.oracle_server import Backend, OracleServer, profile_of
 

@@ -17,8 +17,8 @@ from presman.config.targets import parse_target
 from presman.rows.instance_rows import Pdb
 from presman.rows.queries import Scope, load
 from presman.sources import SourceError
-from presman.sources.oracle.connect_arguments import connect_arguments
 from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.oracle.thin_connection import connect_arguments
 from presman.sources.simulator_source import SimulatorSource
 from tests.oracle.bench import USUAL
 from tests.oracle_server import OracleServer

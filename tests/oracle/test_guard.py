@@ -130,8 +130,8 @@ def test_which_queries_have_clobs_is_known_from_their_records(release: Release) 
 
 
 def test_the_catalog_knows_no_other_clobs() -> None:
+    from presman.rows.catalog import columns_of
     from presman.rows.queries import load as queries
-    from presman.sources.embedded.database import columns_of
 
     found = set()
     for query in queries(Release(23)).values():

@@ -24,7 +24,7 @@ from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.rows.instance_rows import Instance
 from presman.sources import SourceError
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle.bench import NOW, USUAL, Bench, fill

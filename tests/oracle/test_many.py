@@ -17,8 +17,8 @@ from presman.base.running_out import ran_out
 from presman.rows.queries import Scope
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
-from presman.services.metrics.observed_database import Exporter
-from presman.services.recorder.recorder import Recorder
+from presman.services.metrics.metric_page import Exporter
+from presman.services.recorder import Recorder
 from tests.oracle.bench import Bench
 from tests.oracle_server.faults import Mute, Refuse, Stage
 from tests.patience import until

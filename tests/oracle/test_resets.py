@@ -17,7 +17,7 @@ from presman.polling.poller import Poller
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Snapshot
 from presman.sources import SourceError
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle.bench import NOW, USUAL

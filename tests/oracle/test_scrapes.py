@@ -8,8 +8,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from presman.services.live import LiveTarget
-from presman.services.metrics.metric_page import Exposition
-from presman.services.metrics.observed_database import ObservedDatabase
+from presman.services.metrics.metric_page import Exposition, ObservedDatabase
 from tests.oracle.bench import Bench
 from tests.patience import until
 from tests.thorough import THOROUGH

@@ -18,7 +18,7 @@ from presman.rows.instance_rows import Instance, Sysstat
 from presman.rows.queries import Scope, bind_names, load
 from presman.rows.session_rows import PxSession, Session, SessionInfo
 from presman.sources import Request
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from tests.oracle.bench import NOW, Bench
 from tests.oracle_server import Backend, OracleServer, profile_of
 from tests.oracle_server.answers import Answer

@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 
 NO_CONTEXT: Mapping[str, str] = MappingProxyType({})
 

@@ -14,9 +14,10 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
+from presman.rows.catalog import catalog, columns_of
 from presman.rows.conversion import field_types
 from presman.rows.queries import Cadence, Query, Scope, by_query, load, read, variants
-from presman.sources.embedded.database import EmbeddedDatabase, catalog, columns_of
+from presman.sources.embedded import EmbeddedDatabase
 
 Databases = Callable[[Release], EmbeddedDatabase]
 each_query = pytest.mark.parametrize("name", sorted(by_query()))

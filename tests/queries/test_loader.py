@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from presman.base.release import Release
+from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import Database, EventHistogram, Instance, Pdb
 from presman.rows.plan_rows import PlanDirective
 from presman.rows.queries import Cadence, QueryError, Scope, load, queries_folder, read
-from presman.rows.session_rows import PxProcessSysstat
+from presman.rows.session_rows import PxProcessSysstat, SessionCount, SessionInfo
 
 GOOD = "-- What is it?\n-- every: minute\n-- needs: V_$DATABASE\n-- pack: none\nSELECT name FROM v$database\n"
 
@@ -21,6 +22,21 @@ def test_the_newest_variant_not_newer_than_the_release_serves_it() -> None:
     assert "version_full" not in load(Release(12, 2))[Instance].cluster_sql
     assert "max_utilization_limit" in load(Release(11, 2))[PlanDirective].cluster_sql
     assert "gv$event_histogram_micro" in load(Release(12, 1))[EventHistogram].cluster_sql
+
+
+def test_a_constant_stands_for_a_column_that_a_release_does_not_have() -> None:
+    old, new = load(Release(11, 2)), load(Release(12, 1))
+    assert "    0 AS con_id,\n" in old[SessionInfo].cluster_sql
+    assert "    NULL AS pq_servers,\n" in old[SessionInfo].cluster_sql
+    assert "    '' AS last_action,\n" in old[SessionInfo].cluster_sql
+    assert " AS " not in new[SessionInfo].cluster_sql
+    assert "\nGROUP BY inst_id, resource_consumer_group, status" in old[SessionCount].cluster_sql
+    assert "\nGROUP BY inst_id, con_id, resource_consumer_group, status" in new[SessionCount].cluster_sql
+
+
+def test_a_column_whose_release_the_header_names_is_not_asked_before() -> None:
+    assert CpuExhausted not in load(Release(21))
+    assert CpuExhausted in load(Release(23))
 
 
 def test_a_view_younger_than_the_release_is_not_asked() -> None:
@@ -82,6 +98,5 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "queries"
     shutil.copytree(queries_folder(), folder)
     (folder / "session_info.sql").unlink()
-    (folder / "12.1" / "session_info.sql").unlink()
     with pytest.raises(QueryError, match=r"query file missing: .*session_info\.sql"):
         load(Release(11, 2), folder)

@@ -12,14 +12,14 @@ from presman.analysis.readings.instance_readings import CLUSTER
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.recording.fleet_rows import PAST, read_fleet, read_past
-from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
+from presman.recording.retention import Shelf
 from presman.recording.schema import FLEET
-from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store
+from presman.recording.window_lines import FIGURES, group_lines
 from presman.recording.writer import RecordingWriter
 from presman.services.live import LiveTarget
-from presman.services.recorder.database_recorder import DatabaseRecorder
+from presman.services.recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.past_timeline import timeline_before
 from tests.real.postgresql import PostgresServer, until

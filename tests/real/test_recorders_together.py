@@ -17,13 +17,12 @@ import pytest
 from sqlalchemy import Connection, text
 
 from presman.recording.reader import Recording
-from presman.recording.retention import RetentionLimits, trim
-from presman.recording.shelf import Shelf
+from presman.recording.retention import RetentionLimits, Shelf, trim
 from presman.recording.store import Store, StoreLostError
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import Scope
 from presman.services.live import LiveTarget
-from presman.services.recorder.recorder import Recorder
+from presman.services.recorder import Recorder
 from tests.patience import until
 from tests.real.postgresql import PostgresServer
 from tests.recording.taped import START, Moment, polled, record

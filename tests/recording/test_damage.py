@@ -22,19 +22,26 @@ from msgspec.msgpack import decode, encode
 from presman.base.release import Release
 from presman.figures.measures import MEASURES
 from presman.recording.codec import poll_codec
-from presman.recording.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
-from presman.recording.codec.poll_codec import PollDecoder, PollEncoder
-from presman.recording.codec.shapes import shape_text
-from presman.recording.codec.values import DamagedError
-from presman.recording.group_lines import FIGURES, group_lines
-from presman.recording.past_spans import past_spans
+from presman.recording.codec.poll_codec import (
+    QUICK,
+    THOROUGH,
+    FrameDecoder,
+    FrameEncoder,
+    PollDecoder,
+    PollEncoder,
+    pack_block,
+    unpack_block,
+)
+from presman.recording.codec.shapes import DamagedError, shape_text
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import FORMAT
 from presman.recording.schema_check import rescued
+from presman.recording.statement_lives import past_spans
 from presman.recording.store import RecordingError, Store
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import TapePart
+from presman.recording.window_lines import FIGURES, group_lines
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.rows.conversion import field_types
@@ -289,9 +296,9 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "from datetime import UTC, datetime\n"
         "from msgspec.msgpack import encode\n"
         "from msgspec import Raw\n"
-        "from presman.recording.codec.chain import FrameDecoder\n"
+        "from presman.recording.codec.poll_codec import FrameDecoder\n"
         "from presman.recording.codec.shapes import shape_text\n"
-        "from presman.recording.codec.values import DamagedError\n"
+        "from presman.recording.codec.shapes import DamagedError\n"
         "from presman.rows.conversion import field_types\n"
         "from presman.rows.session_rows import Session\n"
         "from tests.torture.rounds import most_memory\n"

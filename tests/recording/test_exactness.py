@@ -16,7 +16,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.release import SUPPORTED, Release
 from presman.config.offline_targets import scenarios
 from presman.figures.measures import MEASURES
-from presman.recording.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
+from presman.recording.codec.poll_codec import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.recording.reader import Recording
 from presman.rows.group_rows import GroupMetric
 from presman.rows.queries import Focus, Scope
@@ -97,7 +97,7 @@ def test_what_a_poll_adds_is_little_beside_all_of_it() -> None:
 
 
 def test_a_chain_of_large_polls_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.recording.codec.chain._FULL", 10_000)
+    monkeypatch.setattr("presman.recording.codec.poll_codec._FULL", 10_000)
     encoder = FrameEncoder(QUICK)
     full = []
     for number in range(3):

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from zstandard import ZstdCompressor, ZstdDecompressor
 
-from presman.recording.codec.chain import CHECK
 from presman.recording.codec.old_formats import OldChain
-from presman.recording.codec.values import DamagedError
+from presman.recording.codec.poll_codec import CHECK
+from presman.recording.codec.shapes import DamagedError
 from presman.recording.reader import Recording
 from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError

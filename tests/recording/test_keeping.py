@@ -20,13 +20,12 @@ from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.polling.sampler import Polled
 from presman.recording.reader import Recording
-from presman.recording.retention import RetentionLimits, trim
-from presman.recording.shelf import Shelf
+from presman.recording.retention import RetentionLimits, Shelf, trim
 from presman.recording.store import RecordingError, Store, StoreLostError, shown
 from presman.recording.writer import RecordingWriter
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
-from presman.services.recorder.database_recorder import DatabaseRecorder
+from presman.services.recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import command, environment
 from tests.recording.taped import START, polled, record

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from presman.recording.postgres_size import bytes_in_use
 from presman.recording.schema import METADATA
+from presman.recording.statement_limits import bytes_in_use
 
 
 class Answers:

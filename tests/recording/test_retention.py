@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
-from presman.recording.shelf import Shelf
+from presman.recording.retention import NO_LIMITS, RetentionLimits, Shelf, trim
 from presman.recording.store import RecordingError
 
 NOW = datetime(2026, 3, 13, 12, 0, tzinfo=UTC)

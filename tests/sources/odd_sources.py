@@ -16,8 +16,8 @@ from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.rows.queries import Scope
 from presman.sources import Answer, Request, SourceError
-from presman.sources.apart.looked_at import LookedAt
 from presman.sources.simulator_source import SimulatorSource
+from presman.sources.source_process import LookedAt
 
 AT = datetime(2026, 3, 12, tzinfo=UTC)
 

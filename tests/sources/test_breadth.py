@@ -19,17 +19,10 @@ from presman.polling.named_sessions import BECOME, named
 from presman.polling.poller import Poller
 from presman.rows.instance_rows import EventHistogram
 from presman.rows.queries import Breadth, Focus, Scope, load
-from presman.rows.session_rows import (
-    NamedSession,
-    NamedSessionInfo,
-    PxSession,
-    Session,
-    SessionCount,
-    SessionInfo,
-)
+from presman.rows.session_rows import NamedSession, NamedSessionInfo, PxSession, Session, SessionCount, SessionInfo
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources import Request
-from presman.sources.embedded.database import EmbeddedDatabase
+from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator.loading import FOLDER

@@ -6,9 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from presman.base.release import Release
-from presman.polling.busy_texts import AT_ONCE, MOST_COUNTED, MOST_RANKED, BusyTexts, CursorKey, text_of
 from presman.polling.cadence import PollNeeds
-from presman.polling.lookups import Lookups
+from presman.polling.lookups import AT_ONCE, MOST_COUNTED, MOST_RANKED, BusyTexts, CursorKey, Lookups, text_of
 from presman.polling.poller import Poller
 from presman.rows.cursor_rows import SqlText
 from presman.rows.queries import Scope, bind_names, for_several, load

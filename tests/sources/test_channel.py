@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from presman.base.secret import Secret
-from presman.sources.apart.channel import Channel, ChannelEndedError
+from presman.sources.subprocess_source import Channel, ChannelEndedError
 
 Ends = tuple[Channel, Channel]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.sources.spool.nls import decimal_mark, instant, is_month_first, number
+from presman.sources.spool.spool_table import decimal_mark, instant, is_month_first, number
 
 VIENNA_IN_WINTER = timezone(timedelta(hours=1))
 

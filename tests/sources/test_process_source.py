@@ -19,12 +19,10 @@ from presman.config.targets import parse_target
 from presman.polling.poller import Poller
 from presman.rows.queries import Breadth, Scope
 from presman.rows.snapshot import Snapshot
-from presman.sources import Answer, OutcomeUnknown, Request, SourceError
-from presman.sources.apart import process_source
-from presman.sources.apart.looked_at import LookedAt
-from presman.sources.apart.process_source import ProcessSource
-from presman.sources.recipe import SourceRecipe
+from presman.sources import Answer, OutcomeUnknown, Request, SourceError, SourceRecipe, subprocess_source
 from presman.sources.simulator_source import SimulatorSource
+from presman.sources.source_process import LookedAt
+from presman.sources.subprocess_source import ProcessSource
 from presman.tui.glance import Glance
 from tests.cli.run import environment
 from tests.patience import until
@@ -162,9 +160,9 @@ def test_a_wait_that_is_cancelled_ends(made: Make) -> None:
 def test_a_driver_that_spins_is_ended_alone(
     made: Make, how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(process_source, "GLANCE", 0.01)
-    monkeypatch.setattr(process_source, "CANCELLED", 0.05)
-    monkeypatch.setattr(process_source, "OVERTIME", 0.2)
+    monkeypatch.setattr(subprocess_source, "GLANCE", 0.01)
+    monkeypatch.setattr(subprocess_source, "CANCELLED", 0.05)
+    monkeypatch.setattr(subprocess_source, "OVERTIME", 0.2)
     source = made("spin")
     source.open()
     process = process_of(source)
@@ -211,8 +209,8 @@ def test_it_ends_with_who_started_it(made: Make) -> None:
 
 STOPPED = """
 import os, sys, threading, time
-from presman.sources.apart.process_source import ProcessSource
-from presman.sources.recipe import SourceRecipe
+from presman.sources.subprocess_source import ProcessSource
+from presman.sources import SourceRecipe
 recipe = SourceRecipe("tests.sources.odd_sources", "OddSource", {"manner": ""})
 source = ProcessSource(recipe, kind="oracle", name="odd")
 source.open()
@@ -364,8 +362,8 @@ def test_what_a_look_has_read_costs_what_it_took_and_not_the_wait(monkeypatch: p
 ALONE = """
 import os, sys
 from presman.base.child import Child
-from presman.sources.apart.channel import Channel
-from presman.sources.apart import source_process
+from presman.sources.subprocess_source import Channel
+from presman.sources import source_process
 
 def serve():
     channel = Channel(__import__("socket").socket(fileno=3))
@@ -375,7 +373,7 @@ def serve():
 
 source_process.serve_test = serve
 secret = open("/dev/null")
-child = Child("presman.sources.apart.source_process", "serve_test")
+child = Child("presman.sources.source_process", "serve_test")
 parent, links, files, imported, words = Channel(child.line).receive()
 child.end(5)
 print(parent == os.getpid(), links, files, imported, words == sys.argv, child.exit_code, child.number)

@@ -30,7 +30,7 @@ from presman.polling.sampler import (
 from presman.rows.commands import Command, Victim, kill
 from presman.rows.queries import Breadth, Focus, QueryError, Scope
 from presman.sources import LoginRefusal, SourceError
-from presman.sources.apart.looked_at import Looked
+from presman.sources.subprocess_source import Looked
 from tests.sources.fakes import START, FakeSource
 
 PATIENCE = 20

@@ -25,14 +25,12 @@ from typing import Any
 from msgspec.msgpack import decode, encode
 from zstandard import ZstdCompressor
 
-from presman.recording.codec.chain import pack_block
-from presman.recording.codec.poll_codec import PollEncoder
+from presman.recording.codec.poll_codec import PollEncoder, pack_block
 from presman.recording.codec.shapes import MOST_ROWS, MOST_VALUES, shape_text
 from presman.recording.reader import Recording
 from presman.recording.tape import LostPollError, Tape
-from presman.rows.conversion import field_types
+from presman.rows.conversion import RecordType, field_types
 from presman.rows.cursor_rows import PlanXml, SqlText
-from presman.rows.queries import RecordType
 from presman.rows.session_rows import Session
 from tests.cli.run import environment
 from tests.recording.taped import polled, record

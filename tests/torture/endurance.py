@@ -31,16 +31,14 @@ from presman.base.formats import counted
 from presman.base.release import Release
 from presman.cli.limits import give_back_memory
 from presman.recording.reader import Recording
-from presman.recording.retention import RetentionLimits, trim
-from presman.recording.shelf import Shelf
+from presman.recording.retention import RetentionLimits, Shelf, trim
 from presman.rows.conversion import field_types
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Section, Snapshot
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
-from presman.services.metrics.metric_page import Exposition, families
-from presman.services.metrics.observed_database import Exporter
-from presman.services.recorder.database_recorder import DatabaseRecorder
+from presman.services.metrics.metric_page import Exporter, Exposition, families
+from presman.services.recorder import DatabaseRecorder
 from presman.sources import Answer, Request
 from tests.cli.run import environment
 from tests.recording.taped import polled

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from presman.figures.measures import MEASURES
 from presman.recording import writer
-from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError, Tape
+from presman.recording.window_lines import FIGURES, group_lines
 from presman.reports.compare.two_windows import WindowError, WindowPlace, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page

@@ -29,8 +29,7 @@ from presman.config import config_file
 from presman.rows.conversion import field_types
 from presman.rows.queries import by_query
 from presman.services.live import LiveTarget
-from presman.services.metrics.metric_page import Exposition
-from presman.services.metrics.observed_database import ObservedDatabase
+from presman.services.metrics.metric_page import Exposition, ObservedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource

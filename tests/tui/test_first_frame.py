@@ -21,7 +21,7 @@ from presman.polling.sampler import Glimpse, Polled
 from presman.rows.queries import Breadth, Scope
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
-from presman.sources.apart import channel
+from presman.sources import subprocess_source
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived, Failed
@@ -47,7 +47,7 @@ def test_a_glance_sees_what_the_first_look_shows(scenario: str, kind: str) -> No
     source.kind = kind
     source.open()
     glimpse = Glance(Scope.CLUSTER, (), 6.0)(source)
-    assert pickle.loads(channel._written(glimpse, channel._WRITERS)) == glimpse
+    assert pickle.loads(subprocess_source._written(glimpse, subprocess_source._WRITERS)) == glimpse
     poller = Poller(source)
     poller.breadth = Breadth.NARROW
     poller.open()

@@ -18,7 +18,7 @@ from presman.recording.recording_source import RecordingSource
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import Breadth
-from presman.services.fleet.watched_database import WatchedDatabase
+from presman.services.fleet.live_fleet import WatchedDatabase
 from presman.services.live import LiveTarget
 from presman.sources import SourceError
 from presman.tui import saved_view

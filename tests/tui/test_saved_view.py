@@ -61,6 +61,19 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
 
 
 @acted
+async def test_how_often_a_recording_was_polled_is_not_kept_for_databases() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        acting.app.replayed = mock.Mock
+        acting.app.view_saver = ViewSaver(["refresh"])
+        acting.app.put_back()
+        acting.app.monitor.choose(refresh=60.0)  # as a replay does when it has read its first poll
+        await acting.keys("s")
+    kept = json.loads(saved_view.path().read_text())
+    assert kept["sorts"]
+    assert "refresh" not in kept
+
+
+@acted
 async def test_what_another_presman_has_kept_meanwhile_stays() -> None:
     async with stage(busy()) as acting:
         acting.app.view_saver = ViewSaver()

@@ -22,7 +22,7 @@ from zstandard import ZstdDecompressor, ZstdError, frame_content_size
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.recording.codec.chain import CHECK, MOST_POLLS, is_whole
+from presman.recording.codec.poll_codec import CHECK, MOST_POLLS, is_whole
 from presman.recording.codec.shapes import (
     FEW_VALUES,
     MOST_FIELDS,
@@ -30,11 +30,13 @@ from presman.recording.codec.shapes import (
     MOST_VALUES,
     VALUES_PER_BYTE,
     Column,
+    DamagedError,
     Rows,
     Shape,
+    instant,
+    microseconds,
     shape_of,
 )
-from presman.recording.codec.values import DamagedError, instant, microseconds
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Problem, Section, Snapshot
 

@@ -1,9 +1,12 @@
-"""Shapes: which record a section is of and which fields it had when it was written, and how its values are checked."""
+"""Shapes: which record a section is of and which fields it had when it was written, and how its values are checked.
+
+Instants are whole microseconds; damaged bytes are a DamagedError.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache, partial
 from sys import getsizeof
 from typing import Annotated, Any, NamedTuple
@@ -11,9 +14,30 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta
 
 from presman.base.text import clean, clean_lines
-from presman.recording.codec.values import DamagedError
-from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, field_types, null_row
-from presman.rows.queries import RecordType, by_query
+from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, RecordType, field_types, null_row
+from presman.rows.queries import by_query
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LATEST = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
+_EARLIEST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
+
+
+class DamagedError(ValueError):
+    """Bytes that no recorder wrote; the text says in a few words what is wrong with them."""
+
+
+def microseconds(at: datetime) -> int:
+    """Return the microseconds since 1970 of an aware instant."""
+    return (at - EPOCH) // _MICROSECOND
+
+
+def instant(microseconds: int) -> datetime:
+    """Return the instant in UTC. Raises DamagedError for one that no calendar has."""
+    if not _EARLIEST <= microseconds <= _LATEST:
+        raise DamagedError("a time that does not exist")
+    return EPOCH + timedelta(microseconds=microseconds)
+
 
 MOST_FIELDS = 400
 """Fields a record may have; the largest has some sixty."""

@@ -11,10 +11,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from presman.analysis.readings.wait_readings import ESTIMATOR
-from presman.recording.group_lines import FIGURES, group_lines
-from presman.recording.latency_bins import LatencyBin, latency_bins
 from presman.recording.tape import Tape
 from presman.recording.tape_values import PollMark, Row
+from presman.recording.window_lines import FIGURES, LatencyBin, group_lines, latency_bins
 from presman.reports.compare.noise import Value
 from presman.reports.compare.window_series import (
     ALL,

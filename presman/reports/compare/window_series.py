@@ -9,8 +9,8 @@ from datetime import datetime
 from math import isnan, nan
 from typing import NamedTuple
 
-from presman.recording.group_lines import GroupLines
 from presman.recording.tape_values import StatementLife
+from presman.recording.window_lines import GroupLines
 from presman.reports.compare.noise import Value
 
 CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (

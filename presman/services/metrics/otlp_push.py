@@ -30,8 +30,7 @@ from presman.base.errors import InputError
 from presman.base.log_event import LogEvent, Tell
 from presman.base.text import clean, one_line
 from presman.figures.metric import Distribution, Labels, MetricKind, MetricSample
-from presman.services.metrics.metric_page import LABEL, Family, families
-from presman.services.metrics.observed_database import ObservedDatabase
+from presman.services.metrics.metric_page import LABEL, Family, ObservedDatabase, families
 
 PATH = "/v1/metrics"
 TIMEOUT = 10.0

@@ -15,14 +15,14 @@ import oracledb
 
 from presman.base.release import Release
 from presman.base.text import clean
+from presman.rows.catalog import OLDEST
 from presman.rows.conversion import field_types, has_long_texts, shortened, to_records, untold
-from presman.rows.queries import OLDEST, Query, Scope, bind_names
+from presman.rows.queries import Query, Scope, bind_names
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
-from presman.sources.oracle.fetch_sizes import FetchSizes
 from presman.sources.oracle.guard import AnswerTooLarge
 from presman.sources.oracle.oracle_errors import code_of, login_error, problem, source_error
-from presman.sources.oracle.session_identity import HERE_AND_NOW, SessionIdentity
+from presman.sources.oracle.session_identity import HERE_AND_NOW, FetchSizes, SessionIdentity
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import (

@@ -9,7 +9,6 @@ from typing import Any
 
 import oracledb
 
-from presman.sources.oracle.connect_arguments import connect_arguments, label, output_type
 from presman.sources.oracle.oracle_errors import has_timed_out, is_lost
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.oracle.thin_connection import (
@@ -19,6 +18,9 @@ from presman.sources.oracle.thin_connection import (
     Cancelled,
     ConnectionLost,
     Rows,
+    connect_arguments,
+    label,
+    output_type,
 )
 
 

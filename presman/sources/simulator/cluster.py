@@ -1,6 +1,7 @@
 """Cluster: a clock with its calendar, the instances, the plans in force, the counters of the groups.
 
-Time is seconds, 0 the moment presman opens; before it runs the warm-up.
+Time is seconds, 0 the moment presman opens; before it runs the warm-up. Active plans are the tree and queue rules that
+they make, and the windows in which they ran.
 """
 
 from __future__ import annotations
@@ -9,15 +10,191 @@ from collections.abc import Callable
 from heapq import heappush
 from typing import TYPE_CHECKING
 
-from presman.sources.simulator.active_plans import ActivePlans
+from msgspec import Struct
+
+from presman.base.release import Release
 from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.parsing import Library
+from presman.sources.simulator.plan_tree import Group, Node, cdb_tree, plan_tree
+from presman.sources.simulator.scenario import OTHER_GROUPS, Scenario
+from presman.sources.simulator.scheduler import Limits, Queueing, QueueRule, ServerPoolLimit
 
 if TYPE_CHECKING:
-    from presman.base.release import Release
-    from presman.sources.simulator.group_counters import Count, GroupCounters
-    from presman.sources.simulator.plan_tree import Group
-    from presman.sources.simulator.scenario import Scenario
+    from presman.sources.simulator.counters import Count, GroupCounters
+
+
+BACKGROUND = "_ORACLE_BACKGROUND_GROUP_"
+INTERNAL_PLAN = "INTERNAL_PLAN"
+ROOT = 1
+"""The CDB root's container."""
+
+_KEPT_WINDOWS = 15
+_ALWAYS = ("SYS_GROUP", "ORA$AUTOTASK", OTHER_GROUPS)
+
+
+class PlanActivation(Struct):
+    """One activation of a plan: V$RSRC_PLAN_HISTORY. `plan` is "" while Resource Manager was off."""
+
+    sequence: int
+    con_id: int
+    plan: str
+    start: float
+    end: float | None
+    window: str
+
+
+class ActivePlans:
+    """The plans in force over time."""
+
+    def __init__(self, scenario: Scenario, release: Release, start: float) -> None:
+        self.scenario = scenario
+        self.release = release
+        self.cdb = bool(scenario.pdbs)
+        self.active: dict[int, str] = {pdb.con_id: pdb.plan for pdb in scenario.pdbs}
+        if not self.cdb:
+            self.active[0] = scenario.header.plan
+        self.windows: list[PlanActivation] = []
+        self.version = 0
+        self._ids: dict[str, int] = {}
+        self._latest_id = 12_159
+        if self.cdb:
+            self._open_window(ROOT, scenario.header.cdb_plan, start, "")
+        for con_id, plan in self.active.items():
+            self._open_window(con_id, plan, start, "")
+        self.rebuild()
+
+    @property
+    def managed(self) -> bool:
+        """Whether a plan steers CPU."""
+        return self.cdb or bool(self.active[0])
+
+    @property
+    def top(self) -> str:
+        """The name of the plan at the top."""
+        return self.scenario.header.cdb_plan if self.cdb else self.active[0] or INTERNAL_PLAN
+
+    @property
+    def background(self) -> Group:
+        """The group of the background processes."""
+        return Group(ROOT if self.cdb else 0, BACKGROUND)
+
+    def change(self, con_id: int, plan: str, now: float, window: str) -> None:
+        """Activate another plan in a container ("" for none)."""
+        for old in self.windows:
+            if old.con_id == con_id and old.end is None:
+                old.end = now
+        self.active[con_id] = plan
+        self._open_window(con_id, plan, now, window)
+        self.rebuild()
+
+    def _open_window(self, con_id: int, plan: str, now: float, window: str) -> None:
+        sequence = 1 + max((old.sequence for old in self.windows if old.con_id == con_id), default=0)
+        self.windows.append(PlanActivation(sequence, con_id, plan, now, None, window))
+        own = [old for old in self.windows if old.con_id == con_id]
+        if len(own) > _KEPT_WINDOWS:
+            self.windows.remove(own[0])
+
+    def window(self, con_id: int) -> PlanActivation:
+        """Return the open window of a container."""
+        return next(each for each in self.windows if each.con_id == con_id and each.end is None)
+
+    def rebuild(self) -> None:
+        """Work out the tree and the queue rules of the plans that are active, as they are defined now."""
+        plans = self.scenario.plans
+        self.root: Node | None = None
+        if self.cdb:
+            cpus, name = self.scenario.capacity.cpu_count, self.scenario.header.cdb_plan
+            self.root = cdb_tree(name, self.scenario.pdbs, self.active, plans, cpus, self.release)
+        elif self.active[0]:
+            self.root = plan_tree(plans[self.active[0]], plans)
+        self.ceilings: dict[Group, float] = {}
+        self.leaves: dict[Group, Node] = {}
+        if self.root is None:
+            self.groups = [Group(0, name) for name in _ALWAYS]
+            self.ceilings = dict.fromkeys(self.groups, 1.0)
+        else:
+            self._collect(self.root, 1.0)
+            self.groups = list(self.leaves)
+        self.limits = self._limits()
+        self.version += 1
+
+    def _collect(self, node: Node, ceiling: float) -> None:
+        ceiling *= node.limit
+        if node.group is not None:
+            self.leaves[node.group] = node
+            self.ceilings[node.group] = ceiling
+        for child in node.children:
+            self._collect(child, ceiling)
+
+    def _limits(self) -> Limits:
+        capacity = self.scenario.capacity
+        target = capacity.target * capacity.instances
+        maximum = capacity.maximum * capacity.instances
+        if self.root is None:
+            return Limits(target, maximum, self.queueing(""))
+        rules = {group: self._rule(group, leaf, target) for group, leaf in self.leaves.items()}
+        return Limits(target, maximum, Queueing.FULL, rules, self.root)
+
+    def queueing(self, plan: str) -> Queueing:
+        """Return how parallel statements queue under a top plan, "" for none."""
+        if plan:
+            return Queueing.FULL
+        policy = self.scenario.capacity.parallel_degree_policy
+        return Queueing.FIFO if policy in {"AUTO", "ADAPTIVE"} else Queueing.OFF
+
+    def _rule(self, group: Group, leaf: Node, target: int) -> QueueRule:
+        directive = leaf.directive
+        pools = []
+        for pdb in self.scenario.pdbs:
+            own = pdb.directive.servers_limit(target, self.scenario.capacity.instances)
+            if pdb.con_id == group.con_id and own is not None:
+                target = own
+                pools.append(ServerPoolLimit(f"PDB {pdb.name}", target))
+        since_12 = self.release >= Release(12, 1)
+        percent = directive.parallel_server_limit
+        if percent is None and since_12:
+            percent = directive.utilization_limit
+        if percent is not None:
+            pools.append(ServerPoolLimit(f"{group.con_id} {group.name}", target * percent // 100))
+        return QueueRule(
+            pools=tuple(pools),
+            timeout=directive.parallel_queue_timeout,
+            action=directive.pq_timeout_action if self.release >= Release(18) else "CANCEL",
+            bypass=since_12 and directive.parallel_stmt_critical == "BYPASS_QUEUE",
+            always=since_12 and directive.parallel_stmt_critical == "QUEUE",
+            degree_limit=directive.parallel_degree_limit_p1,
+        )
+
+    def resolve(self, con_id: int, name: str) -> Group:
+        """Return the group that sessions mapped to `name` are in: OTHER_GROUPS if the active plan lacks it."""
+        group = Group(con_id, name)
+        return group if group in self.leaves else Group(con_id, OTHER_GROUPS)
+
+    def subplans(self) -> list[str]:
+        """Return the names of the plans below the top plan."""
+        found: list[str] = []
+
+        def walk(node: Node) -> None:
+            for child in node.children:
+                if child.group is None:
+                    found.append(child.name)
+                walk(child)
+
+        if self.root is not None and not self.cdb:
+            walk(self.root)
+        return found
+
+    def servers_limit(self, group: Group) -> int:
+        """Return the parallel servers the group may use before it queues."""
+        return min((pool.limit for pool in self.limits.rule(group).pools), default=self.limits.target)
+
+    def id_of(self, name: str) -> int:
+        """Return the object id of a plan or consumer group, the same for every use of the name."""
+        if name not in self._ids:
+            self._latest_id += 1
+            self._ids[name] = self._latest_id
+        return self._ids[name]
+
 
 Handler = Callable[[], None]
 

@@ -17,12 +17,11 @@ from random import Random
 
 from presman.base.release import Release
 from presman.sources.simulator.cluster import Cluster
-from presman.sources.simulator.cpu_sharing import hand_out
-from presman.sources.simulator.group_counters import GroupCounters, Metrics, Minute
+from presman.sources.simulator.counters import GroupCounters, Metrics, Minute
 from presman.sources.simulator.gv_monitors import OWN, GvMonitor
 from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
-from presman.sources.simulator.plan_tree import Group
+from presman.sources.simulator.plan_tree import Group, hand_out
 from presman.sources.simulator.scenario import OWN_SID, Alteration, PlanChange, Scenario
 from presman.sources.simulator.workload import Workload
 

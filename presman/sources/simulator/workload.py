@@ -7,8 +7,8 @@ from functools import partial
 from random import Random
 
 from presman.sources.simulator.cluster import Cluster
+from presman.sources.simulator.counters import Count
 from presman.sources.simulator.executions import Execution, Phase
-from presman.sources.simulator.group_counters import Count
 from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.plan_tree import Group
 from presman.sources.simulator.processes import Server, SimulatedSession, even_skews

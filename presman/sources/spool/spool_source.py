@@ -23,12 +23,13 @@ from msgspec.structs import replace
 from presman.base.errors import closest
 from presman.base.release import SUPPORTED, Release
 from presman.base.text import clean
+from presman.rows.catalog import catalog, columns_of
 from presman.rows.conversion import field_types
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import Cadence, Query, Scope, Selection, load, selection
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
-from presman.sources.embedded.database import EmbeddedDatabase, catalog, columns_of
+from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
 from presman.sources.spool.spool_table import (
     STAND_IN_COLUMNS,

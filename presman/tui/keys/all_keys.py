@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from presman.tabs import tab, tab_names
@@ -46,12 +47,14 @@ if TYPE_CHECKING:
 
 def show_help(app: FrameApp) -> None:
     """Show the keys and the columns of this tab."""
-    from presman.tui.pages.content import help_of
+    from presman.tui.pages.content import help_of, help_of_others
     from presman.tui.widgets.grid import Grid
 
     bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
     in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
-    app.reader.open(help_of(app.panels.present.tab, breadcrumb_to(app), listed(app), in_table))
+    present = app.panels.present.tab
+    content = help_of(present, breadcrumb_to(app), listed(app), in_table)
+    app.reader.open(content, found_by_search=partial(help_of_others, present))
 
 
 HELP = AppKey(

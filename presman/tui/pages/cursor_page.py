@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement
@@ -16,7 +17,7 @@ from presman.tabs.choices import DrillScope
 from presman.tabs.drill_down import ScopeContents, contents_of
 from presman.tabs.statement import Statement
 from presman.tui.pages.detail_lines import cost_lines
-from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, title
+from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, tells_degree, title
 from presman.tui.pages.xplan import xplan
 
 _LISTED = 12
@@ -148,7 +149,8 @@ def _cursor(
     lines: list[Line] = []
     if detail is not None and detail.cost is not None:
         lines += [BLANK, title("Executions of this cursor so far (V$SQL)"), *cost_lines(detail.cost)]
-    lines += dop_lines(dop, row.requested if row else None, text)
+    if row is not None or tells_degree(dop) or hints(text):
+        lines += dop_lines(dop, row.requested if row else None, text)
     if detail is not None and detail.plan:
         plan = xplan(detail.plan, detail.plan_hash, width - 3)
         return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]

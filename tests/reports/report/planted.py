@@ -31,8 +31,8 @@ from presman.reports.compare.compare_page import compare_page
 from presman.reports.compare.two_windows import WindowPlace, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
-from presman.rows.conversion import field_types, null_row
-from presman.rows.queries import RecordType, by_query
+from presman.rows.conversion import RecordType, field_types, null_row
+from presman.rows.queries import by_query
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.recording.taped import START, Moment, polled, record
 

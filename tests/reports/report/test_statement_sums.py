@@ -15,8 +15,8 @@ import pytest
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.recording.past_spans import past_spans
 from presman.recording.reader import Recording
+from presman.recording.statement_lives import past_spans
 from presman.recording.store import Store
 from presman.recording.tape_values import StatementLife
 from presman.recording.writer import RecordingWriter

@@ -17,14 +17,14 @@ from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.recording.fleet_rows import LIVE, LOST, PAST, STOPPED, FleetRow, read_fleet
 from presman.recording.measure_tables import MICRO
-from presman.recording.shelf import Shelf
+from presman.recording.retention import Shelf
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.rows.snapshot import Snapshot
 from presman.services.fleet.store_fleet import StoreFleet
 from presman.services.fleet.store_fleet import _member as member_of
 from presman.services.live import LiveTarget
-from presman.services.recorder.database_recorder import DatabaseRecorder
+from presman.services.recorder import DatabaseRecorder
 from presman.sources import SourceError
 from tests.patience import until
 from tests.recording.taped import polled

@@ -15,8 +15,7 @@ from presman.base.errors import InputError
 from presman.figures.fleet_figures import why
 from presman.polling.sampler import SourceLost
 from presman.rows.queries import Breadth
-from presman.services.fleet.live_fleet import LiveFleet
-from presman.services.fleet.watched_database import WatchedDatabase
+from presman.services.fleet.live_fleet import LiveFleet, WatchedDatabase
 from presman.services.live import LiveTarget, ReadingCame
 from presman.sources import LoginRefusal, SourceError
 from tests.patience import until
@@ -133,7 +132,7 @@ def test_a_poll_that_makes_no_sense_is_told_and_the_next_one_counts(
         raise ZeroDivisionError("a fault")
 
     with monkeypatch.context() as broken:
-        broken.setattr("presman.services.fleet.watched_database.vitals_of", fail)
+        broken.setattr("presman.services.fleet.live_fleet.vitals_of", fail)
         database = watch(FakeSource())
         until(lambda: "a fault" in database.member().reason, "the fault is told")
     database.sampler.poll_now()

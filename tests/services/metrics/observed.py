@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from presman.figures.metric_figures import ObservedReading
 from presman.rows.snapshot import Snapshot
-from presman.services.metrics.metric_page import families
-from presman.services.metrics.observed_database import DatabaseState
+from presman.services.metrics.metric_page import DatabaseState, families
 from tests.recording.taped import polled
 
 

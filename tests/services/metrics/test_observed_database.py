@@ -19,8 +19,7 @@ from presman.rows.instance_rows import EventHistogram
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Problem, Section
 from presman.services.live import LiveTarget
-from presman.services.metrics.metric_page import families
-from presman.services.metrics.observed_database import Exporter, ObservedDatabase
+from presman.services.metrics.metric_page import Exporter, ObservedDatabase, families
 from presman.sources import LoginRefusal, SourceError
 from tests.patience import until
 from tests.services.metrics.observed import of, series

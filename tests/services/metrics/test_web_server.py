@@ -22,8 +22,7 @@ from presman.base.certificates import CertificateError, CertificateFiles, Certif
 from presman.base.secret import Secret
 from presman.services.metrics import web_server
 from presman.services.metrics.metric_page import Exposition
-from presman.services.metrics.web_app import Credentials, Response, WebApp
-from presman.services.metrics.web_server import ListenError, WebServer
+from presman.services.metrics.web_server import Credentials, ListenError, Response, WebApp, WebServer
 from tests.oracle.test_login import Authority
 from tests.patience import until
 from tests.services.metrics.observed import Shown, observed

@@ -25,11 +25,10 @@ from presman.base.certificates import CertificateFiles, Certificates
 from presman.base.errors import LimitError
 from presman.base.listeners import Seldom
 from presman.base.secret import Secret
-from presman.services.serve import connections, seats, site_server, viewer
+from presman.services.serve import connections, seats, viewer, viewer_site
 from presman.services.serve.door import Door, Serving, listening_sockets
-from presman.services.serve.site_server import running
 from presman.services.serve.viewer import Launch
-from presman.services.serve.viewer_site import HEADERS
+from presman.services.serve.viewer_site import HEADERS, running
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
 from tests.services.serve.test_door import LOOPBACK, OPEN, PROXIED
@@ -377,7 +376,7 @@ async def lines_with(
 async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
     monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
-    monkeypatch.setattr(site_server, "most_connections", lambda viewers: 8)  # of one address half of them
+    monkeypatch.setattr(viewer_site, "most_connections", lambda viewers: 8)  # of one address half of them
     async with site(OPEN) as client:
         async with client.get("/", params={"token": TOKEN}) as answer:
             assert answer.status == 200
@@ -400,7 +399,7 @@ async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
 @pytest.mark.parametrize("door", [OPEN, LOOPBACK], ids=["token", "none asked for"])
 async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, door: Door) -> None:
     monkeypatch.setattr(connections, "SILENCE", 0.05)
-    monkeypatch.setattr(site_server, "LINGERING", 0.05)
+    monkeypatch.setattr(viewer_site, "LINGERING", 0.05)
     async with site(door) as client:
         ((reader, writer),) = await lines_with(SLOW_BODY, 1, client.url.port)
         async with asyncio.timeout(PATIENCE):

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.base.release import Release
-from presman.sources.simulator.cpu_sharing import hand_out
-from presman.sources.simulator.plan_tree import LEVELS, Group, Node, cdb_tree, guaranteed, plan_tree
+from presman.sources.simulator.plan_tree import LEVELS, Group, Node, cdb_tree, guaranteed, hand_out, plan_tree
 from presman.sources.simulator.scenario import OTHER_GROUPS, Directive, PdbDirective, PdbSpec, PlanSpec
 
 

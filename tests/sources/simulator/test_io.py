@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from presman.base.release import Release
 from presman.rows.instance_rows import Parameter, SystemEvent
 from presman.rows.session_rows import Session, SessionInfo
-from presman.sources.simulator.group_counters import Count
-from presman.sources.simulator.io_throttle import RATE_LIMIT, Demand, pace
+from presman.sources.simulator.counters import Count
+from presman.sources.simulator.machine import RATE_LIMIT, Demand, pace
 from presman.sources.simulator.scenario import PdbDirective
 from tests.sources.simulator.conftest import Played
 

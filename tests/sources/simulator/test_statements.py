@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.base.release import Release
-from presman.sources.simulator.latency_shapes import BUCKETS, QUANTUM, STARVED, events_of, mean_of, shape
+from presman.sources.simulator.counters import BUCKETS, QUANTUM, STARVED, events_of, mean_of, shape
 from presman.sources.simulator.parsing import Cursor, Parsed, parse, sql_id_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from presman.sources.simulator.streams import SessionStream
+from presman.sources.simulator.executions import SessionStream
 
 
 def stream(sessions: int = 40, *, cpu: float = 0.02, io: float = 0.03, cycle: float = 0.1) -> SessionStream:

@@ -11,7 +11,6 @@ from presman.sources.simulator.views import (
     cursor_views,
     dictionary_views,
     group_views,
-    outlier_views,
     session_views,
     statistic_views,
     system_views,
@@ -19,7 +18,7 @@ from presman.sources.simulator.views import (
 from presman.sources.simulator.views.view import Row, View
 
 if TYPE_CHECKING:
-    from presman.sources.embedded.database import EmbeddedDatabase
+    from presman.sources.embedded import EmbeddedDatabase
     from presman.sources.simulator.simulation import Simulation
 
 VIEWS: Mapping[str, View] = {
@@ -30,7 +29,6 @@ VIEWS: Mapping[str, View] = {
         session_views,
         cursor_views,
         dictionary_views,
-        outlier_views,
         statistic_views,
     )
     for view in module.VIEWS
@@ -91,7 +89,7 @@ class Publisher:
         self, name: str, view: View
     ) -> tuple[tuple[str, ...], Callable[[Iterable[Row]], Iterable[Sequence[Any]]]]:
         """Work out which of the view's columns this release has, and whether INST_ID goes or stays."""
-        from presman.sources.embedded.database import columns_of
+        from presman.rows.catalog import columns_of
 
         present = {column.name for column in columns_of(name, self._simulation.release)}
         kept = [index for index, column in enumerate(view.columns) if column in present]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from presman.sources.simulator.active_plans import BACKGROUND
+from presman.sources.simulator.cluster import BACKGROUND
 from presman.sources.simulator.scenario import (
     OTHER_GROUPS,
     Directive,

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from presman.base.release import Release
-from presman.sources.simulator.executions import Execution, Phase
-from presman.sources.simulator.io_throttle import RATE_LIMIT
-from presman.sources.simulator.latency_shapes import reading_events
+from presman.sources.simulator.counters import reading_events
+from presman.sources.simulator.executions import Execution, Phase, SessionStream
+from presman.sources.simulator.machine import RATE_LIMIT
 from presman.sources.simulator.processes import Server
-from presman.sources.simulator.streams import SessionStream
 
 _GOLDEN = 0.6180339887
 

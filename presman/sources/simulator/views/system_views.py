@@ -1,20 +1,26 @@
-"""Views of the instance as a whole: identity, parameters, statistics, waits, parallel servers."""
+"""Views of the instance as a whole: identity, parameters, statistics, waits, parallel servers, I/O outliers.
+
+V$IO_OUTLIER has believable latencies, V$LGWRIO_OUTLIER what broken platforms show.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 from typing import TYPE_CHECKING
 
 from presman.base.release import Release
 from presman.rows.instance_rows import SEED
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
-from presman.sources.simulator.latency_shapes import BUCKETS
+from presman.sources.simulator.counters import BUCKETS, reading_events
 from presman.sources.simulator.processes import server_name
 from presman.sources.simulator.scenario import ScriptedStatement, SessionPool, StatementStream
 from presman.sources.simulator.views.view import Row, View, columns, never, when, with_plans
 
 if TYPE_CHECKING:
+    from presman.sources.simulator.machine import Machine
     from presman.sources.simulator.simulation import Simulation
+
 
 _DBID = 1_594_027_318
 _VERSIONS = {
@@ -244,6 +250,61 @@ def _px_process(simulation: Simulation) -> Iterator[Row]:
 
 _PARAMETER = columns("INST_ID NUM NAME TYPE VALUE DISPLAY_VALUE ISDEFAULT CON_ID")
 
+_LONG = 20
+"""The first bucket above half a second."""
+_MOST = 12
+
+
+def _slow_reads(machine: Machine, event: str) -> list[int]:
+    """Return the buckets of the reads that took longer than half a second, one entry per read, some of them."""
+    counts = machine.events[event].counts
+    return [bucket for bucket in range(_LONG, BUCKETS) for _ in range(min(counts[bucket], _MOST))][-_MOST:]
+
+
+def _io_outlier(simulation: Simulation) -> Iterator[Row]:
+    storage = simulation.scenario.capacity.storage
+    for machine in simulation.machines:
+        event, _ = reading_events(storage)
+        rng = Random(f"{simulation.seed}/outliers/{machine.inst_id}")
+        buckets = _slow_reads(machine, event)
+        rng.shuffle(buckets)
+        for number, bucket in enumerate(buckets):
+            latency = int(rng.uniform(0.5, 1.0) * (1 << bucket) / 1000)
+            file, disk = f"+DATA/dw/datafile/sales_{number % 5:02}.dbf", f"DATA_{rng.randrange(12):04}"
+            yield (machine.inst_id, "Buffer Cache Reads", 8, event, file, latency, disk, latency, None, 0, None, 0, 0)
+
+
+def _lgwrio_outlier(simulation: Simulation) -> Iterator[Row]:
+    """Values that only grow, a few milliseconds of a clock apart, as published of some platforms."""
+    for machine in simulation.machines:
+        start = 1_190_000_000 + int(simulation.scenario.header.uptime * 1000)
+        for number in range(8):
+            value = start + 40_000 * number
+            file = f"+REDO/dw/onlinelog/group_{number % 4 + 1}.log"
+            event = "log file parallel write"
+            yield (
+                machine.inst_id,
+                "LGWR",
+                4 << number % 3,
+                event,
+                file,
+                value,
+                "REDO_0001",
+                value,
+                None,
+                0,
+                None,
+                0,
+                0,
+            )
+
+
+_OUTLIER_COLUMNS = columns(
+    "INST_ID FUNCTION_NAME IO_SIZE WAIT_EVENT FILE_NAME IO_LATENCY DISK1_NAME DISK1_LATENCY DISK2_NAME DISK2_LATENCY"
+    " DISK3_NAME DISK3_LATENCY CON_ID"
+)
+
+
 VIEWS = (
     View(
         "V$INSTANCE",
@@ -278,4 +339,6 @@ VIEWS = (
     View("V$PX_PROCESS_SYSSTAT", columns("INST_ID STATISTIC VALUE CON_ID"), _px_process_sysstat),
     View("V$PQ_SYSSTAT", columns("INST_ID STATISTIC VALUE CON_ID"), _pq_sysstat),
     View("V$PX_PROCESS", columns("INST_ID SERVER_NAME STATUS PID SPID SID SERIAL# IS_GV CON_ID"), _px_process),
+    View("V$IO_OUTLIER", _OUTLIER_COLUMNS, _io_outlier),
+    View("V$LGWRIO_OUTLIER", _OUTLIER_COLUMNS, _lgwrio_outlier),
 )

@@ -2,7 +2,6 @@
 -- every: demand
 -- needs: GV_$IO_OUTLIER
 -- pack: none
--- since: 12.1
 SELECT
     inst_id,
     function_name,

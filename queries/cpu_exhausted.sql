@@ -2,6 +2,7 @@
 -- every: minute
 -- needs: GV_$RSRCMGRMETRIC
 -- pack: none
+-- since: 23
 SELECT
     inst_id,
     con_id,

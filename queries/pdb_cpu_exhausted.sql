@@ -2,6 +2,7 @@
 -- every: minute
 -- needs: GV_$RSRCPDBMETRIC
 -- pack: none
+-- since: 23
 -- only: cdb
 SELECT
     inst_id,

@@ -1,69 +1,31 @@
 """V$, GV$ and DBA_ views as SQL tables: the embedded database that the simulator and the spool share.
 
-The tables are made from `catalog.csv` (which view has which column since which release), so the very text of
+The tables are made from the catalog (which view has which column since which release), so the very text of
 queries/ that runs on Oracle runs here, on SQLite in memory.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from pathlib import Path
-from sys import intern
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.conversion import field_types, to_records, untold
-from presman.rows.queries import Query, RecordType, Scope
+from presman.rows.catalog import SqlColumn, columns_of
+from presman.rows.conversion import RecordType, field_types, to_records, untold
+from presman.rows.queries import Query, Scope
 from presman.rows.snapshot import Problem, Section
-
-CATALOG = Path(__file__).with_name("catalog.csv")
 
 _STATEMENTS = 256
 """Texts that are kept parsed: some forty queries in two scopes, and what fills their tables."""
 
 _VIEW = re.compile(r"\b(?:G?V\$|DBA_|CDB_)\w+", re.IGNORECASE)
-
-
-class SqlColumn(NamedTuple):
-    """One column of the catalog."""
-
-    view: str
-    name: str
-    datatype: str
-    since: Release
-
-
-@cache
-def catalog() -> Mapping[str, Mapping[str, SqlColumn]]:
-    """Return the catalog: view (``V$SESSION``, ``DBA_RSRC_PLANS``) → column → facts."""
-    views: dict[str, dict[str, SqlColumn]] = {}
-    release = cache(Release.parse)
-    with CATALOG.open(encoding="utf-8", newline="") as file:
-        lines = csv.reader(file)
-        next(lines)
-        for view, name, datatype, since, *_ in lines:
-            # Twelve hundred rows use some sixty views and fifty types: one string each.
-            fact = SqlColumn(intern(view), name, intern(datatype), release(since))
-            views.setdefault(fact.view, {})[fact.name] = fact
-    return views
-
-
-def columns_of(view: str, release: Release) -> list[SqlColumn]:
-    """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; empty if it does not exist there."""
-    is_global = view.startswith("GV$")
-    base = catalog().get(view[1:] if is_global else view, {})
-    present = [fact for fact in base.values() if fact.since <= release]
-    if is_global and present:
-        present.insert(0, SqlColumn(view, "INST_ID", "NUMBER", Release(11, 2)))
-    return present
 
 
 class EmbeddedDatabase:

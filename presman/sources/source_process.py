@@ -1,29 +1,34 @@
-"""A source in its own process, looked at there once it is open, before whoever started the process asks anything."""
+"""The process that a source lives in: it makes the source, answers what it is asked, and ends with who started it.
+
+Once the source is open a first look is made of it, before whoever started the process asks anything.
+"""
 
 from __future__ import annotations
 
+import faulthandler
+import os
+import queue
+import signal
+import socket
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from presman.base.child import LINE, end_with_parent
+from presman.base.errors import InputError
 from presman.base.release import Release
+from presman.base.terminal_guard import open_log
+from presman.base.text import clean, one_line
 from presman.rows.queries import Scope
-from presman.sources import Answer, Request, Source, SourceError
+from presman.sources import Answer, Exhausted, Request, Source, SourceError
+from presman.sources.subprocess_source import Channel, ChannelEndedError, Look, Looked
 
 FRESH = 1.0
 """Seconds for which what was read for a look is as good as new."""
-
-Look = Callable[[Source], Any]
-"""What is made of an open source; a value that another process can be given."""
-
-
-class Looked(NamedTuple):
-    """What was made of a source, and the seconds since it began to be read."""
-
-    value: Any
-    seconds: float
 
 
 class _Noted(NamedTuple):
@@ -108,3 +113,73 @@ class _Noting:
 
     def close(self) -> None:
         """Leave it open."""
+
+
+CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "look"})
+"""What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act; and to look."""
+
+GRACE = 1.0
+"""Seconds that a log off may take when presman is gone."""
+
+LONGEST_CALL = 180.0
+"""Seconds after which a call counts as hung: a driver that spins would outlive a presman that was killed."""
+
+_LONGEST = 500
+
+
+def main() -> None:
+    """Serve who started this process, and end with it."""
+    with suppress(OSError):
+        os.setsid()  # what a terminal sends to all who use it is for presman
+    if (log := open_log()) >= 0:
+        os.dup2(log, 2)  # what the watch over a call that hangs writes to
+        faulthandler.enable(log)
+        faulthandler.register(signal.SIGUSR1, log)
+    channel = Channel(socket.socket(fileno=LINE))
+    with suppress(ChannelEndedError):
+        _serve(channel)
+    os._exit(0)  # whatever the driver still does
+
+
+def _serve(channel: Channel) -> None:
+    recipe = channel.receive()
+    source = LookedAt(recipe())
+    asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(channel, source, asked), daemon=True).start()
+    is_bound = False
+    while (call := asked.get()) is not None:
+        channel.send((_answer(source, *call), getattr(source, "instance", 0)))
+        if not is_bound and asked.empty():  # what is asked first does not wait for it
+            end_with_parent()
+            is_bound = True
+    source.close()
+
+
+def _listen(channel: Channel, source: LookedAt, asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None]) -> None:
+    """Hear what is asked; to cancel is done at once. When presman is gone, end."""
+    with suppress(ChannelEndedError):
+        while True:
+            name, arguments = channel.receive()
+            if name == "cancel":
+                source.cancel()
+            else:
+                asked.put((name, arguments))
+    asked.put(None)
+    threading.Timer(GRACE, os._exit, (0,)).start()
+    with suppress(Exception):
+        source.cancel()
+
+
+def _answer(source: LookedAt, name: str, arguments: tuple[Any, ...]) -> Any:
+    """Return what a call returns, or the error it raises."""
+    if name not in CALLS:
+        raise ValueError(name)
+    faulthandler.dump_traceback_later(LONGEST_CALL, exit=True)
+    try:
+        return getattr(source, name)(*arguments)
+    except (SourceError, Exhausted, InputError) as error:
+        return error
+    except Exception as error:
+        return SourceError(one_line(clean(f"{type(error).__name__}: {error}"), _LONGEST))
+    finally:
+        faulthandler.cancel_dump_traceback_later()

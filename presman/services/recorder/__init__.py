@@ -1,1 +1,0 @@
-"""The recorder: databases polled without a screen and written to a store, each in threads of its own."""

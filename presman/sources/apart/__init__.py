@@ -1,1 +1,0 @@
-"""A source in a process of its own: its driver neither holds up the screen nor takes presman with it."""
