@@ -39,19 +39,19 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     originals: dict[tuple[int, int], str] = {}
     found = []
     for row in facts.snapshot.rows(Session):
-        place = row.inst_id, row.sid
-        number = held.get((*place, row.serial), 0)
+        key = row.inst_id, row.sid
+        number = held.get((*key, row.serial), 0)
         role = _role(row, number, servers) or _monitors(facts, holdings, row)
-        info = infos.get(place)
+        info = infos.get(key)
         group, original = (info.current_consumer_group if info else ""), ""
         if info:
             known = (info.con_id, info.orig_consumer_group_id)
             if known not in originals:
                 originals[known] = facts.sessions.original_group(info)
             original = originals[known]
-        rates = grown.get(place, NO_RATES)
+        rates = grown.get(key, NO_RATES)
         session = _session(row, group or facts.sessions.group_of(row), original, info, role, number, rates)
-        found.append(session._replace(coordinator=servers[place][1]) if role == SERVER else session)
+        found.append(session._replace(coordinator=servers[key][1]) if role == SERVER else session)
     return tuple(found)
 
 
@@ -66,8 +66,8 @@ def _role(row: Session, held: int, servers: Mapping[tuple[int, int], tuple[int, 
 
 def _monitors(facts: Facts, holdings: Holdings, row: Session) -> str:
     """Return the role of a session that queries a GV$ view, or that is a server of such a query."""
-    place = row.inst_id, row.sid, row.serial
-    return GV_QUERY if place in holdings.monitors or facts.sessions.servers.serves_gv_query(*place) else ""
+    key = row.inst_id, row.sid, row.serial
+    return GV_QUERY if key in holdings.monitors or facts.sessions.servers.serves_gv_query(*key) else ""
 
 
 def _session(
@@ -168,22 +168,22 @@ def blocking(sessions: Iterable[SessionReading]) -> tuple[Blocking, ...]:
     """
     seen = {f"{row.inst_id}:{row.sid}": row for row in sessions}
     waiting: dict[str, list[str]] = {}
-    for place, row in seen.items():
-        if row.blocker and row.blocker != place:
-            waiting.setdefault(row.blocker, []).append(place)
+    for session, row in seen.items():
+        if row.blocker and row.blocker != session:
+            waiting.setdefault(row.blocker, []).append(session)
     if not waiting:
         return ()
     told: set[str] = set()
-    roots = [place for place in waiting if place not in seen or not seen[place].blocker]
-    trees = [tuple(_tree(place, 0, waiting, seen, told)) for place in (*roots, *waiting) if place not in told]
+    roots = [session for session in waiting if session not in seen or not seen[session].blocker]
+    trees = [tuple(_tree(session, 0, waiting, seen, told)) for session in (*roots, *waiting) if session not in told]
     return tuple(row for tree in sorted(trees, key=lambda tree: -len(tree)) for row in tree)
 
 
 def _tree(
-    place: str, depth: int, waiting: dict[str, list[str]], seen: dict[str, SessionReading], told: set[str]
+    session: str, depth: int, waiting: dict[str, list[str]], seen: dict[str, SessionReading], told: set[str]
 ) -> Iterator[Blocking]:
     """Return a session and all below it, the deepest path bounded by the sessions there are."""
-    stack = [(place, depth)]
+    stack = [(session, depth)]
     order: list[tuple[str, int]] = []
     while stack:
         here, level = stack.pop()

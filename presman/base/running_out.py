@@ -33,6 +33,9 @@ FEW = 6
 CODE = 3
 """The exit code: what presman is to read cannot be read."""
 
+LEAST = 64 << 20
+"""Bytes of addresses without which no command that reads a database ends in good order."""
+
 STACK = 24 << 20
 """Bytes of addresses that a thread takes, with some to spare: where there are no more, no thread can be had."""
 
@@ -51,6 +54,17 @@ def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
         return ""
     what = _FILES if _files_left() < FEW else _MEMORY if _is_full_of_memory() else ""
     return what and what + _allowed(what)
+
+
+def too_little() -> str:
+    """Return in one line that there is less memory than presman needs to say what it lacks; "" where there is more.
+
+    Where not even a small number finds room, Python 3.11 tries for ever to handle the error, and hears no signal.
+    """
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if allowed == resource.RLIM_INFINITY or allowed >= LEAST:
+        return ""
+    return f"memory is too little{_allowed(_MEMORY)}, and presman needs {LEAST >> 20} MB"
 
 
 def _of(error: BaseException) -> str:

@@ -105,3 +105,12 @@ def one_line(text: str, width: int) -> str:
     """Return `text` in at most `width` characters with runs of blanks folded, cut with an ellipsis."""
     folded = " ".join(text.split())
     return folded if len(folded) <= width else folded[: max(0, width - 1)] + "…"
+
+
+def with_more(sentence: str, more: str) -> str:
+    """Return a sentence with what follows it behind a semicolon, in place of its full stop.
+
+    >>> with_more("The password is wrong.", "not tried again")
+    'The password is wrong; not tried again'
+    """
+    return f"{sentence.rstrip('.')}; {more}" if more else sentence

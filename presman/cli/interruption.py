@@ -6,14 +6,27 @@ and then be lost, and presman go on.
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from presman.sources import Source, SourceError
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+TURN = 1.0
+"""Seconds after which a signal is heard for which the system interrupted another thread than the main one."""
+
+
+def rest(seconds: float = math.inf) -> None:
+    """Sleep so long, as the main thread must: it runs the handlers of signals, whichever thread is interrupted."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, TURN))
 
 
 @contextmanager

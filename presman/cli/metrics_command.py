@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from argparse import Namespace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +15,7 @@ from presman.base.secret import METRICS_PASSWORD, of_environment
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.interruption import rest
 from presman.cli.limits import give_back_memory, make_room
 from presman.cli.parser import Parser, add_log_options, command_parser, listening, seconds, some_seconds
 from presman.cli.settings import load, resolve
@@ -103,7 +103,7 @@ def run(options: Namespace) -> int:
             if push is not None:
                 push.start()
             exporter.start()
-            threading.Event().wait()
+            rest()
     finally:
         exporter.stop()
         server.stop()

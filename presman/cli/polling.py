@@ -14,7 +14,7 @@ from presman.base.formats import spelled
 from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.interruption import ending_reads, giving_up
+from presman.cli.interruption import ending_reads, giving_up, rest
 from presman.cli.settings import Resolved
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
@@ -53,7 +53,7 @@ class Polling:
         requests: Sequence[RecordType] = (),
         timeout: float | None = None,
         breadth: Breadth = Breadth.WHOLE,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = rest,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._resolved = resolved

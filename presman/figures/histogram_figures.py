@@ -94,12 +94,12 @@ def figures(now: Latency | None, window: Latency | None, startup: Latency | None
         line("average, measured", lambda span: _time(span.mean_us)),
         line("average, estimated", lambda span: f"{_time(span.estimated_mean_us)}{_error(span)}"),
     ]
-    for place, permille in enumerate(("p50", "p90", "p95", "p99", "p99.9")):
-        lines.append(line(f"{permille} in bucket", lambda span, at=place: _percentile(span, at)))  # type: ignore[misc]
+    for index, permille in enumerate(("p50", "p90", "p95", "p99", "p99.9")):
+        lines.append(line(f"{permille} in bucket", lambda span, at=index: _percentile(span, at)))  # type: ignore[misc]
     lines.append(line("longest in bucket", lambda span: bound_text(span.longest)))
-    for place, limit in enumerate(THRESHOLDS_US):
+    for index, limit in enumerate(THRESHOLDS_US):
         name = f"% under / over {limit // 1000} ms"
-        lines.append(line(name, lambda span, at=place: _threshold(span, at)))  # type: ignore[misc]
+        lines.append(line(name, lambda span, at=index: _threshold(span, at)))  # type: ignore[misc]
     return tuple(lines)
 
 
@@ -115,7 +115,7 @@ def brief(name: str, span: Latency | None) -> Line:
     parts = [
         f"{told:<8}",
         f"{f'avg {_short_time(mean)}{_error(span)}':<20}",
-        *(f"{what} {percentile_bound(span.percentiles[place]):<7}" for what, place in (("p50", 0), ("p99", 3))),
+        *(f"{what} {percentile_bound(span.percentiles[index]):<7}" for what, index in (("p50", 0), ("p99", 3))),
         f"max {bound_text(span.longest)}",
     ]
     return ((f" {name:<7}", "title"), ("  ".join(parts), ""))
@@ -152,14 +152,14 @@ def _error(span: Latency) -> str:
     return "" if span.error_percent is None else f" ({span.error_percent:+.0f} %)"
 
 
-def _percentile(span: Latency, place: int) -> str:
-    return percentile_text(span.percentiles[place]) if span.percentiles else ABSENT
+def _percentile(span: Latency, index: int) -> str:
+    return percentile_text(span.percentiles[index]) if span.percentiles else ABSENT
 
 
-def _threshold(span: Latency, place: int) -> str:
+def _threshold(span: Latency, index: int) -> str:
     if not span.thresholds:
         return ABSENT
-    threshold = span.thresholds[place]
+    threshold = span.thresholds[index]
     return f"{threshold.under:.4f} / {threshold.over:.4f}"
 
 
@@ -306,13 +306,13 @@ def _over(row: Latency) -> str:
 
 
 def _percentile_figure(permille: int) -> LatencyFigure:
-    place, name = PERMILLES.index(permille), f"p{permille / 10:g}"
+    index, name = PERMILLES.index(permille), f"p{permille / 10:g}"
 
     def value(row: Latency) -> float | None:
-        return row.percentiles[place].lower_us if row.percentiles else None
+        return row.percentiles[index].lower_us if row.percentiles else None
 
     def text(row: Latency) -> str:
-        return percentile_bound(row.percentiles[place]) if row.percentiles else ABSENT
+        return percentile_bound(row.percentiles[index]) if row.percentiles else ABSENT
 
     key = f"{name.replace('.', '_')}_us"
     return LatencyFigure(
@@ -321,10 +321,10 @@ def _percentile_figure(permille: int) -> LatencyFigure:
 
 
 def _under(limit_us: int) -> LatencyFigure:
-    place, limit = THRESHOLDS_US.index(limit_us), limit_us // 1000
+    index, limit = THRESHOLDS_US.index(limit_us), limit_us // 1000
 
     def value(row: Latency) -> float | None:
-        return row.thresholds[place].under if row.thresholds else None
+        return row.thresholds[index].under if row.thresholds else None
 
     words = f"Percent of waits shorter than {limit} ms. Only whole buckets count, so it is never too high."
     return LatencyFigure(f"under_{limit}_ms_percent", f"% < {limit} ms", _PERCENT, words, value)

@@ -99,7 +99,7 @@ def _coordinator(row: QueuedStatement | RunningStatement) -> str:
     return f"{row.inst_id}:{row.sid},{row.serial}"
 
 
-def _place(row: QueuedStatement | RunningStatement) -> tuple[int, int]:
+def _session_order(row: QueuedStatement | RunningStatement) -> tuple[int, int]:
     return row.inst_id, row.sid
 
 
@@ -197,7 +197,7 @@ Q_CLIENT = Queued(
 Q_SESSION = Queued(
     "session", "QC inst:sid,serial", TEXT,
     "Instance, SID and SERIAL# of the query coordinator (V$SESSION). `+8`: of the first of nine.",
-    _coordinator, text=_queued_session, order=_place, width=18, narrow=False,
+    _coordinator, text=_queued_session, order=_session_order, width=18, narrow=False,
 )
 Q_TEXT = Queued(
     "sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=12, flexible=True,
@@ -213,7 +213,7 @@ QUEUE: Table[QueuedStatement] = Table(
 
 R_SESSION = Running(
     "session", "QC inst:sid,serial", TEXT,
-    "Instance, SID and SERIAL# of the query coordinator (V$PX_SESSION, V$SESSION).", _coordinator, order=_place,
+    "Instance, SID and SERIAL# of the query coordinator (V$PX_SESSION, V$SESSION).", _coordinator, order=_session_order,
     width=18, narrow=False,
 )
 R_SQL_ID = Running(

@@ -377,7 +377,7 @@ class Sampler:
         except InputError as error:
             return self._lost(SourceError(str(error), retry=False))
         except Exception as error:
-            return self._lost(SourceError(ran_out(error) or f"{type(error).__name__}: {error}"))
+            return self._lost(SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}"))
         self._attempts, self._since, self._refused = 0, None, None
         return Polled(snapshot)
 

@@ -111,8 +111,8 @@ def switch(victim: Victim, group: str) -> Command:
     statement = f"BEGIN {call}(session_id => :sid, session_serial => :serial, consumer_group => :consumer_group); END;"
     binds: dict[str, int | str] = {"sid": sid, "serial": serial, "consumer_group": group}
     text = f"EXEC {call}({sid}, {serial}, '{group}')"
-    place = f"it must be run on instance {victim.inst_id}, in its container"
-    note = f"The session and its parallel servers go on in {group}; {place}."
+    where = f"it must be run on instance {victim.inst_id}, in its container"
+    note = f"The session and its parallel servers go on in {group}; {where}."
     return Command(CommandKind.SWITCH, victim, text, statement, MappingProxyType(binds), note)
 
 

@@ -219,8 +219,8 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
     serving = [each for version, each in sorted(versions, reverse=True) if version <= release]
     chosen: dict[RecordType, Query] = {}
     for name, record in by_query().items():
-        places = (each / f"{name}.sql" for each in (*serving, folder))
-        path = next((each for each in places if each.is_file()), None)
+        files = (each / f"{name}.sql" for each in (*serving, folder))
+        path = next((each for each in files if each.is_file()), None)
         if path is None:
             raise QueryError(f"query file missing: {folder / name}.sql")
         query = read(path, record)

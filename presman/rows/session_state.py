@@ -144,7 +144,7 @@ _ADMINISTRATORS = {
 }
 
 
-def place_of(user: str, kind: SessionKind | None, inst_id: int, sid: int) -> str:
+def session_name(user: str, kind: SessionKind | None, inst_id: int, sid: int) -> str:
     """Return a session as one names it: ``MARTIN 1:417``, ``LGWR 1:9`` for a process, which has no user."""
     return f"{user or (kind.name if kind is not None else '?')} {inst_id}:{sid}"
 

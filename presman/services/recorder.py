@@ -18,6 +18,7 @@ from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Tell
 from presman.base.running_out import ran_out
+from presman.base.text import with_more
 from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_thread, stop_all
 from presman.recording.retention import NO_LIMITS, RetentionLimits, Shelf, trim
 from presman.recording.store import RecordingError, Store, StoreLostError
@@ -137,7 +138,7 @@ class DatabaseRecorder:
         outlook = "not tried again" if is_over else event.outlook
         if not self.reachability.trouble:
             self._losses.append((event.since, event.line))
-        trouble = f"{event.line}; {outlook}" if outlook else event.line
+        trouble = with_more(event.line, outlook)
         self._mark = event.line if is_over else trouble
         next_try = None if is_over else event.next_try
         self.reachability.lose(trouble, outlook or "lost", f"lost: {trouble}", next_try=next_try)

@@ -52,7 +52,8 @@ class Rows(Struct, frozen=True, dict=True):
     one is away while it has no rows; one that is not `filterable` keeps its rows whatever the filter. `measure` is what
     `e` exports from it ("": what the tab exports). `unavailable` gives the sentence that stands in place of the table's
     own where no row could be seen. Texts show at most `in_text` rows (None: all) and leave an empty table
-    out, unless its emptiness is `news`.
+    out, unless its emptiness is `news`. The `main` one of a tab has the cursor first, and is what stays in a flat
+    terminal; without any it is the first that is always there.
     """
 
     table: Table[Any]
@@ -66,6 +67,7 @@ class Rows(Struct, frozen=True, dict=True):
     measure: str = ""
     in_text: int | None = None
     news: bool = False
+    main: bool = False
     unavailable: Callable[[Moment], str] = lambda _moment: ""
 
 

@@ -144,7 +144,7 @@ TAB = Tab(
         ),
         Box(
             (
-                Rows(TOP_BY_CPU, statements, note=over, in_text=0),
+                Rows(TOP_BY_CPU, statements, note=over, in_text=0, main=True),
                 Rows(TOP_BY_SERVERS, with_servers, note=over, in_text=0),
             ),
             key="top-sql",

@@ -154,8 +154,8 @@ class Tally:
             shift = max(0, value.bit_length() - bits)
             self.counts[value >> shift << shift] += count
             if count_over:
-                for place, limit in enumerate(LIMITS):
-                    self._over[place] += count * (value > limit)
+                for index, limit in enumerate(LIMITS):
+                    self._over[index] += count * (value > limit)
 
     def _middle(self, value: int) -> int:
         """Return the middle of the range that was rounded to `value`: it is off by half its width at most."""
@@ -292,8 +292,8 @@ def histogram(tally: Tally) -> list[HistogramBar]:
         counts[_half_octave(value)] += count
     if not counts:
         return []
-    places = range(min(counts), max(counts) + 1)
-    return [HistogramBar(2 ** (place / 2) if place else 0, 2 ** ((place + 1) / 2), counts[place]) for place in places]
+    indexes = range(min(counts), max(counts) + 1)
+    return [HistogramBar(2 ** (index / 2) if index else 0, 2 ** ((index + 1) / 2), counts[index]) for index in indexes]
 
 
 def _half_octave(value: int) -> int:

@@ -125,12 +125,12 @@ def _bars(event: str, bars: Sequence[HistogramBar]) -> list[Markup]:
     parts += [_level(_height(tick / top), f"{tick_label(tick)} %") for tick in nice_axis(top, 4)[1] if tick <= top]
     step = 1 / len(bars)
     every = -(-len(bars) // 10)
-    for place, bar in enumerate(bars):
-        left, upper = _across(place * step), _height(100 * bar.waits / total / top)
+    for index, bar in enumerate(bars):
+        left, upper = _across(index * step), _height(100 * bar.waits / total / top)
         what = f"{formats.microseconds(bar.low)} to {formats.microseconds(bar.high)}: {formats.count(bar.waits)}"
-        width, height = _across((place + 0.9) * step) - left, _height(0) - upper
+        width, height = _across((index + 0.9) * step) - left, _height(0) - upper
         parts.append(element("rect", element("title", what), x=left, y=upper, width=width, height=height, fill=_BLUE))
-        if place % every == 0:
+        if index % every == 0:
             parts.append(label(left, PANEL - 28, formats.microseconds(bar.low)))
     return [*parts, label(WIDTH / 2, PANEL - 8, "from")]
 

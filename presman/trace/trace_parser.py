@@ -53,7 +53,7 @@ class Name(NamedTuple):
     wanted: bool
     left_out: bool
     """Because it is idle."""
-    place: int
+    blocks_at: int
     """Of its parameter that counts blocks, 2 or 3; 0 if none does."""
 
 
@@ -78,8 +78,8 @@ class _Names(dict[bytes, Name]):
         wanted = self._selection.names_event(event)
         left_out = wanted and self._selection.leaves_out(event)
         # A line whose name is damaged is not trusted to tell blocks at their place.
-        place = BLOCKS.get(event, 0) if not whole or text.casefold() == event.casefold() else 0
-        name = Name(event, wanted and not left_out, left_out, place)
+        blocks_at = BLOCKS.get(event, 0) if not whole or text.casefold() == event.casefold() else 0
+        name = Name(event, wanted and not left_out, left_out, blocks_at)
         if whole and len(self) < _MOST_NAMES:
             self[raw] = name
         return name
@@ -143,7 +143,7 @@ class TraceParser:
             WaitColumns(
                 [name.event for name, _ in wanted],
                 [numbers[row[1]] * self._unit for _, row in wanted],
-                [blocks[row[name.place]] if name.place else None for name, row in wanted],
+                [blocks[row[name.blocks_at]] if name.blocks_at else None for name, row in wanted],
             )
         )
 

@@ -73,9 +73,9 @@ def _row(summary: Summary) -> tuple[str, ...]:
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return lines: the first column to the left, all others to the right."""
     cells = [headings, *rows]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(headings))]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(headings))]
     return [
-        "  ".join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in enumerate(columns))
+        "  ".join(cell.rjust(width) if index else cell.ljust(width) for index, (cell, width) in enumerate(columns))
         for columns in ([*zip(row, widths, strict=True)] for row in cells)
     ]
 

@@ -271,22 +271,23 @@ def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
     """Return what finds name and blocks of plain waits of those `events` that move some, if their elapsed time can be
     one: groups are pairs of both, a pair for each place where blocks can stand. None if no event does.
     """
-    places: dict[int, list[str]] = {}
+    positions: dict[int, list[str]] = {}
     for event in events:
         if event in BLOCKS:
-            places.setdefault(BLOCKS[event], []).append(re.escape(event))
-    if not places:
+            positions.setdefault(BLOCKS[event], []).append(re.escape(event))
+    if not positions:
         return None
     return _compiled(
         _until_name(_PLAIN),
         "(?:",
         "|".join(
-            f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(place)}({_PLAIN.number})" for place, names in places.items()
+            f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(position)}({_PLAIN.number})"
+            for position, names in positions.items()
         ),
         ")",
     )
 
 
-def _before(place: int) -> str:
-    """Return what takes the parameters before the one at `place`, and its key."""
-    return f"{_PLAIN.key}-?{_PLAIN.number}" * (place - 1) + _PLAIN.key
+def _before(position: int) -> str:
+    """Return what takes the parameters before the one at `position`, and its key."""
+    return f"{_PLAIN.key}-?{_PLAIN.number}" * (position - 1) + _PLAIN.key

@@ -16,9 +16,9 @@ from presman.tabs import tab
 from presman.tui.feed import MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keys import all_keys
+from presman.tui.keys.drill_keys import enter
 from presman.tui.keys.go_keys import go
 from presman.tui.keys.page_keys import lead_home
-from presman.tui.keys.place_keys import enter
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.keys.time_keys import to_moment
 from presman.tui.messages import PageWanted, QueryWanted
@@ -81,8 +81,9 @@ class MonitorApp(FrameApp):
 
     def _view(self) -> SavedView:
         choices = self.monitor.choices
+        refresh = choices.refresh if self.replayed is None else None  # that of a replay is its recording's
         return SavedView(
-            self.theme, choices.refresh, None, choices.window, choices.by_instance, choices.unfolded, self.is_ascii,
+            self.theme, refresh, None, choices.window, choices.by_instance, choices.unfolded, self.is_ascii,
             **set_in_tables(self.panels.all_grids),
         )  # fmt: skip
 

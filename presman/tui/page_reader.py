@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -60,13 +60,24 @@ class PageReader:
 
         return self._app.screen_stack[0].query_one(Page)
 
-    def open(self, content: Content, focus: Focus | None = None, breadcrumb: str = "", row: Any = None) -> None:
-        """Put the page in place of the panel, below the `breadcrumb`, and have the session it is about read closely."""
+    def open(
+        self,
+        content: Content,
+        focus: Focus | None = None,
+        breadcrumb: str = "",
+        row: Any = None,
+        found_by_search: Callable[[], Sequence[Line]] = tuple,
+    ) -> None:
+        """Put the page in place of the panel, below the `breadcrumb`, and have the session it is about read closely.
+
+        `found_by_search` makes lines that only a search brings up.
+        """
         if self._content is None:
             self._left = self._app.focused
         self._content, self._breadcrumb, self.row = content, breadcrumb, row
         page = self._page
         page.set_filter("")
+        page.found_by_search = found_by_search
         self._panels.present.display = False
         page.display = True
         page.scroll_to(y=0, animate=False)

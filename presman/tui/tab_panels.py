@@ -9,7 +9,7 @@ from pathlib import Path
 from textual.widget import Widget
 
 from presman.tabs import tab, tab_names
-from presman.tabs.choices import Place
+from presman.tabs.choices import DrillScope
 from presman.tui.monitor import Monitor
 from presman.tui.panels.panel import Panel
 from presman.tui.saved_view import SavedView
@@ -52,7 +52,8 @@ class TabPanels:
     def grid(self) -> Grid | None:
         """The table that has the focus, else the first one of the tab."""
         focused = self._app.focused
-        return focused if isinstance(focused, Grid) else next(iter(self.present.grids()), None)
+        grids = self.present.grids()
+        return focused if isinstance(focused, Grid) and focused in grids else next(iter(grids), None)
 
     @property
     def all_grids(self) -> dict[str, Grid]:
@@ -78,22 +79,22 @@ class TabPanels:
     async def show(self, name: str) -> None:
         """Put the panel of a tab on show, and the others away."""
         self._left.clear()
-        self._monitor.choose(tab=name, places=())
+        self._monitor.choose(tab=name, scopes=())
         await self._show(name)
         self.filter()
 
-    async def go_into(self, places: tuple[Place, ...]) -> None:
-        """Show the list of the last of some places in the present tab; of the tab itself without any."""
-        before = len(self._monitor.choices.places)
-        if len(places) > before:
-            self._left += [self._app.focused] * (len(places) - before)
-        self._monitor.choose(places=places)
+    async def drill_into(self, scopes: tuple[DrillScope, ...]) -> None:
+        """Show the list of the last of some scopes in the present tab; of the tab itself without any."""
+        before = len(self._monitor.choices.scopes)
+        if len(scopes) > before:
+            self._left += [self._app.focused] * (len(scopes) - before)
+        self._monitor.choose(scopes=scopes)
         await self._show(self._monitor.choices.panel)
         self.filter()
 
     def focus_again(self) -> None:
         """Give the focus back to what had it before one went into the place just left."""
-        depth = len(self._monitor.choices.places)
+        depth = len(self._monitor.choices.scopes)
         left, self._left[depth:] = self._left[depth:][:1], []
         if left and left[0] is not None and self.present.shows(left[0]):
             left[0].focus()
@@ -113,6 +114,8 @@ class TabPanels:
         if moment is not None and self.present.is_mounted:
             self.present.show(moment)
             self._painted.add(self._monitor.choices.panel)
+            if self._app.focused is None or isinstance(self._app.focused, Grid):  # its table may be put away now
+                self.focus_first()
 
     def filter(self) -> None:
         """Have the tables of the tab show what its filter leaves."""
@@ -120,10 +123,11 @@ class TabPanels:
             grid.set_filter(self._monitor.choices.filter)
 
     def focus_first(self) -> None:
-        """Give the focus to a table of the present tab, unless something on it has it."""
+        """Give the focus to a table of the present tab, the main one if it has any, unless something on it has it."""
         focused: Widget | None = self._app.focused
         if focused is None or not self.present.shows(focused):
-            for grid in self.present.grids()[:1]:
+            grids = self.present.grids()
+            for grid in sorted(grids, key=lambda grid: not self.present.is_main(grid))[:1]:
                 grid.focus()
 
     def mount_ahead(self) -> None:

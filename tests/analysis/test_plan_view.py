@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from presman.analysis import analyse
 from presman.analysis.assessment import assess
-from presman.analysis.facts.plan_book import PlanBook, places
+from presman.analysis.facts.plan_book import PlanBook, positions
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import PlanView, differences, parts_text, plan_view
 from presman.output.v1_tables import emphasis
@@ -142,7 +142,7 @@ def test_the_tree_and_the_emphasis_measure_agree_for_nested_plans(rows: list[Pla
     now = snapshot(instance(), active_plan("P"), *rows)
     table = emphasis(now, analyse(None, now))
     named = {each.group_or_subplan for each in rows}
-    for placed, line in zip(places(tree), table.rows, strict=True):
+    for placed, line in zip(positions(tree), table.rows, strict=True):
         assert line[0] == placed.branch.name
         assert line[0] in named
         assert line[1:] == pytest.approx([100 * part for part in placed.by_level], abs=0.006)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import time
 from typing import Any
 
 import pytest
 
-from presman.cli.interruption import ENDING, ending_reads
+from presman.cli import interruption
+from presman.cli.interruption import ENDING, ending_reads, rest
 
 
 class Reading:
@@ -88,3 +91,38 @@ def test_other_threads_have_no_signals() -> None:
     thread.start()
     thread.join(5)
     assert done
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_who_rests_hears_a_signal_that_interrupts_another_thread(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setattr(interruption, "TURN", 0.01)
+    sleep, resting, over = time.sleep, threading.Event(), threading.Event()
+
+    def fall_asleep(seconds: float) -> None:
+        resting.set()
+        sleep(seconds)
+
+    def send() -> None:
+        resting.wait()
+        os.kill(os.getpid(), number)
+        over.wait()
+
+    monkeypatch.setattr(time, "sleep", fall_asleep)
+    sending = threading.Thread(target=send, daemon=True)
+    sending.start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {number})  # so the system has to give it to the other one
+    try:
+        with pytest.raises(Hit):
+            rest()
+    finally:
+        over.set()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+
+
+def test_a_rest_ends() -> None:
+    begun = time.monotonic()
+    rest(0.01)
+    rest(-1.0)
+    assert time.monotonic() - begun >= 0.01

@@ -19,6 +19,7 @@ from presman.base import running_out
 from presman.base.running_out import ran_out
 from presman.cli import exit_codes
 from presman.polling.poller import Poller
+from presman.sources.oracle.oracle_errors import text_of
 from presman.tui.terminal_app import TerminalApp
 from tests.cli.run import Run, command, environment, presman
 from tests.scenarios import with_short_past
@@ -118,6 +119,23 @@ def test_without_a_descriptor_left_sqlite_and_what_nobody_foresaw_mean_that(
     assert ran_out(sqlite).startswith("open files have run out: ")
     assert ran_out(KeyError(), foreseen=False).startswith("open files have run out: ")
     assert ran_out(KeyError()) == ""
+
+
+def test_less_memory_than_any_command_needs_is_told_at_once(inside: Run, limited: dict[int, int]) -> None:
+    limited[resource.RLIMIT_AS] = running_out.LEAST - 1
+    done = inside("once", "demo:quiet")
+    line = "memory is too little: the limit is 63 MB (ulimit -v), and presman needs 64 MB"
+    assert (done.returncode, done.stdout, done.stderr) == (exit_codes.SOURCE, "", f"presman: {line}\n")
+    done = inside("check", "demo:quiet")
+    assert (done.returncode, done.stdout) == (3, f"PRESMAN UNKNOWN - {line}\n")
+    assert inside("--help").returncode == exit_codes.OK
+    limited[resource.RLIMIT_AS] = running_out.LEAST
+    assert inside("grants").returncode == exit_codes.OK
+
+
+def test_a_login_for_which_there_is_no_descriptor_names_the_limit(limited: dict[int, int]) -> None:
+    assert text_of(OSError(errno.EMFILE, "Too many open files")) == FILES
+    assert text_of(OSError(errno.EAGAIN, "Resource temporarily unavailable")) == "Resource temporarily unavailable"
 
 
 def refused(done: subprocess.CompletedProcess[str], said: str) -> None:

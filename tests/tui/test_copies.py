@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from msgspec.structs import replace
 
 from presman.analysis.trends.sql_minutes import SqlTexts
+from presman.base.formats import clock
 from presman.rows.cursor_rows import SqlText
 from presman.tabs.statement import Statement
 from presman.tui.app import MonitorApp
@@ -94,6 +96,15 @@ async def test_a_kill_is_said_to_be_one_and_where_it_went(keys: tuple[str, ...],
         assert "Copied, not run: " in said
         assert "It is a KILL command: it ends a session when you run it." in said
         assert f"also in {tmp_path}/state/presman/copied.txt" in said
+
+
+@pytest.mark.parametrize("keys", [("4", "c", "1"), ("C",)])
+@acted
+async def test_a_command_of_a_recording_is_said_to_be_old(keys: tuple[str, ...]) -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        acting.app.replayed = mock.Mock
+        await acting.keys(*keys)
+        assert f"It is of a recording, of {clock(busy().at)}: check again before you run it." in told(acting.app)
 
 
 @acted

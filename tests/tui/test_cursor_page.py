@@ -21,6 +21,7 @@ from presman.rows.cursor_rows import SqlText
 from presman.rows.queries import Focus
 from presman.tabs.statement import Statement, has_cursor_page, statement_of, with_cursor
 from presman.tui.pages.content import cursor_of
+from presman.tui.pages.detail_lines import cost_lines
 from presman.tui.replay_app import ReplayApp
 from tests.recording.taped import Moment, polled, record
 from tests.tui.drive import NEVER, Stage, acted, stage
@@ -42,7 +43,7 @@ def page(statement: Statement, reading=None, watch: Watch | None = None, *, reco
 async def test_every_ranked_statement_has_its_text_and_one_that_ended_keeps_it(size: tuple[int, int]) -> None:
     async with playing("mixed", size) as (acting, polls):
         await polls(6)
-        await acting.keys("9", "tab")
+        await acting.keys("9")
         app = acting.app
         rows = app.panels.present.grid_of(TOP_BY_CPU).rows.all
         assert len(rows) > 2
@@ -63,7 +64,7 @@ async def test_every_ranked_statement_has_its_text_and_one_that_ended_keeps_it(s
 async def test_enter_opens_the_page_and_there_the_sessions_that_run_it(size: tuple[int, int]) -> None:
     async with playing("storm", size) as (acting, polls):
         await polls(4)
-        await acting.keys("9", "tab", "tab")
+        await acting.keys("9")
         row = acting.app.panels.grid.row
         screen = await acting.press("enter")
         assert f"Statement {row.activity.sql_id}" in screen
@@ -117,6 +118,14 @@ def test_what_was_read_of_the_cursor_is_told_of_no_other_one() -> None:
     assert "7 done, 0 running now" in told
     assert "Reason in the plan: table property." in told
     assert "7 done" not in page(Statement("1111111111111"), reading)
+
+
+def test_a_serial_statement_has_no_story_of_a_degree() -> None:
+    facts = {"px_in_memory": "no", "db_version": "19"}
+    reading = replace(busy(), detail=Detail(1, 0, GONE, 0, 1, (), None, (), (), (), dop=DopStory(facts=facts)))
+    assert "How it came to its degree" not in page(Statement(GONE), reading)
+    serial = replace(reading, detail=replace(reading.detail, dop=DopStory(reason="parallel disabled", facts=facts)))
+    assert "parallel disabled" in page(Statement(GONE), serial), "why it is not parallel is told"
 
 
 def test_where_its_cursor_is_looked_for() -> None:
@@ -180,7 +189,13 @@ async def test_a_replay_has_the_texts_that_were_read_and_says_where_none_are(old
             assert {bool(row.sql_text) for row in rows} == {not old}
             assert {row.no_text for row in rows} == {"(not recorded)" if old else ""}
             assert ("(not recorded)" in acting.screen) is old
-            await acting.keys("tab", "tab")
             await acting.keys("enter")
             assert ("The text is not recorded" in app.reader.text) is old
             assert f"Statement {app.reader.row.sql_id}" in app.reader.text
+
+
+def test_what_an_execution_takes_has_units_that_suit_it() -> None:
+    """50 s of 0.25 ms each are 200,000 executions: an average of less than a second is not told as 0:00."""
+    cost = CursorCost(200_000, 1, 0.00025, 0.0002, 0.0, 0.0, 1.0, 0.0, None, None, 150.0)
+    each = next(line for line in map(plain, cost_lines(cost)) if "each, on average" in line)
+    assert each.endswith("250µs elapsed, 200µs CPU, 0µs I/O wait, 2:30 concurrency wait")

@@ -210,6 +210,8 @@ async def test_the_help_begins_with_the_columns_and_is_searched() -> None:
         lines = [line for line in acting.app.reader.text.splitlines()[1:] if line and not line.startswith("Table")]
         assert lines
         assert all("yield" in line.lower() for line in lines)
+        await acting.press("slash", *"longest", "enter")
+        assert "   tab 7 Latency\n" in acting.app.reader.text, "columns of other tabs, too"
         assert "Nothing matches." in await acting.press("slash", *"zzz", "enter")
         assert "\nStates\n" in (await acting.press("escape") and acting.app.reader.text), "the whole page again"
         assert "[2 CPU]" in await acting.press("escape")

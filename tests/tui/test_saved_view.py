@@ -61,6 +61,19 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
 
 
 @acted
+async def test_how_often_a_recording_was_polled_is_not_kept_for_databases() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        acting.app.replayed = mock.Mock
+        acting.app.view_saver = ViewSaver(["refresh"])
+        acting.app.put_back()
+        acting.app.monitor.choose(refresh=60.0)  # as a replay does when it has read its first poll
+        await acting.keys("s")
+    kept = json.loads(saved_view.path().read_text())
+    assert kept["sorts"]
+    assert "refresh" not in kept
+
+
+@acted
 async def test_what_another_presman_has_kept_meanwhile_stays() -> None:
     async with stage(busy()) as acting:
         acting.app.view_saver = ViewSaver()
@@ -161,14 +174,14 @@ def test_names_that_several_have_are_not_guessed() -> None:
     assert goal("sess", reading, (), ()).tab == "sessions"
     assert "may be" in goal("p", reading, ("pdbs",), ("prod",)).trouble
     assert goal("prod", reading, (), ("prod", "prod2")).target == "prod"
-    assert goal(queued(1).sql_id.upper(), reading, (), ()).place.sql_id == queued(1).sql_id
-    assert goal("batch", reading, (), ()).place.group == "BATCH"
+    assert goal(queued(1).sql_id.upper(), reading, (), ()).scope.sql_id == queued(1).sql_id
+    assert goal("batch", reading, (), ()).scope.group == "BATCH"
 
 
 def test_the_beginning_of_a_sql_id_is_enough_where_it_is_the_one() -> None:
     ids = ("7k36sd695fszu", "7k99sd695fszu")
     reading = replace(busy(), queue=tuple(replace(queued(1), sql_id=sql_id) for sql_id in ids))
-    assert goal("7K36", reading, (), ()).place.sql_id == ids[0]
+    assert goal("7K36", reading, (), ()).scope.sql_id == ids[0]
     assert goal("7k", reading, (), ()).trouble == f"7k may be {ids[0]} or {ids[1]}."
     assert "no tab, group" in goal("7k37", reading, (), ()).trouble
 

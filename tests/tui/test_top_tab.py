@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tests.tui.drive import acted
 from tests.tui.test_live import playing
 
@@ -20,9 +24,23 @@ async def test_who_holds_whom_and_what_was_busy_also_back_in_time() -> None:
         reading = acting.app.monitor.reading
         assert f"{reading.activity.active} now, {reading.activity.by_class['on CPU']} on CPU" in screen
         assert "over the 0:06 watched" in await acting.press("left")
-        await acting.keys("end")
+        await acting.keys("end", "tab", "tab")  # behind the two tables of SQL it begins again at the top
         assert "Top › 1:88,4711" in await acting.press("enter"), "a session that holds others up has its page"
-        await acting.keys("escape", "tab", "tab")
+        await acting.keys("escape", "escape", "1", "9")
         sql_id = acting.app.panels.grid.row.activity.sql_id
         assert f"  Top › {sql_id}\n" in await acting.press("enter"), "a statement has its page"
         assert f"  Top › {sql_id}   " in await acting.press("enter"), "and from there the list of who runs it"
+
+
+@pytest.mark.parametrize("size", [(80, 10), (120, 35), (300, 12)])
+@acted
+async def test_the_cursor_stands_on_the_busiest_statement_at_once(size: tuple[int, int], tmp_path: Path) -> None:
+    """The table of who waits for whom is away while nobody does: the cursor was lost with it."""
+    async with playing("storm", size) as (acting, polls):
+        await polls(2)
+        assert "Top SQL by CPU" in await acting.press("9")
+        sql_id = acting.app.panels.grid.row.activity.sql_id
+        await acting.keys("c", "c")
+        assert (tmp_path / "state" / "presman" / "copied.txt").read_text() == f"{sql_id}\n"
+        await acting.press("enter")
+        assert f"Statement {sql_id}\n" in acting.app.reader.text

@@ -176,9 +176,9 @@ def _by_harm(helper: Freeing) -> tuple[float, ...]:
     """
     each = helper.statement
     work = lost(each)
-    place = (each.inst_id, each.sid, each.serial)
+    session = (each.inst_id, each.sid, each.serial)
     if helper.ends_in is not None:
-        return (-1, helper.ends_in, *place)
+        return (-1, helper.ends_in, *session)
     if helper.idle:
-        return (0, -each.servers * (each.idle or 0.0), *place)
-    return (1 if each.kind is None else 2, inf if work is None else work, *place)
+        return (0, -each.servers * (each.idle or 0.0), *session)
+    return (1 if each.kind is None else 2, inf if work is None else work, *session)

@@ -265,9 +265,11 @@ def _left_of_all(head: QueueHead, freed: Iterable[RunningStatement]) -> float | 
     """Return what is left below the system's target once `head` has its servers, None where there is no target."""
     if head.target is None or head.wants is None or head.in_use is None:
         return None
-    places = {inst_id for each in head.shortages for inst_id in each.inst_ids}
+    inst_ids = {inst_id for each in head.shortages for inst_id in each.inst_ids}
     servers = (
-        sum(held for inst_id, held in each.servers_by_instance.items() if inst_id in places) if places else each.servers
+        sum(held for inst_id, held in each.servers_by_instance.items() if inst_id in inst_ids)
+        if inst_ids
+        else each.servers
         for each in freed
     )
     return head.target - head.in_use + sum(servers) - head.wants.high

@@ -162,12 +162,12 @@ def _release(version: str) -> Release | None:
 
 def victim_of(row: RunningStatement | QueuedStatement | SessionReading) -> Victim:
     """Return the session of a row as it is seen there: what it is held to before anything is sent to it."""
-    place = row.inst_id, row.sid, row.serial
+    session = row.inst_id, row.sid, row.serial
     if isinstance(row, QueuedStatement):
-        return Victim(*place, row.sql_id, row.status or "ACTIVE", row.exec_id, queued=True)
+        return Victim(*session, row.sql_id, row.status or "ACTIVE", row.exec_id, queued=True)
     if isinstance(row, RunningStatement):
-        return Victim(*place, row.session_sql_id, row.status, row.exec_id)
-    return Victim(*place, row.sql_id, row.status, row.exec_id, queued=row.px_role == "queued")
+        return Victim(*session, row.session_sql_id, row.status, row.exec_id)
+    return Victim(*session, row.sql_id, row.status, row.exec_id, queued=row.px_role == "queued")
 
 
 def _executes_nothing(row: RunningStatement | QueuedStatement | SessionReading) -> bool:

@@ -231,21 +231,21 @@ class AlertChanges:
         Where it is not `whole`, an alert that is not among them has not ended.
         """
         now = {mark_of(alert): alert for alert in alerts if alert.state in {"bad", "warn"}}
-        changes = [change for place, alert in now.items() if (change := self._seen(place, alert, at)) is not None]
-        for place, told in list(self.told.items()):
-            if place not in now and whole and not 0 <= at - told.seen < QUIET:
+        changes = [change for mark, alert in now.items() if (change := self._seen(mark, alert, at)) is not None]
+        for mark, told in list(self.told.items()):
+            if mark not in now and whole and not 0 <= at - told.seen < QUIET:
                 if told.state != UNTOLD:
-                    changes.append(AlertChange("ended", *marked(place), told.state, told.text, told.since))
-                del self.told[place]
+                    changes.append(AlertChange("ended", *marked(mark), told.state, told.text, told.since))
+                del self.told[mark]
         silent, self.is_silent = self.is_silent, False
         return [] if silent else sorted(changes, key=lambda change: change.state != "bad")
 
-    def _seen(self, place: str, alert: Alert, at: float) -> AlertChange | None:
-        before = self.told.get(place)
+    def _seen(self, mark: str, alert: Alert, at: float) -> AlertChange | None:
+        before = self.told.get(mark)
         since = at if before is None else before.since
         worse = before is not None and before.state == "warn" and alert.state == "bad"
         state = "bad" if before is not None and before.state == "bad" else alert.state
-        self.told[place] = Told(state, since, at, alert.text)
+        self.told[mark] = Told(state, since, at, alert.text)
         if before is not None and before.state != UNTOLD and not worse:
             return None
         return AlertChange("worse" if worse else "began", alert.key, alert.subject, alert.state, alert.text, since)
@@ -255,8 +255,8 @@ def put_back(told: Mapping[str, Told], changes: Iterable[AlertChange]) -> dict[s
     """Return what was told without some changes, which could not be: the next look tells them."""
     kept = dict(told)
     for change in changes:
-        place = mark_of(change)
+        mark = mark_of(change)
         before = {"began": UNTOLD, "worse": "warn"}.get(change.change, change.state)
-        seen = kept[place].seen if place in kept else change.since
-        kept[place] = Told(before, change.since, seen, change.text)
+        seen = kept[mark].seen if mark in kept else change.since
+        kept[mark] = Told(before, change.since, seen, change.text)
     return kept

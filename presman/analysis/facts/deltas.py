@@ -20,7 +20,7 @@ from presman.rows.snapshot import Snapshot
 SHORTEST = 0.05
 """Seconds: two reads closer than this say nothing of a rate, because the counters move in ticks."""
 
-Place = tuple[int, int]
+ContainerKey = tuple[int, int]
 """Instance and container."""
 
 
@@ -47,9 +47,9 @@ class Deltas(Struct, frozen=True):
 
     previous: Snapshot | None
     current: Snapshot
-    windows: Mapping[Place, PlanWindow]
+    windows: Mapping[ContainerKey, PlanWindow]
     restarted: frozenset[int] = frozenset()
-    activated: frozenset[Place] = frozenset()
+    activated: frozenset[ContainerKey] = frozenset()
 
     @classmethod
     def between(cls, previous: Snapshot | None, current: Snapshot) -> Deltas:
@@ -95,23 +95,23 @@ def _restarted(previous: Snapshot, current: Snapshot) -> frozenset[int]:
     )
 
 
-def _changed(before: Mapping[Place, Any], now: Mapping[Place, Any]) -> frozenset[Place]:
+def _changed(before: Mapping[ContainerKey, Any], now: Mapping[ContainerKey, Any]) -> frozenset[ContainerKey]:
     """Return the places whose entry differs or is there only once; none if either side could not be read."""
     if not before or not now:
         return frozenset()
-    return frozenset(place for place in before.keys() | now.keys() if before.get(place) != now.get(place))
+    return frozenset(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
 
 
-def _windows(snapshot: Snapshot) -> dict[Place, PlanWindow]:
+def _windows(snapshot: Snapshot) -> dict[ContainerKey, PlanWindow]:
     """Return the open window of each container: the newest that has no end."""
-    windows: dict[Place, PlanWindow] = {}
+    windows: dict[ContainerKey, PlanWindow] = {}
     for row in snapshot.rows(RsrcPlanHistory):
-        place = (row.inst_id, row.con_id)
-        if row.end_time is None and (place not in windows or row.sequence >= windows[place].sequence):
-            windows[place] = PlanWindow(row.sequence, row.start_time, row.name)
+        key = (row.inst_id, row.con_id)
+        if row.end_time is None and (key not in windows or row.sequence >= windows[key].sequence):
+            windows[key] = PlanWindow(row.sequence, row.start_time, row.name)
     return windows
 
 
-def _plans(snapshot: Snapshot) -> dict[Place, str]:
+def _plans(snapshot: Snapshot) -> dict[ContainerKey, str]:
     """Return the names of the top plans, for databases whose history cannot be read."""
     return {(row.inst_id, row.con_id): row.name for row in snapshot.rows(RsrcPlan) if row.is_top_plan == "TRUE"}

@@ -55,14 +55,14 @@ class PlanDivision(Struct, frozen=True, dict=True):
 
     def _containers(self) -> dict[int, tuple[int, ...]]:
         """Return the containers that run plans of their own on each instance."""
-        places = {(row.inst_id, row.con_id) for row in self.snapshot.rows(ConsumerGroup)}
-        places.update(self.plans.plan_rows)
+        keys = {(row.inst_id, row.con_id) for row in self.snapshot.rows(ConsumerGroup)}
+        keys.update(self.plans.plan_rows)
         if self.system.pdb_names:
             seen = self.system.seen_ids if self.plans.plan_rows else ()
-            places.update((inst_id, con_id) for inst_id in seen for con_id in self.system.open_pdbs(inst_id))
-            places = {place for place in places if not self.system.is_closed(*place)}
+            keys.update((inst_id, con_id) for inst_id in seen for con_id in self.system.open_pdbs(inst_id))
+            keys = {key for key in keys if not self.system.is_closed(*key)}
         found: dict[int, tuple[int, ...]] = dict.fromkeys(self.system.seen_ids, ())
-        for inst_id, con_id in sorted(places):
+        for inst_id, con_id in sorted(keys):
             found[inst_id] += (con_id,)
         return {inst_id: containers or (0,) for inst_id, containers in found.items()}
 

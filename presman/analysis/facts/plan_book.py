@@ -320,7 +320,7 @@ def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
     return rest + sum(_guarantee(child, amount, shares) for child, amount in zip(parent.branches, amounts, strict=True))
 
 
-def places(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[PlanPosition]:
+def positions(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[PlanPosition]:
     """Yield every branch below `parent`, each before its own branches, with what it gets when everyone is busy."""
     amounts = [[0.0] * LEVELS for _ in parent.branches]
     rest = whole
@@ -333,7 +333,7 @@ def places(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[PlanP
     for child, by_level in zip(parent.branches, amounts, strict=True):
         share = sum(by_level)
         yield PlanPosition(depth, child, share, tuple(by_level), parent.by_weight)
-        yield from places(child, share, depth + 1)
+        yield from positions(child, share, depth + 1)
 
 
 def _entitle(parent: Branch, whole: float, rooms: Mapping[int, float], claims: dict[Key, float]) -> None:

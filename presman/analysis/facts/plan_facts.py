@@ -200,8 +200,8 @@ class PlanFacts(Struct, frozen=True, dict=True):
         else CPU_COUNT if the instance is caged, else the host's CPUs.
         """
         known = self.capacities
-        places = (con_id, ROOT, 0) if self.inside is None else (con_id, self.inside)
-        own = next((cpus for place in places if (cpus := known.get((inst_id, place), 0)) > 0), 0)
+        containers = (con_id, ROOT, 0) if self.inside is None else (con_id, self.inside)
+        own = next((cpus for container in containers if (cpus := known.get((inst_id, container), 0)) > 0), 0)
         if own > 0:
             return float(own)
         row = self.top_rows.get(inst_id)

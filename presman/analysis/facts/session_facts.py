@@ -29,7 +29,7 @@ from presman.rows.session_rows import (
 from presman.rows.session_state import ServerProcesses, is_waiting
 from presman.rows.snapshot import Snapshot
 
-Place = tuple[int, int]
+SessionKey = tuple[int, int]
 """Instance and SID of a session."""
 
 Work = tuple[int, int, str]
@@ -37,7 +37,11 @@ Work = tuple[int, int, str]
 
 
 def operations(
-    rows: Iterable[SessionLongops], coordinators: Mapping[Place, Place], age: float = 0.0, *, several: bool = False
+    rows: Iterable[SessionLongops],
+    coordinators: Mapping[SessionKey, SessionKey],
+    age: float = 0.0,
+    *,
+    several: bool = False,
 ) -> Mapping[Work, tuple[Operation, ...]]:
     """Return the operations that are not done, of each statement; the one with most left to do first.
 
@@ -50,10 +54,10 @@ def operations(
     parts: dict[Work, dict[tuple[str, str], list[SessionLongops]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if 0 <= row.sofar < row.totalwork:
-            place = (row.inst_id, row.sid)
-            if several and row.qcsid not in {0, row.sid} and place not in coordinators:
+            key = (row.inst_id, row.sid)
+            if several and row.qcsid not in {0, row.sid} and key not in coordinators:
                 continue
-            inst_id, sid = coordinators.get(place, (row.inst_id, row.qcsid or row.sid))
+            inst_id, sid = coordinators.get(key, (row.inst_id, row.qcsid or row.sid))
             parts[inst_id, sid, row.sql_id][row.opname, row.target].append(row)
     found = {}
     for work, named in parts.items():
@@ -82,7 +86,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
     system: SystemFacts
 
     @cached_property
-    def by_place(self) -> Mapping[tuple[int, int], Session]:
+    def by_key(self) -> Mapping[tuple[int, int], Session]:
         """V$SESSION by (instance, SID)."""
         return by_session(self.snapshot.rows(Session))
 
@@ -123,7 +127,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
     def find(self, inst_id: int, sid: int, serial: int | None) -> Session | None:
         """Return a session if it is still the same one: a SID is used again by others."""
-        row = self.by_place.get((inst_id, sid))
+        row = self.by_key.get((inst_id, sid))
         if row is None or (serial and row.serial and row.serial != serial):
             return None
         return row
@@ -179,8 +183,8 @@ class SessionFacts(Struct, frozen=True, dict=True):
         return operations(rows, self._coordinators, max(0.0, age), several=several)
 
     def _is_of_now(self, row: SessionLongops) -> bool:
-        place = (row.inst_id, row.sid)
-        return place not in self.by_place or self.find(*place, row.serial) is not None
+        key = (row.inst_id, row.sid)
+        return key not in self.by_key or self.find(*key, row.serial) is not None
 
     @cached_property
     def _coordinators(self) -> Mapping[tuple[int, int], tuple[int, int]]:
@@ -193,9 +197,9 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
 
 _Sessions = TypeVar("_Sessions", Session, SessionInfo)
-_place = itemgetter(0, 2)
+_session_key = itemgetter(0, 2)
 
 
 def by_session(rows: tuple[_Sessions, ...]) -> dict[tuple[int, int], _Sessions]:
     """Index by (instance, SID). Of both records the first field is the instance and the third the SID."""
-    return dict(zip(map(_place, rows), rows, strict=True))
+    return dict(zip(map(_session_key, rows), rows, strict=True))

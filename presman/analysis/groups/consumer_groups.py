@@ -12,7 +12,7 @@ from msgspec import Struct
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
 from presman.analysis.groups import counter_deltas, entitlement, session_pools
-from presman.analysis.groups.counter_deltas import CounterDeltas, GroupPlace, of_groups
+from presman.analysis.groups.counter_deltas import CounterDeltas, GroupKey, of_groups
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.group_readings import (
@@ -41,7 +41,7 @@ class Statements(Struct, frozen=True):
     running: tuple[RunningStatement, ...]
 
 
-class _Place(NamedTuple):
+class _OnInstance(NamedTuple):
     """What the rows of one instance have in common. `seconds` is the interval of the counters, None without one."""
 
     facts: Facts
@@ -71,7 +71,7 @@ def groups(
     instances: tuple[InstanceReading, ...],
     found: Statements,
     budgets: Mapping[int, ServerBudget],
-    waits: Mapping[GroupPlace, session_pools.PoolWaits] | None,
+    waits: Mapping[GroupKey, session_pools.PoolWaits] | None,
 ) -> tuple[GroupReading, ...]:
     """Return the rows of the cluster, then those of the instances where there are several.
 
@@ -83,8 +83,8 @@ def groups(
     parallel = _parallel(found)
     if not rows or "active_sessions" in facts.snapshot.section(ConsumerGroup).absent:
         _count_sessions(facts, parallel)
-    for place in waits or ():
-        parallel.setdefault(place, _Parallel())
+    for group_key in waits or ():
+        parallel.setdefault(group_key, _Parallel())
     per_instance: list[GroupReading] = []
     for instance in instances:
         per_instance += _instance(facts, instance, rows, grown, parallel, waits)
@@ -99,9 +99,9 @@ def groups(
     return tuple(cluster + (per_instance if len(instances) > 1 else []))
 
 
-def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
+def _parallel(found: Statements) -> dict[GroupKey, _Parallel]:
     """Count statements and servers by instance and group; the servers where they run, not where the QC is."""
-    counts: dict[GroupPlace, _Parallel] = defaultdict(_Parallel)
+    counts: dict[GroupKey, _Parallel] = defaultdict(_Parallel)
     for queued in found.queue:
         entry = counts[queued.inst_id, queued.con_id, queued.group]
         entry.queued += 1
@@ -114,29 +114,29 @@ def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
     return dict(counts)
 
 
-def _count_sessions(facts: Facts, counts: dict[GroupPlace, _Parallel]) -> None:
+def _count_sessions(facts: Facts, counts: dict[GroupKey, _Parallel]) -> None:
     """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP: who waits for the pool is none."""
     for session in facts.sessions.users:
         if session.status == "ACTIVE" and not is_pooled(session.event, session.state):
-            place = (session.inst_id, session.con_id, facts.sessions.group_of(session))
-            counts.setdefault(place, _Parallel()).sessions += 1
+            group_key = (session.inst_id, session.con_id, facts.sessions.group_of(session))
+            counts.setdefault(group_key, _Parallel()).sessions += 1
 
 
 def _instance(
     facts: Facts,
     instance: InstanceReading,
-    rows: Mapping[GroupPlace, ConsumerGroup],
-    grown: Mapping[GroupPlace, CounterDeltas],
-    parallel: Mapping[GroupPlace, _Parallel],
-    waits: Mapping[GroupPlace, session_pools.PoolWaits] | None,
+    rows: Mapping[GroupKey, ConsumerGroup],
+    grown: Mapping[GroupKey, CounterDeltas],
+    parallel: Mapping[GroupKey, _Parallel],
+    waits: Mapping[GroupKey, session_pools.PoolWaits] | None,
 ) -> list[GroupReading]:
     inst_id = instance.inst_id
     shares = facts.division.shares[inst_id]
-    keys = {(con_id, name) for place, con_id, name in rows if place == inst_id}
+    keys = {(con_id, name) for at, con_id, name in rows if at == inst_id}
     keys |= {
         (con_id, name)
-        for place, con_id, name in parallel
-        if place == inst_id and (name or (place, con_id, name) in (waits or ()))
+        for at, con_id, name in parallel
+        if at == inst_id and (name or (at, con_id, name) in (waits or ()))
     }
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
     exhausted = {
@@ -163,15 +163,17 @@ def _instance(
     capacities = {con_id: facts.plans.num_cpus(inst_id, con_id) for con_id in {key[0] for key in keys}}
     pools = session_pools.of_groups(facts, waits, rows, shares.directives, inst_id, keys)
     seconds = facts.deltas.interval(ConsumerGroup)
-    here = _Place(facts, inst_id, frame, metrics, seconds, capacities, exhausted, pools, hidden)
+    here = _OnInstance(facts, inst_id, frame, metrics, seconds, capacities, exhausted, pools, hidden)
     found = []
     for key in keys:
-        place = (inst_id, *key)
-        row = rows.get(place)
+        group_key = (inst_id, *key)
+        row = rows.get(group_key)
         in_plan = key in shares.shares and not _is_subplan(shares, key)
-        if in_plan or (key not in shares.shares and _has_activity(row, grown.get(place), parallel.get(place))):
+        if in_plan or (key not in shares.shares and _has_activity(row, grown.get(group_key), parallel.get(group_key))):
             found.append(
-                _row(here, key, row, grown.get(place), parallel.get(place), entitlement.verdict(key, frame, full))
+                _row(
+                    here, key, row, grown.get(group_key), parallel.get(group_key), entitlement.verdict(key, frame, full)
+                )
             )
     return found
 
@@ -194,7 +196,7 @@ def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
     return "" if facts.division.cdb_directives(inst_id) else "the CDB plan above it cannot be read"
 
 
-def _unknown(here: _Place, key: Key) -> str:
+def _unknown(here: _OnInstance, key: Key) -> str:
     """Return why a group's due is not known, "" if it is."""
     if key in here.frame.shares.shares:
         return here.hidden
@@ -206,8 +208,8 @@ def _unknown(here: _Place, key: Key) -> str:
 def _loads(
     facts: Facts,
     inst_id: int,
-    rows: Mapping[GroupPlace, ConsumerGroup],
-    grown: Mapping[GroupPlace, CounterDeltas],
+    rows: Mapping[GroupKey, ConsumerGroup],
+    grown: Mapping[GroupKey, CounterDeltas],
     exhausted: Mapping[Key, float | None],
 ) -> dict[Key, entitlement.Load]:
     seconds = facts.deltas.interval(ConsumerGroup)
@@ -220,12 +222,12 @@ def _loads(
         (con_id, name): entitlement.Load(
             deltas.consumed_cpu_time / milliseconds,
             deltas.cpu_wait_time / milliseconds,
-            rows[place, con_id, name].execution_waiters,
-            entitlement.lasting(before[place, con_id, name].active_sessions, rows[place, con_id, name].active_sessions),
+            rows[at, con_id, name].execution_waiters,
+            entitlement.lasting(before[at, con_id, name].active_sessions, rows[at, con_id, name].active_sessions),
             exhausted.get((con_id, name)),
         )
-        for (place, con_id, name), deltas in grown.items()
-        if place == inst_id
+        for (at, con_id, name), deltas in grown.items()
+        if at == inst_id
     }
 
 
@@ -241,7 +243,7 @@ def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None, paral
 
 
 def _row(
-    here: _Place,
+    here: _OnInstance,
     key: Key,
     found: ConsumerGroup | None,
     deltas: CounterDeltas | None,

@@ -42,9 +42,8 @@ class Limited(Protocol):
 
 def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
     """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
-    places = (con_id, 0, ROOT)
     requests, megabytes = (
-        next((own for place in places if (own := facts.system.parameters.setting(inst_id, place, name))), None)
+        next((own for each in (con_id, 0, ROOT) if (own := facts.system.parameters.setting(inst_id, each, name))), None)
         for name in ("max_iops", "max_mbps")
     )
     return requests, megabytes
@@ -134,12 +133,12 @@ def grown_io(facts: Facts, deltas: CounterDeltas | None, seconds: float | None) 
 def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
     """Return the containers with MAX_IOPS or MAX_MBPS, on each instance by itself; none outside of a CDB."""
     seen = {(row.inst_id, row.con_id): row.pdb_name for row in facts.snapshot.rows(RsrcPdb) if row.con_id > 2}
-    limits = {place: limits_of(facts, *place) for place in sorted(seen)}
-    limited = {place: limit for place, limit in limits.items() if limit != (None, None)}
+    limits = {key: limits_of(facts, *key) for key in sorted(seen)}
+    limited = {key: limit for key, limit in limits.items() if limit != (None, None)}
     if not limited:
         return ()
     seconds = facts.deltas.interval(RsrcPdb)
-    grown = {inst_id: grown_counters(facts, inst_id) for inst_id in {place[0] for place in limited}}
+    grown = {inst_id: grown_counters(facts, inst_id) for inst_id in {key[0] for key in limited}}
     held = {(row.inst_id, row.con_id): row.avg_io_throttle for row in facts.snapshot.rows(PdbMetric)}
     found = []
     for (inst_id, con_id), (requests, megabytes) in limited.items():

@@ -48,7 +48,7 @@ class SessionRates(NamedTuple):
 
 IDLE = SessionRates(0.0, 0.0, 0.0, 0.0)
 
-GroupPlace = tuple[int, int, str]
+GroupKey = tuple[int, int, str]
 """A consumer group's row: instance, container, name."""
 
 _group_counters = itemgetter(*(ConsumerGroup._fields.index(name) for name in CounterDeltas._fields))
@@ -67,13 +67,13 @@ _SESSION_COUNTERS = (
 _session_counters = itemgetter(*(SessionInfo._fields.index(name) for name in _SESSION_COUNTERS))
 
 
-def of_groups(facts: Facts) -> dict[GroupPlace, CounterDeltas]:
+def of_groups(facts: Facts) -> dict[GroupKey, CounterDeltas]:
     """Return the deltas of every group whose counters ran on in the same plan window of the same instance."""
     deltas = facts.deltas
     before = {(row.inst_id, row.con_id, row.name): row for row in deltas.before(ConsumerGroup)}
     if not before:
         return {}
-    found: dict[GroupPlace, CounterDeltas] = {}
+    found: dict[GroupKey, CounterDeltas] = {}
     same: dict[tuple[int, int], bool] = {}
     for row in facts.snapshot.rows(ConsumerGroup):
         inst_id, con_id = row.inst_id, row.con_id
@@ -101,22 +101,22 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     sessions = by_session(deltas.before(Session))
     gone = _untold(facts.snapshot.section(SessionInfo).absent)
     found: dict[tuple[int, int], SessionRates] = {}
-    for place, now in facts.sessions.by_place.items():
-        info, old_info, old = facts.sessions.infos.get(place), infos.get(place), sessions.get(place)
-        if info is None or old_info is None or old is None or place[0] in deltas.restarted:
+    for key, now in facts.sessions.by_key.items():
+        info, old_info, old = facts.sessions.infos.get(key), infos.get(key), sessions.get(key)
+        if info is None or old_info is None or old is None or key[0] in deltas.restarted:
             continue
         if old.serial != now.serial or old.logon_time != now.logon_time:
             continue
         before, after = _session_counters(old_info), _session_counters(info)
         if before == after:
-            found[place] = IDLE
+            found[key] = IDLE
             continue
         grown = difference(after, before)
         if grown is not None:
             cpu, wait, a, b, c, d, e, f, g, h = grown
             megabytes, requests = (a + b + c + d) / seconds, (e + f + g + h) / seconds
-            found[place] = SessionRates(cpu / 1000 / seconds, wait / 1000 / seconds, megabytes, requests)
-    return {place: rates._replace(**gone) for place, rates in found.items()} if gone else found
+            found[key] = SessionRates(cpu / 1000 / seconds, wait / 1000 / seconds, megabytes, requests)
+    return {key: rates._replace(**gone) for key, rates in found.items()} if gone else found
 
 
 def _untold(absent: Set[str]) -> dict[str, None]:

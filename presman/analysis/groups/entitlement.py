@@ -55,7 +55,7 @@ _WORST_FIRST = (
     Verdict.NOT_MANAGED,
     Verdict.UNKNOWN,
 )
-RANK = {verdict: place for place, verdict in enumerate(_WORST_FIRST)}
+RANK = {verdict: rank for rank, verdict in enumerate(_WORST_FIRST)}
 """Verdicts by how much they need a look: 0 is the worst."""
 
 
@@ -241,8 +241,8 @@ def verdict(key: Key, found: Frame, full: bool) -> Verdict:
 def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     """Return why a group waits: its limits first, then its share."""
     shares = found.shares
-    place = key if key in shares.shares else (key[0], UNNAMED)
-    if place in found.capped:
+    share_key = key if key in shares.shares else (key[0], UNNAMED)
+    if share_key in found.capped:
         return Verdict.CAPPED
     if key not in shares.shares or not found.whole_plan:
         return Verdict.THROTTLED

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
-from presman.analysis.groups.counter_deltas import GroupPlace
+from presman.analysis.groups.counter_deltas import GroupKey
 from presman.analysis.readings.group_readings import ActiveSessionPool
 from presman.analysis.readings.instance_readings import Quiesce
 from presman.analysis.view_availability import unavailable
@@ -27,13 +27,13 @@ class PoolWaits(NamedTuple):
     longest: float | None
 
 
-def waits(facts: Facts) -> dict[GroupPlace, PoolWaits]:
+def waits(facts: Facts) -> dict[GroupKey, PoolWaits]:
     """Return who waits for the pool of each group on each instance (V$SESSION)."""
-    found: dict[GroupPlace, list[Session]] = {}
+    found: dict[GroupKey, list[Session]] = {}
     for row in facts.sessions.users:
         if row.event == POOL_WAIT and is_pooled(row.event, row.state):
             found.setdefault((row.inst_id, row.con_id, facts.sessions.group_of(row)), []).append(row)
-    return {place: PoolWaits(len(rows), _longest(rows)) for place, rows in found.items()}
+    return {group_key: PoolWaits(len(rows), _longest(rows)) for group_key, rows in found.items()}
 
 
 def _longest(rows: Iterable[Session]) -> float | None:
@@ -43,7 +43,7 @@ def _longest(rows: Iterable[Session]) -> float | None:
     return max(known) / 1e6 if known and len(known) == len(micro) else None
 
 
-def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupPlace, PoolWaits]) -> Quiesce | None:
+def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWaits]) -> Quiesce | None:
     """Return that the database is being quiesced, or is; None where nothing says so.
 
     It is by V$INSTANCE.ACTIVE_STATE, by the `plans` in force, or by a session that waits for the end of it.
@@ -96,8 +96,8 @@ def together(pools: Iterable[ActiveSessionPool | None]) -> ActiveSessionPool | N
 
 def of_groups(
     facts: Facts,
-    found: Mapping[GroupPlace, PoolWaits] | None,
-    rows: Mapping[GroupPlace, ConsumerGroup],
+    found: Mapping[GroupKey, PoolWaits] | None,
+    rows: Mapping[GroupKey, ConsumerGroup],
     directives: Mapping[Key, PlanDirective],
     inst_id: int,
     keys: Iterable[Key],
@@ -108,8 +108,8 @@ def of_groups(
     sections = facts.snapshot.sections
     asked = [sections[record] for record in (PlanDirective, ContainerPlanDirective) if record in sections]
     read = any("queueing_p1" not in section.absent for section in asked)
-    places = ((key, (inst_id, *key)) for key in keys)
     pools = {
-        key: pool(directives.get(key), rows.get(place), found.get(place), timeouts_read=read) for key, place in places
+        key: pool(directives.get(key), rows.get((inst_id, *key)), found.get((inst_id, *key)), timeouts_read=read)
+        for key in keys
     }
     return {key: each for key, each in pools.items() if each is not None}

@@ -119,18 +119,18 @@ class Latency(Struct, frozen=True):
 
 
 def latency(
-    place: tuple[int, str],
+    key: tuple[int, str],
     span: HistogramSpan,
     counts: Mapping[int, int],
     seconds: float | None,
     waited: EventWaits | None,
 ) -> Latency:
-    """Return what `counts` (bound in microseconds → waits) say of the event at `place` (inst_id, event)."""
+    """Return what `counts` (bound in microseconds → waits) say of the event at `key` (inst_id, event)."""
     total = sum(counts.values())
     estimated = sum(ESTIMATOR * upper * count for upper, count in counts.items())
     buckets = tuple(_buckets(counts, total, estimated))
     return Latency(
-        *place,
+        *key,
         span,
         seconds,
         total,
@@ -295,17 +295,17 @@ def events(reading: Reading, *, by_instance: bool = False) -> tuple[EventLatency
     several = len(reading.header.instances) > 1
     waits: dict[tuple[int, str], list[WaitReading]] = {}
     for wait in reading.waits:
-        place = wait.inst_id if by_instance or not several else CLUSTER
-        waits.setdefault((place, wait.event), []).append(wait)
+        inst_id = wait.inst_id if by_instance or not several else CLUSTER
+        waits.setdefault((inst_id, wait.event), []).append(wait)
     counted: dict[tuple[int, str], list[Histogram]] = {}
     for histogram in reading.histograms:
-        place = histogram.inst_id if by_instance or not several else CLUSTER
-        counted.setdefault((place, histogram.event), []).append(histogram)
-    found = [_event(place, waits.get(place, []), counted.get(place, [])) for place in waits.keys() | counted.keys()]
+        inst_id = histogram.inst_id if by_instance or not several else CLUSTER
+        counted.setdefault((inst_id, histogram.event), []).append(histogram)
+    found = [_event(key, waits.get(key, []), counted.get(key, [])) for key in waits.keys() | counted.keys()]
     return tuple(sorted(found, key=lambda each: (-(each.sessions or 0.0), each.event, each.inst_id)))
 
 
-def _event(place: tuple[int, str], waits: list[WaitReading], histograms: list[Histogram]) -> EventLatency:
+def _event(key: tuple[int, str], waits: list[WaitReading], histograms: list[Histogram]) -> EventLatency:
     whole = together(histograms)
     lately = now(whole) if whole else None
     wait_class = waits[0].wait_class if waits else whole.wait_class if whole else ""
@@ -316,12 +316,12 @@ def _event(place: tuple[int, str], waits: list[WaitReading], histograms: list[Hi
         rate = added(wait.per_second for wait in waits) if waits or lately else None
         ended = added(wait.ended for wait in waits)
         mean = 1000 * ended / rate if ended is not None and rate else None
-        return EventLatency(*place, wait_class, sessions, False, rate, mean, p99, longest, whole is not None)
+        return EventLatency(*key, wait_class, sessions, False, rate, mean, p99, longest, whole is not None)
     # Idle events are in no V$SYSTEM_EVENT that presman reads: the buckets must do.
     estimate = lately.estimated_us / 1e6 / lately.seconds if lately.seconds else None
     estimated_mean = lately.estimated_mean_us
     mean = None if estimated_mean is None else estimated_mean / 1000
-    return EventLatency(*place, wait_class, estimate, True, lately.waits_per_s, mean, p99, longest, True)
+    return EventLatency(*key, wait_class, estimate, True, lately.waits_per_s, mean, p99, longest, True)
 
 
 class LatencySummary(Struct, frozen=True):

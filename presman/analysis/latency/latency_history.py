@@ -244,18 +244,18 @@ def _column(poll: bytes, inst_id: int, event: int) -> LatencyColumn:
     at, seconds, instances = _POLL.unpack_from(poll)
     known, measured = seconds > 0, True
     block = poll[_POLL.size + instances * _THROTTLED.size :]
-    place = 0
-    while place < len(block):
-        number, instance, buckets, its_waits, its_micros = _HEAD.unpack_from(block, place)
-        place += _HEAD.size
+    offset = 0
+    while offset < len(block):
+        number, instance, buckets, its_waits, its_micros = _HEAD.unpack_from(block, offset)
+        offset += _HEAD.size
         size = 0 if buckets == _UNKNOWN else buckets * _BUCKET.size
         if number == event and inst_id in (CLUSTER, instance):
             known = known and buckets != _UNKNOWN
             measured = measured and its_waits != _NOT_MEASURED
             waits, micros = waits + its_waits, micros + its_micros
-            for bucket, grown in _BUCKET.iter_unpack(block[place : place + size]):
+            for bucket, grown in _BUCKET.iter_unpack(block[offset : offset + size]):
                 counts[bucket] = counts.get(bucket, 0) + grown
-        place += size
+        offset += size
     throttled = dict(_THROTTLED.iter_unpack(poll[_POLL.size : len(poll) - len(block)]))
     held = throttled.get(inst_id, throttled.get(CLUSTER))
     waited = EventWaits(waits, micros) if known and measured else None

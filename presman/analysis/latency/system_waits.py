@@ -40,13 +40,13 @@ def redo(facts: Facts, waits: Iterable[WaitReading]) -> tuple[RedoHealth, ...]:
     """Return the redo writes of the cluster, then of each instance where there are several; empty without a delta."""
     rates = _rates(facts)
     found = [wait for wait in waits if wait.event in (SYNC, WRITE)]
-    places = sorted({wait.inst_id for wait in found} | rates.keys())
-    if not places:
+    inst_ids = sorted({wait.inst_id for wait in found} | rates.keys())
+    if not inst_ids:
         return ()
     whole = _health(CLUSTER, found, sum(rates.values()) if rates else None)
-    if len(places) == 1:
+    if len(inst_ids) == 1:
         return (whole,)
-    apart = [_health(place, [wait for wait in found if wait.inst_id == place], rates.get(place)) for place in places]
+    apart = [_health(each, [wait for wait in found if wait.inst_id == each], rates.get(each)) for each in inst_ids]
     return (whole, *apart)
 
 
@@ -136,11 +136,11 @@ Latency = tuple[int, str, int]
 def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tuple[str, ...]:
     """Return why the latencies of `rows`, in the order they were read, are not believed; empty if they may be true."""
     found = []
-    for place in sorted({inst_id for inst_id, _, _ in rows}):
-        own = [value for inst_id, _, value in rows if inst_id == place]
+    for instance in sorted({inst_id for inst_id, _, _ in rows}):
+        own = [value for inst_id, _, value in rows if inst_id == instance]
         if len(own) >= GROWING and all(earlier < later for earlier, later in pairwise(own)):
             found.append(
-                f"instance {place}: each of the {len(own)} values is larger than the one before: "
+                f"instance {instance}: each of the {len(own)} values is larger than the one before: "
                 "a clock or a counter, not a latency"
             )
     if any(value < 0 for _, _, value in rows):
@@ -195,22 +195,22 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
     waiting = _waiting(facts)
     found = []
     for row in facts.snapshot.rows(SystemEvent):
-        place = (row.inst_id, row.event)
-        old = before.get(place)
+        key = (row.inst_id, row.event)
+        old = before.get(key)
         if old is None or not same[row.inst_id]:
             continue
         grown = _grown(row, old)
-        now = waiting.pop(place, None)
+        now = waiting.pop(key, None)
         if grown is None or not (any(grown) or _outlasts(now, seconds)):
             continue
         waits, micro = grown
         mean = micro / waits / 1000 if waits and micro is not None else None
         sessions = _sessions(waits, micro, now, seconds)
-        found.append(WaitReading(*place, row.wait_class, sessions, None if waits is None else waits / seconds, mean))
-    for place, now in waiting.items():
-        if now.wait_class and _outlasts(now, seconds) and same.get(place[0]):
+        found.append(WaitReading(*key, row.wait_class, sessions, None if waits is None else waits / seconds, mean))
+    for key, now in waiting.items():
+        if now.wait_class and _outlasts(now, seconds) and same.get(key[0]):
             # The first such wait since startup: the view has no row before it ends. Without a class it may be idle.
-            found.append(WaitReading(*place, now.wait_class, float(now.sessions), 0.0, None))
+            found.append(WaitReading(*key, now.wait_class, float(now.sessions), 0.0, None))
     found.sort(key=lambda each: (-(each.sessions or 0.0), each.inst_id, each.event))
     return tuple(found)
 
@@ -233,8 +233,8 @@ def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
         if session.state == "WAITING" and session.wait_class != "Idle" and session.event:
             waiting.setdefault((session.inst_id, session.event), []).append(session)
     return {
-        place: WaitingNow(found[0].wait_class, len(found), _longest([each.wait_time_micro for each in found]))
-        for place, found in waiting.items()
+        key: WaitingNow(found[0].wait_class, len(found), _longest([each.wait_time_micro for each in found]))
+        for key, found in waiting.items()
     }
 
 
@@ -286,18 +286,18 @@ def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histo
     before = _counts(facts.deltas.before(record))
     read = {inst_id for inst_id, _ in before} if record is EventHistogram else set()
     readings = []
-    for place, counts in sorted(_counts(facts.snapshot.rows(record)).items()):
+    for key, counts in sorted(_counts(facts.snapshot.rows(record)).items()):
         # Views have no rows without waits: of an instance that was read before, what is new began at nothing.
-        old = before.get(place, {} if place[0] in read else None)
-        if old is not None and (not facts.deltas.same_start(place[0]) or _was_reset(old, counts)):
+        old = before.get(key, {} if key[0] in read else None)
+        if old is not None and (not facts.deltas.same_start(key[0]) or _was_reset(old, counts)):
             old = None
         buckets = [
             Bucket(upper, count, None if old is None else count - old.get(upper, 0))
             for upper, count in sorted(counts.items())
         ]
-        name, startup, now = waited.get(place, ("", None, None))
+        name, startup, now = waited.get(key, ("", None, None))
         measured = now if old is not None and together else None
-        readings.append(Histogram(*place, tuple(buckets), seconds, name, startup, measured))
+        readings.append(Histogram(*key, tuple(buckets), seconds, name, startup, measured))
     return readings
 
 
@@ -317,12 +317,12 @@ def _waited(facts: Facts) -> Measured:
     read = {inst_id for inst_id, _ in before}
     found: Measured = {}
     for row in facts.snapshot.rows(SystemEvent):
-        place = (row.inst_id, row.event)
+        key = (row.inst_id, row.event)
         now = None
         if row.inst_id in read and facts.deltas.same_start(row.inst_id):
-            old = before.get(place)
+            old = before.get(key)
             now = _event_waits(_grown(row, old) if old else (row.total_waits, row.time_waited_micro))
-        found[place] = (row.wait_class, _event_waits((row.total_waits, row.time_waited_micro)), now)
+        found[key] = (row.wait_class, _event_waits((row.total_waits, row.time_waited_micro)), now)
     return found
 
 

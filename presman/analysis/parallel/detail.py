@@ -123,15 +123,15 @@ def _servers(facts: Facts, inst_id: int, rows: Iterable[PxStatistic], names: Map
         (row.inst_id, row.sid, row.statistic): row.value for row in facts.deltas.before(PxStatistic) if row.degree
     }
     seconds = facts.deltas.interval(PxStatistic)
-    places: dict[tuple[int, int, int, int], dict[str, int]] = defaultdict(dict)
+    by_server: dict[tuple[int, int, int, int], dict[str, int]] = defaultdict(dict)
     grown: dict[tuple[int, int], int | None] = {}
     for row in own:
         name = names.get(row.statistic, "")
-        places[row.server_set or 0, row.server or 0, row.inst_id, row.sid][name] = row.value
+        by_server[row.server_set or 0, row.server or 0, row.inst_id, row.sid][name] = row.value
         if name == CPU:
             old = before.get((row.inst_id, row.sid, row.statistic))
             grown[row.inst_id, row.sid] = row.value - old if old is not None and old <= row.value else None
-    for (server_set, number, inst, sid), values in sorted(places.items()):
+    for (server_set, number, inst, sid), values in sorted(by_server.items()):
         session = facts.sessions.find(inst, sid, None)
         delta = grown.get((inst, sid))
         yield ServerWork(

@@ -103,12 +103,12 @@ def heads(
     groups = {(row.con_id, row.name): row for row in cluster}
     found = []
     for head in first:
-        place = placement(facts, head)
+        placed = placement(facts, head)
         situation = _situation(facts, head, statements, first, groups, budgets)
-        if place.confined_by:
-            inst_ids = tuple(sorted(place.inst_ids))
+        if placed.confined_by:
+            inst_ids = tuple(sorted(placed.inst_ids))
             there = together(pools[inst_id] for inst_id in inst_ids)
-            situation = situation._replace(system=budget_of(there, place.where, inst_ids), inst_ids=inst_ids)
+            situation = situation._replace(system=budget_of(there, placed.where, inst_ids), inst_ids=inst_ids)
         if situation.has_room(head.wants):
             contested = bool(situation.rivals or situation.containers)
             over = passed_over(facts, head, situation.system, situation.limits, contested=contested)
@@ -116,7 +116,7 @@ def heads(
         directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
         equals = _equals(head, statements)
-        sentence = "; ".join(filter(None, [sentence, "" if place.known else _NOT_WHERE, _same(equals)]))
+        sentence = "; ".join(filter(None, [sentence, "" if placed.known else _NOT_WHERE, _same(equals)]))
         tightest, own = situation.tightest, groups.get((head.con_id, head.group))
         found.append(
             QueueHead(

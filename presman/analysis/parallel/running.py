@@ -123,10 +123,10 @@ def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSessi
     for row in servers:
         inst_id = row.qcinst_id if row.qcinst_id is not None else row.inst_id
         serial = row.qcserial if row.qcserial is not None else serials.get((inst_id, row.qcsid), 0)
-        place = (inst_id, row.qcsid, serial)
-        held = found.get(place)
+        key = (inst_id, row.qcsid, serial)
+        held = found.get(key)
         if held is None:
-            found[place] = [row]
+            found[key] = [row]
         else:
             held.append(row)
     return found
@@ -221,8 +221,8 @@ def _blocker(facts: Facts, holding: Holding) -> str:
     inst_id, sid, _ = holding.coordinator
     own = {(inst_id, sid), *((row.inst_id, row.sid) for row in holding.rows)}
     names = {f"{inst}:{each}" for inst, each in own}
-    for place in sorted(own & blocked.keys(), key=lambda each: (each != (inst_id, sid), each)):
-        row = blocked[place]
+    for key in sorted(own & blocked.keys(), key=lambda each: (each != (inst_id, sid), each)):
+        row = blocked[key]
         final = blocker(row.state, row.inst_id, row.final_blocking_instance, row.final_blocking_session)
         near = blocker(row.state, row.inst_id, row.blocking_instance, row.blocking_session)
         found = next((each for each in (final, near) if each and each not in names), "")
@@ -307,14 +307,14 @@ class Course(NamedTuple):
     overdue: bool
 
 
-def course(facts: Facts, work: Operation, place: tuple[int, int], sql_id: str) -> Course:
+def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str) -> Course:
     """Compare what is left of an operation with what was left at the poll before.
 
-    An end that stays as far away as it was, or should have come by now, is not promised again. `place` is the
+    An end that stays as far away as it was, or should have come by now, is not promised again. `session` is the
     coordinator's instance and SID.
     """
     rows = facts.deltas.previous.rows(SessionLongops) if facts.deltas.previous is not None else ()
-    named = (row for row in rows if (row.inst_id, row.qcsid or row.sid, row.sql_id) == (*place, sql_id))
+    named = (row for row in rows if (row.inst_id, row.qcsid or row.sid, row.sql_id) == (*session, sql_id))
     left = [row.time_remaining for row in named if (row.opname, row.target) == (work.name, work.target)]
     known = [each for each in left if each is not None]
     seconds = facts.deltas.interval(SessionLongops)

@@ -151,15 +151,15 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
     instance on which it is open.
     """
     limits = []
-    inside, places = facts.plans.inside == con_id, facts.plans.open_on(con_id)
+    inside, inst_ids = facts.plans.inside == con_id, facts.plans.open_on(con_id)
     if not inside:
-        own = [_own_target(facts, inst_id, con_id) for inst_id in places]
+        own = [_own_target(facts, inst_id, con_id) for inst_id in inst_ids]
         limits += [sum(each or 0 for each in own)] if own and None not in own else []
     given = _given(facts, con_id, inside=inside)
     limits += [] if given is None or whole is None else [whole_servers(given, whole)]
     shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]
     # Whether the view of each instance has its own part or all of it is not documented.
-    if len(places) == len(shown) == 1 and shown[0] is not None and (inside or not limits):
+    if len(inst_ids) == len(shown) == 1 and shown[0] is not None and (inside or not limits):
         limits = [*limits, shown[0]] if not inside else [shown[0]]
     return min(limits, default=None)
 
@@ -190,13 +190,13 @@ def _given(facts: Facts, con_id: int, *, inside: bool) -> float | None:
 
     From inside V$RSRC_PLAN tells; the target that it is a part of is taken for the one that is seen there.
     """
-    places = facts.plans.open_on(con_id)
-    if not places:
+    inst_ids = facts.plans.open_on(con_id)
+    if not inst_ids:
         return None
     if inside:
-        row = facts.plans.plan_rows.get((places[0], con_id))
+        row = facts.plans.plan_rows.get((inst_ids[0], con_id))
         return percent_fraction(row.parallel_server_limit) if row is not None else None
-    allotment = facts.division.allotments(places[0]).get(con_id)
+    allotment = facts.division.allotments(inst_ids[0]).get(con_id)
     return allotment.servers if allotment is not None else None
 
 

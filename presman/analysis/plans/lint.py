@@ -37,7 +37,7 @@ from presman.rows.snapshot import Snapshot
 
 _PARAMETER = "Database Reference: RESOURCE_MANAGER_PLAN"
 _IDLE = "Database Reference: MAX_IDLE_BLOCKER_TIME"
-_ORDER = {severity: place for place, severity in enumerate(Severity)}
+_ORDER = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:

@@ -73,7 +73,7 @@ _NAMES = ("con_id", "plan", "group_or_subplan", "pluggable_database", "profile")
 
 _NOT_SET = "not set"
 
-_Place = tuple[int, int, str]
+_SettingKey = tuple[int, int, str]
 _Name = tuple[Any, ...]
 
 
@@ -101,7 +101,7 @@ class SettingWatch:
 
     def __init__(self) -> None:
         self._seen: dict[RecordType, tuple[Any, ...]] = {}
-        self._parameters: dict[_Place, str] = {}
+        self._parameters: dict[_SettingKey, str] = {}
         self._directives: dict[RecordType, dict[_Name, Any]] = {}
 
     def add(self, snapshot: Snapshot) -> SettingChanges:
@@ -122,13 +122,13 @@ class SettingWatch:
             return
         before, now = self._parameters, {(row.inst_id, row.con_id, row.name): row.value for row in rows}
         there = {row.inst_id for row in rows}
-        gone = {place: value for place, value in before.items() if place[0] not in there}
+        gone = {key: value for key, value in before.items() if key[0] not in there}
         self._parameters = {**gone, **now}
-        known = {place[0] for place in before}
+        known = {key[0] for key in before}
         changes: dict[tuple[int, str, str | None, str | None], set[int]] = defaultdict(set)
-        for place in now.keys() | before.keys():
-            inst_id, con_id, name = place
-            old, new = before.get(place), now.get(place)
+        for key in now.keys() | before.keys():
+            inst_id, con_id, name = key
+            old, new = before.get(key), now.get(key)
             if old != new and inst_id in known & there and (name != _PLAN or con_id > ROOT):
                 changes[con_id, name, old, new].add(inst_id)
         containers = {row.con_id: row.name for row in snapshot.rows(Pdb)}

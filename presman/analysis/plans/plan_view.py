@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.cdb_plan import SHARES, whole_servers
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import PENDING, UNNAMED, Branch, Key, PlanPosition, leaves, places
+from presman.analysis.facts.plan_book import PENDING, UNNAMED, Branch, Key, PlanPosition, leaves, positions
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -180,12 +180,12 @@ def _together(trees: Sequence[tuple[Branch, float]]) -> Iterable[tuple[PlanPosit
     """
     whole = sum(cpus for _, cpus in trees)
     if len({id(root) for root, _ in trees}) == 1:
-        yield from ((each, whole) for each in places(trees[0][0]))
+        yield from ((each, whole) for each in positions(trees[0][0]))
         return
     parts: dict[tuple[str | Key, ...], list[tuple[PlanPosition, float]]] = {}
     for root, cpus in trees:
         path: list[str | Key] = []
-        for each in places(root):
+        for each in positions(root):
             path[each.depth :] = [each.branch.key or each.branch.name]
             parts.setdefault(tuple(path), []).append((each, cpus))
     for _, found in sorted(parts.items(), key=lambda item: _container_of(item[1][0][0].branch)):

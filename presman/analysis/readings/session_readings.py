@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-from presman.rows.session_state import ON_CPU, SessionKind, place_of, session_kind
+from presman.rows.session_state import ON_CPU, SessionKind, session_kind, session_name
 
 
 class SessionReading(NamedTuple):
@@ -72,7 +72,7 @@ class SessionReading(NamedTuple):
     @property
     def who(self) -> str:
         """The session by user, instance and SID."""
-        return place_of(self.user, self.kind, self.inst_id, self.sid)
+        return session_name(self.user, self.kind, self.inst_id, self.sid)
 
     @property
     def kind(self) -> SessionKind | None:

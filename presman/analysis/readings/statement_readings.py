@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from presman.base.formats import duration
-from presman.rows.session_state import SessionKind, place_of
+from presman.rows.session_state import SessionKind, session_name
 
 
 class Cause(Enum):
@@ -206,7 +206,7 @@ class RunningStatement(Struct, frozen=True):
     @property
     def who(self) -> str:
         """The session by user, instance and SID."""
-        return place_of(self.user, self.kind, self.inst_id, self.sid)
+        return session_name(self.user, self.kind, self.inst_id, self.sid)
 
     @property
     def idle_time(self) -> str:

@@ -154,8 +154,8 @@ class EventWatch:
         changes = self._alerts.take(worst_first(wrong(reading)), at.timestamp(), whole=whole)
         self._alerts.is_silent = silent and reading.interval is None  # without rates half of the rules say nothing
         ends = [self._away.pop(mark_of(each), at) if each.change == "ended" else at for each in changes]
-        away = (place for place, told in self._alerts.told.items() if told.seen < at.timestamp())
-        self._away = {place: self._away.get(place, at) for place in away if whole or place in self._away}
+        away = (mark for mark, told in self._alerts.told.items() if told.seen < at.timestamp())
+        self._away = {mark: self._away.get(mark, at) for mark in away if whole or mark in self._away}
         return [_of_alert(each, end) for each, end in zip(changes, ends, strict=True)]
 
     def _changed_verdicts(self, reading: Reading) -> list[DatabaseEvent]:
@@ -271,10 +271,10 @@ def beside(
 ) -> DatabaseEvent | None:
     """Return the first event after an instant (1), or the last before it (-1) that is not before `since`."""
     if direction > 0:
-        place = bisect_right(events, at, key=attrgetter("at"))
-        return events[place] if place < len(events) else None
-    place = bisect_left(events, at, key=attrgetter("at"))
-    found = events[place - 1] if place else None
+        index = bisect_right(events, at, key=attrgetter("at"))
+        return events[index] if index < len(events) else None
+    index = bisect_left(events, at, key=attrgetter("at"))
+    found = events[index - 1] if index else None
     return found if found is not None and (since is None or found.at >= since) else None
 
 

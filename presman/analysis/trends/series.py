@@ -95,8 +95,8 @@ class Series:
         """Return values of instances with their sums for the cluster."""
         sums: dict[Key, float] = {}
         for (measure, inst_id, con_id, name), value in point.items():
-            for place in self._places(inst_id):
-                sums[measure, place, con_id, name] = sums.get((measure, place, con_id, name), 0.0) + value
+            for instance in self._places(inst_id):
+                sums[measure, instance, con_id, name] = sums.get((measure, instance, con_id, name), 0.0) + value
         return sums
 
     def fill_groups(self, instances: set[int], times: array[float], values: Mapping[Key, Iterable[float]]) -> None:
@@ -136,9 +136,9 @@ class Series:
         for index in range(first, last):
             value = values[index]
             if not isnan(value):
-                place = min(count - 1, int((self._times[index] - start) // width))
-                sums[place] += value
-                counts[place] += 1
+                slot = min(count - 1, int((self._times[index] - start) // width))
+                sums[slot] += value
+                counts[slot] += 1
         return tuple(sums[i] / counts[i] if counts[i] else None for i in range(count))
 
     def most(self, key: Key, start: float, end: float) -> float | None:

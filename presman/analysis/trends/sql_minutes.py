@@ -117,8 +117,8 @@ class SqlMinutes:
             who |= minute.who
             for key, sums in minute.sums.items():
                 total = totals.setdefault(key, [0.0, 0.0, 0.0])
-                for place, value in enumerate(sums):
-                    total[place] += value
+                for index, value in enumerate(sums):
+                    total[index] += value
         return tuple(
             SqlActivity(*key, *who[key], (cpu + wait) / seconds, cpu / seconds, wait / seconds, servers / seconds)
             for key, (cpu, wait, servers) in totals.items()

@@ -29,7 +29,7 @@ class Scale(NamedTuple):
         """The value at the right edge."""
         return max(self.full, self.beyond)
 
-    def place(self, value: float, width: int) -> float:
+    def cells(self, value: float, width: int) -> float:
         """Return how many of `width` cells a value takes."""
         if self.beyond <= self.full:
             return value / self.full * width
@@ -67,12 +67,12 @@ def bar_runs(bar: Bar | None, width: int, scale: Scale | None = None) -> Line:
         runs[-1] = ("▶", runs[-1][1])
     for value, glyph in ((bar.limit, "┊"), (bar.entitled, "│")):
         if value is not None and 0 < value <= scale.edge:
-            runs[min(width - 1, int(scale.place(value, width)))] = (glyph, "mark")
+            runs[min(width - 1, int(scale.cells(value, width)))] = (glyph, "mark")
     return merge(runs)
 
 
 def _fill(bar: Bar, scale: Scale, width: int) -> list[tuple[str, str]]:
-    used, wanted = scale.place(bar.used, width), scale.place(bar.used + bar.waiting, width)
+    used, wanted = scale.cells(bar.used, width), scale.cells(bar.used + bar.waiting, width)
     eighths = max(0, min(width * 8, round(used * 8)))
     if bar.used > 0 and eighths == 0:
         eighths = 1
@@ -124,13 +124,13 @@ def stacked(values: Sequence[float], styles: Sequence[str], top: float, height: 
     """
     bounds = [round(8 * height * min(1.0, total / top)) for total in accumulate(values)]
     column = []
-    place = 0
+    index = 0
     for low in range(0, 8 * height, 8):
-        while place < len(bounds) and bounds[place] <= low:
-            place += 1
-        if place == len(bounds):
+        while index < len(bounds) and bounds[index] <= low:
+            index += 1
+        if index == len(bounds):
             break
-        shares = [(8, place)] if bounds[place] >= low + 8 else _shares(bounds, low)
+        shares = [(8, index)] if bounds[index] >= low + 8 else _shares(bounds, low)
         column.append(_cell(shares, styles, signs))
     return column + [EMPTY] * (height - len(column))
 
@@ -139,10 +139,10 @@ def _shares(bounds: Sequence[int], low: int) -> list[tuple[int, int]]:
     """Return (eighths, place) of what is in a cell, from its lower end up; what is empty has place -1."""
     shares = []
     below, high = low, low + 8
-    for place, bound in enumerate(bounds):
+    for index, bound in enumerate(bounds):
         upper = min(bound, high)
         if upper > below:
-            shares.append((upper - below, place))
+            shares.append((upper - below, index))
             below = upper
     if below < high:
         shares.append((high - below, -1))

@@ -35,10 +35,10 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
     most = max((waits for each in columns for waits in each.waits.values()), default=1)
     bottom = _HEAT_TOP + _HEAT_LINE * len(uppers)
     parts = [
-        label(LEFT - 6, _HEAT_TOP + _HEAT_LINE * place + 10, f"< {microseconds(upper)}", "end")
-        for place, upper in enumerate(uppers)
+        label(LEFT - 6, _HEAT_TOP + _HEAT_LINE * index + 10, f"< {microseconds(upper)}", "end")
+        for index, upper in enumerate(uppers)
     ]
-    places = {upper: place for place, upper in enumerate(uppers)}
+    indexes = {upper: index for index, upper in enumerate(uppers)}
     for column in columns:
         left, right = axis.x(column.start), axis.x(column.end)
         total = sum(column.waits.values())
@@ -49,7 +49,7 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
             )
             parts.append(
                 element(
-                    "rect", element("title", told), x=left, y=_HEAT_TOP + _HEAT_LINE * places[upper],
+                    "rect", element("title", told), x=left, y=_HEAT_TOP + _HEAT_LINE * indexes[upper],
                     width=max(1.0, right - left), height=_HEAT_LINE, fill=shade(waits, most),
                 )
             )  # fmt: skip
@@ -81,8 +81,8 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
     kinds = [kind for kind in KINDS if kind in there]
     kinds += sorted(there - set(kinds))
     parts = []
-    for place, kind in enumerate(kinds):
-        y = _EVENT_TOP + _EVENT_LINE * place
+    for index, kind in enumerate(kinds):
+        y = _EVENT_TOP + _EVENT_LINE * index
         parts.append(label(LEFT - 6, y + 13, _SHORT.get(kind, kind), "end"))
         parts += [_mark(each, y, axis) for each in marks if each.kind == kind]
     bottom = _EVENT_TOP + _EVENT_LINE * len(kinds)
@@ -110,7 +110,7 @@ def life_chart(lives: Sequence[StatementLife], axis: TimeAxis, colours: GroupCol
     """Return the statements, the first to come on top."""
     rows = sorted(lives, key=lambda each: (each.came, each.gone))
     bottom = _LIFE_TOP + _LIFE_LINE * len(rows)
-    parts = [_life(each, place, axis, _style(each, colours)) for place, each in enumerate(rows)]
+    parts = [_life(each, index, axis, _style(each, colours)) for index, each in enumerate(rows)]
     ticks = below(axis, _LIFE_TOP, bottom)
     return drawing(bottom + 24, "Parallel statements over time", [ticks, *parts])
 
@@ -119,8 +119,8 @@ def _style(life: StatementLife, colours: GroupColours) -> str:
     return colours.style(life.group, life.con_id) or OTHERS
 
 
-def _life(life: StatementLife, place: int, axis: TimeAxis, style: str) -> Markup:
-    y = _LIFE_TOP + _LIFE_LINE * place
+def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup:
+    y = _LIFE_TOP + _LIFE_LINE * index
     gone, idle = life.gone, life.idle_at
     spans = (
         (life.queued_at, life.held_from or gone, HUES[style].page, _QUEUED),
@@ -209,8 +209,8 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
         nothing = "none." if known else "not known in this period."
         return element("p", element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
     legend = [
-        element("span", element("b", "■", class_=chart.styles[place]), f" {name}")
-        for place, name in enumerate(chart.layers)
+        element("span", element("b", "■", class_=chart.styles[index]), f" {name}")
+        for index, name in enumerate(chart.layers)
     ]
     if chart.line_name:
         legend.append(element("span", element("b", "─", class_="line"), f" {chart.line_name}"))
@@ -245,12 +245,12 @@ def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
     found = []
     for layer in range(len(chart.layers)):
         pieces = []
-        for place, column in enumerate(chart.columns):
+        for index, column in enumerate(chart.columns):
             value = column.values[layer]
             if not value:
                 continue
-            low, high = _y(floors[place], scale), _y(floors[place] + value, scale)
-            floors[place] += value
+            low, high = _y(floors[index], scale), _y(floors[index] + value, scale)
+            floors[index] += value
             left, right = axis.x(column.start), axis.x(column.end)
             pieces.append(f"M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}z")
         if pieces:

@@ -22,7 +22,7 @@ from prometheus_client.samples import Sample
 from presman import __version__
 from presman.analysis.readings.wait_readings import Histogram
 from presman.base.log_event import Level, Tell
-from presman.base.text import clean, one_line
+from presman.base.text import clean, one_line, with_more
 from presman.figures.figure import COUNT, FLAG, SECONDS, TOTAL, Figure, Unit
 from presman.figures.metric import (
     NAMESPACE,
@@ -132,7 +132,7 @@ class ObservedDatabase:
             self._lose("fault", f"internal error: {type(error).__name__}: {error}", "internal", "error")
         elif isinstance(heard, SourceLost):
             outlook = heard.outlook if heard.retry_in is not None else f"{heard.outlook} before a restart"
-            text = f"{heard.line}; {outlook}" if outlook else heard.line
+            text = with_more(heard.line, outlook)
             self._lose("lost", text, heard.code or heard.text, next_try=heard.next_try)
         elif isinstance(heard, SourceEnded):
             self._lose("lost", "it has ended", "end")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import Any
 
 import oracledb
 
 from presman.base.release import Release
+from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
 from presman.rows.queries import Query, Scope, grant_of_view
 from presman.rows.snapshot import Problem
@@ -99,7 +101,8 @@ def text_of(error: Any) -> str:
     """Return the error's text without the driver's pointer to its help pages and its number of the attempt, cleaned."""
     detail = error.args[0] if isinstance(error, oracledb.Error) and error.args else error
     if isinstance(error, OSError) and error.strerror:  # without the number that Python puts before it
-        detail = error.strerror
+        limit = ran_out(error) if error.errno != errno.EAGAIN else ""  # of a line that is no process
+        detail = limit or error.strerror
     lines = str(getattr(detail, "message", detail)).splitlines()
     told = " ".join(line for line in lines if not line.startswith("Help: "))
     kept = _ATTEMPT.sub("", _POINTER.sub("", told)) or type(error).__name__

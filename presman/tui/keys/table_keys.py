@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import NO_DATA, PAGE_IS_OPEN, AppKey, KeyedApp, has_tables
-from presman.tui.keys.place_keys import list_sessions, shows_statement
+from presman.tui.keys.drill_keys import list_sessions, shows_statement
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -17,8 +17,8 @@ def sort(app: KeyedApp) -> None:
     """Sort the table by its next column."""
     if (grid := app.grid) is not None:
         keys = grid.drawing.sortable()
-        place = keys.index(grid.rows.sort_key) + 1 if grid.rows.sort_key in keys else 0
-        grid.sort_by(keys[place % len(keys)])
+        index = keys.index(grid.rows.sort_key) + 1 if grid.rows.sort_key in keys else 0
+        grid.sort_by(keys[index % len(keys)])
 
 
 def reverse(app: KeyedApp) -> None:
@@ -89,8 +89,8 @@ def instances(app: FrameApp) -> None:
 
 def window(app: FrameApp) -> None:
     """Let the charts show more or less time."""
-    place = WINDOWS.index(app.monitor.choices.window) + 1
-    app.monitor.choose(window=WINDOWS[place % len(WINDOWS)])
+    index = WINDOWS.index(app.monitor.choices.window) + 1
+    app.monitor.choose(window=WINDOWS[index % len(WINDOWS)])
     app.repaint()
 
 

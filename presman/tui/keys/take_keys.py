@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from presman.base import private_files
-from presman.base.formats import counted, duration, spelled
+from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.figure import Table
 from presman.tabs.link import LinkState
 from presman.tabs.parts import Key
@@ -72,7 +72,7 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
     """Copy a command, and tell that it is one, what it does and that nothing was run."""
     kept = _keep(app, text)
     kills = "\nIt is a KILL command: it ends a session when you run it." if _KILLS in text.upper() else ""
-    app.tell(f"Copied, not run: {text}\n({kept}){kills}\n{affects}{_as_old(app)}", seconds=12)
+    app.tell(f"Copied, not run: {text}\n({kept}){kills}{_as_old(app)}\n{affects}", seconds=12)
 
 
 def copy_to_do(app: FrameApp) -> None:
@@ -87,8 +87,10 @@ def copy_to_do(app: FrameApp) -> None:
 def _as_old(app: FrameApp) -> str:
     """Return how old the data is that a command comes from, "" while it is as fresh as it can be."""
     monitor = app.monitor
+    if app.replayed is not None and monitor.reading is not None:
+        return f"\nIt is of a recording, of {clock(monitor.reading.at)}: check again before you run it."
     age = monitor.clock() - monitor.link.fresh
-    late = monitor.link.state is not LinkState.REPLAY and age > 2 * monitor.choices.refresh
+    late = age > 2 * monitor.choices.refresh
     return f"\nIts data is {duration(age)} old: check again before you run it." if late else ""
 
 

@@ -49,9 +49,9 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
             if isinstance(last, QueuedStatement | RunningStatement) and last.sql_id:
                 lines += past_lines(sql_past(watch, last.sql_id, last.con_id, reading.at))
         elif isinstance(last, GroupReading):
-            place = (last.con_id, last.name)
+            index = (last.con_id, last.name)
             for each in watch.queue_marks.compare(reading):
-                if (each.con_id, each.name) == place:
+                if (each.con_id, each.name) == index:
                     lines += [BLANK, title("Is its queue worse than usual?"), *usual_lines(each)]
         return lines
 
@@ -83,6 +83,14 @@ def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[tuple[
     return lambda _reading: lines
 
 
+def help_of_others(present: Tab) -> list[Line]:
+    """Return the columns of the other tabs, by tab: a search in the help finds them from any tab."""
+    from presman.tabs import tab, tab_names
+
+    every = [(f"   tab {each.key} {each.title}", table) for each in tab_names() for table in tab(each.name).tables]
+    return [line for where, table in every if table not in present.tables for line in columns(table, where)]
+
+
 _STATES = (
     ("● LIVE", "good", "the data is at most two refresh intervals old"),
     ("◌ LATE 0:07", "warn", "the data is older, by the age shown; or some views are late, by the number shown"),
@@ -102,8 +110,7 @@ def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]
     """Return the help of a tab: every column with its source, what else there is to know, its keys, the states."""
     lines: list[Line] = [((f"Help: {tab}", "title"), ("   / searches, q or Esc goes back", "dim"))]
     for table in tables:
-        lines += [(), ((f"Table {table.title}", "title"),)]
-        lines += [((f"  {column.head:<20.60} ", "key"), (column.help, "")) for column in table.columns]
+        lines += columns(table)
     for text in more:
         lines += [(), ((text, ""),)]
     lines += [(), (("Keys", "title"),)]
@@ -111,6 +118,12 @@ def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]
     lines += [((f"  {shown:<8}", "key"), (text, "")) for shown, text in in_table]
     lines += [(), (("States", "title"),)]
     return lines + [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in states]
+
+
+def columns(table: Table[Any], where: str = "") -> list[Line]:
+    """Return every column of a table with its source; `where` stands behind the table's title."""
+    heading: Line = ((f"Table {table.title}", "title"), *([(where, "dim")] if where else []))
+    return [(), heading, *(((f"  {each.head:<20.60} ", "key"), (each.help, "")) for each in table.columns)]
 
 
 CAUTION = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement
@@ -12,11 +13,11 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_past import SqlExecution, SqlPast, sql_past
 from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line
-from presman.tabs.choices import Place
-from presman.tabs.drill_down import Inside, inside
+from presman.tabs.choices import DrillScope
+from presman.tabs.drill_down import ScopeContents, contents_of
 from presman.tabs.statement import Statement
 from presman.tui.pages.detail_lines import cost_lines
-from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, title
+from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, tells_degree, title
 from presman.tui.pages.xplan import xplan
 
 _LISTED = 12
@@ -26,14 +27,14 @@ _TEXT = 16
 """Lines of a text that stand before the rest of the page; those of a longer one follow at its end."""
 
 
-def place_of_statement(statement: Statement) -> Place:
-    """Return the place that lists who runs a statement."""
-    return Place(statement.sql_id, con_id=statement.con_id, sql_id=statement.sql_id)
+def scope_of_statement(statement: Statement) -> DrillScope:
+    """Return the scope that lists who runs a statement."""
+    return DrillScope(statement.sql_id, con_id=statement.con_id, sql_id=statement.sql_id)
 
 
 def cursor_lines(statement: Statement, reading: Reading, watch: Watch, width: int, *, recorded: bool) -> list[Line]:
     """Return the page of a statement."""
-    found = inside(place_of_statement(statement), reading)
+    found = contents_of(scope_of_statement(statement), reading)
     past = sql_past(watch, statement.sql_id, statement.con_id, reading.at)
     text = watch.sql_texts.text(statement.sql_id) or next((row.sql_text for row in _rows(found) if row.sql_text), "")
     why_none = watch.sql_texts.why_none(statement.sql_id, reading, recorded=recorded)
@@ -48,7 +49,7 @@ def cursor_lines(statement: Statement, reading: Reading, watch: Watch, width: in
     return lines + ([BLANK, title("SQL text, the rest"), *body[_TEXT:]] if more > 1 else [])
 
 
-def _rows(found: Inside) -> tuple[QueuedStatement | RunningStatement, ...]:
+def _rows(found: ScopeContents) -> tuple[QueuedStatement | RunningStatement, ...]:
     return (*found.running, *found.queue)
 
 
@@ -65,7 +66,7 @@ def _in_words(why_none: str) -> str:
     return _WHY_NO_TEXT.get(why_none, why_none) or ABSENT
 
 
-def _who(found: Inside, past: SqlPast) -> Iterable[Line]:
+def _who(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
     """Yield whose statement it is and how many run it now."""
     row = next(iter((*_rows(found), *found.sessions)), None) or past.activity or next(iter(past.newest), None)
     yield fact("group", row.group if row else "")
@@ -78,13 +79,13 @@ def _who(found: Inside, past: SqlPast) -> Iterable[Line]:
     yield fact("now", ", ".join(parts) or "nobody runs it")
 
 
-def _own_sessions(found: Inside) -> list[SessionReading]:
+def _own_sessions(found: ScopeContents) -> list[SessionReading]:
     """Return the sessions that run it without parallel servers and are not in the queue."""
     told = {(row.inst_id, row.sid, row.serial) for row in _rows(found)}
     return [row for row in found.sessions if row.px_role != SERVER and (row.inst_id, row.sid, row.serial) not in told]
 
 
-def _sessions(found: Inside, reading: Reading) -> list[Line]:
+def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
     own = _own_sessions(found)
     lines = [_session(row, f"{counted(row.servers, 'server')}, {_doing(row)}") for row in found.running]
     lines += [_session(row, f"queued for {duration(row.waited)}, number {row.position}") for row in found.queue]
@@ -139,7 +140,7 @@ def _execution(each: SqlExecution) -> Line:
 
 
 def _cursor(
-    statement: Statement, found: Inside, reading: Reading, text: str, width: int, *, recorded: bool
+    statement: Statement, found: ScopeContents, reading: Reading, text: str, width: int, *, recorded: bool
 ) -> list[Line]:
     """Return statistics, degree and plan, as far as they were read."""
     detail = reading.detail if reading.detail and reading.detail.sql_id == statement.sql_id else None
@@ -148,7 +149,8 @@ def _cursor(
     lines: list[Line] = []
     if detail is not None and detail.cost is not None:
         lines += [BLANK, title("Executions of this cursor so far (V$SQL)"), *cost_lines(detail.cost)]
-    lines += dop_lines(dop, row.requested if row else None, text)
+    if row is not None or tells_degree(dop) or hints(text):
+        lines += dop_lines(dop, row.requested if row else None, text)
     if detail is not None and detail.plan:
         plan = xplan(detail.plan, detail.plan_hash, width - 3)
         return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]

@@ -9,7 +9,7 @@ from presman.analysis.readings.detail_readings import CursorCost, Detail, Server
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Usual
-from presman.base.formats import ABSENT, clock, compact, count, counted, duration, number, percent
+from presman.base.formats import ABSENT, clock, compact, count, counted, duration, microseconds, number, percent
 from presman.figures.drawing.bars import bar_runs
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Bar
@@ -118,9 +118,12 @@ def _progress(detail: Detail) -> Iterable[Line]:
 def cost_lines(cost: CursorCost) -> Iterable[Line]:
     """Yield what the executions of a cursor have cost (V$SQL)."""
     yield _fact("executions", f"{cost.executions:,} done, {cost.running} running now")
-    times = f"{duration(cost.elapsed)} elapsed, {number(cost.cpu)} s CPU, {number(cost.io_wait)} s waiting for I/O"
-    times += f", {number(cost.concurrency_wait)} s for concurrency"
-    yield _fact("each, on average", times)
+    parts = (
+        (cost.elapsed, "elapsed"), (cost.cpu, "CPU"), (cost.io_wait, "I/O wait"),
+        (cost.concurrency_wait, "concurrency wait"),
+    )  # fmt: skip
+    times = (f"{microseconds(None if seconds is None else 1e6 * seconds)} {what}" for seconds, what in parts)
+    yield _fact("each, on average", ", ".join(times))
     yield _fact("servers each", number(cost.servers))
     blocks = f"{compact(cost.buffer_gets)} buffer gets, {compact(cost.disk_reads)} disk reads"
     yield _fact("rows, blocks each", f"{compact(cost.rows)} rows, {blocks}")

@@ -189,6 +189,13 @@ def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[
     return lines
 
 
+def tells_degree(dop: DopStory) -> bool:
+    """Whether a plan says anything of a degree: that of a serial statement has facts of other kinds."""
+    told = (dop.degree, dop.cpu_degree, dop.io_degree)
+    why = dop.reason or dop.operation_reason or dop.queuing_reason or dop.unread
+    return bool(why) or any(each is not None for each in told)
+
+
 def dop_story(dop: DopStory, requested: int | None) -> list[str]:
     """Return the sentences about a degree; what the plan does not say is not guessed."""
     told: list[str] = []

@@ -64,9 +64,10 @@ class Panel(PlainBackground):
                 assert_never(part)
 
     def on_mount(self) -> None:
-        """Mark what a flat terminal leaves out: all but the first table that is always there."""
+        """Mark what a flat terminal leaves out: all but the main table, else the first that is always there."""
         grids = [grid for grid in self.query(Grid) if grid not in self._optional]
-        for node in grids[0].ancestors_with_self if grids else ():
+        main = sorted(grids, key=lambda grid: not self.is_main(grid))[:1]
+        for node in main[0].ancestors_with_self if main else ():
             if node is self or not isinstance(node.parent, Widget):
                 break
             node.add_class("-main")
@@ -149,6 +150,10 @@ class Panel(PlainBackground):
     def grids(self) -> list[Grid]:
         """Return the tables on show, in the order Tab goes through them."""
         return [grid for grid in self.query(Grid) if self.shows(grid)]
+
+    def is_main(self, grid: Grid) -> bool:
+        """Whether a table is said to be the main one of the tab."""
+        return any(part.main and part.table is grid.table for part in self.tab.rows())
 
     def shows(self, widget: Widget) -> bool:
         """Whether a widget is in the panel, and neither it nor what it stands in is put away."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -32,6 +32,8 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         super().__init__(id="page")
         self.needle = ""
         self._source: tuple[Line, ...] = ()
+        self.found_by_search: Callable[[], Sequence[Line]] = tuple
+        """Makes lines that stand on the page only as far as a search finds them."""
         self._wrapped: list[Line] = []
 
     def set_filter(self, needle: str) -> None:
@@ -50,11 +52,15 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     @property
     def text(self) -> str:
         """The page as plain text."""
-        return "\n".join(plain(line).rstrip() for line in narrowed(self._source, self.needle))
+        return "\n".join(plain(line).rstrip() for line in self._narrowed())
+
+    def _narrowed(self) -> Sequence[Line]:
+        more = self.found_by_search() if self.needle else ()
+        return narrowed([*self._source, *more], self.needle)
 
     def _rewrap(self) -> None:
         width = max(20, self.scrollable_content_region.width)
-        lines = narrowed(self._source, self.needle)
+        lines = self._narrowed()
         self._wrapped = [part for line in lines for part in wrap(line, width, _indent(line, width))]
         self.virtual_size = Size(self.size.width, len(self._wrapped))
         self.refresh()

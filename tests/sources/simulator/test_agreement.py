@@ -357,3 +357,32 @@ def test_no_two_polls_are_alike(played: Played) -> None:
         played.to(second)
         seen.append((played.rows(Session), played.rows(SystemEvent)))
     assert seen[0] != seen[1] != seen[2]
+
+
+class _Calls(NamedTuple):
+    sql_id: str
+    executions: int
+    cpu_time: int
+    elapsed_time: int
+    buffer_gets: int
+    disk_reads: int
+
+
+def test_short_calls_are_counted_in_their_cursors(play: Play) -> None:
+    """Sessions of a pool execute its statements all the time: no cursor of one has never been executed."""
+
+    def served(played: Played) -> tuple[list[_Calls], float]:
+        pool = next(pool for pool in played.source.simulation.machines[0].pools if pool.spec.group == "INTERACTIVE")
+        own = {cursor.sql_id for cursor in pool.cursors}
+        return [row for row in played.view("V$SQL", _Calls) if row.sql_id in own], pool.cpu
+
+    played = play("mixed").to(60)
+    before, cpu_before = served(played)
+    after, cpu = served(played.to(120))
+    assert len(after) == len(before) > 1
+    for was, row in zip(before, after, strict=True):
+        assert row.executions > was.executions > 0
+        assert row.elapsed_time >= row.cpu_time > was.cpu_time
+        assert row.buffer_gets >= row.disk_reads > 0
+    assert sum(row.cpu_time for row in after) == pytest.approx(cpu * 1e6, rel=1e-6), "it is what the group has used"
+    assert cpu > cpu_before

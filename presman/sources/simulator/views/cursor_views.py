@@ -3,26 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from presman.sources.simulator.parsing import Cursor, PlanOperation
 from presman.sources.simulator.views.view import Row, View, columns
 
 if TYPE_CHECKING:
+    from presman.sources.simulator.machine import Machine
     from presman.sources.simulator.simulation import Simulation
 
 _COORDINATOR = 1
 """The plan line that carries OTHER_XML."""
 
 
+class _Calls(NamedTuple):
+    """What the pools of sessions on an instance have done with a cursor: calls, seconds, blocks, and how many now."""
+
+    executions: float = 0.0
+    cpu: float = 0.0
+    held_back: float = 0.0
+    reading: float = 0.0
+    reads: float = 0.0
+    running: float = 0.0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of all calls."""
+        return self.cpu + self.held_back + self.reading
+
+
+_NO_CALLS = _Calls()
+_GETS = 4
+"""Blocks that a short call gets for each one that it reads from disk."""
+
+
+def _calls(machine: Machine) -> dict[tuple[str, int], _Calls]:
+    """Return what the pools of an instance have done, by cursor: the sessions of a pool run each as often."""
+    done: dict[tuple[str, int], _Calls] = {}
+    for pool in machine.pools:
+        active = sum(pool.split()[:3])
+        whole = (pool.requests, pool.cpu, pool.wait, pool.requests * pool.spec.io, pool.reads, active)
+        for cursor in pool.cursors:
+            before = done.get((cursor.sql_id, cursor.child), _NO_CALLS)
+            shares = (each / len(pool.cursors) for each in whole)
+            done[cursor.sql_id, cursor.child] = _Calls(*map(sum, zip(before, shares, strict=True)))
+    return done
+
+
 def _sql(simulation: Simulation) -> Iterator[Row]:
     for machine in simulation.machines:
+        done = _calls(machine)
         for cursor in simulation.library.cursors.values():
+            calls = done.get((cursor.sql_id, cursor.child), _NO_CALLS)
             yield (
                 *(machine.inst_id, cursor.text[:1000], cursor.text, cursor.sql_id, cursor.child, cursor.plan_hash),
-                *(cursor.executions, cursor.px_executions, cursor.user, int(cursor.cpu * 1e6)),
-                *(int(cursor.elapsed * 1e6), 0, *_work(simulation, cursor)),
+                *(cursor.executions + int(calls.executions), cursor.px_executions, cursor.user),
+                *(int((cursor.cpu + calls.cpu) * 1e6), int((cursor.elapsed + calls.elapsed) * 1e6), 0),
+                *map(sum, zip(_work(simulation, cursor), _short_work(calls), strict=True)),
             )
+
+
+def _short_work(calls: _Calls) -> tuple[int, ...]:
+    """Return what short calls have waited for, read and returned, a row each, in the order of :func:`_work`."""
+    blocks, size = int(calls.reads), int(calls.reads) * 8192
+    waited = int(calls.reading * 1e6)
+    return (waited, 0, blocks * _GETS, blocks, int(calls.executions), size, 0, 0, size, round(calls.running))
 
 
 def _work(simulation: Simulation, cursor: Cursor) -> tuple[int, ...]:
