@@ -31,8 +31,20 @@ _WORD = re.compile(r"\w+")
 
 _FOREIGN = text(
     "SELECT c.relname FROM pg_catalog.pg_class c WHERE c.relname IN :names AND pg_catalog.pg_table_is_visible(c.oid)"
-    " AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity OR c.relhassubclass OR c.relhastriggers AND :writing)"
+    " AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity OR c.relhassubclass OR c.relhastriggers AND :writing"
+    " OR EXISTS (SELECT 1 FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid"
+    " AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) !~ '^nextval[(]''[^'']*''\\:\\:regclass[)]$')"
+    " OR EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k WHERE k.conrelid = c.oid AND k.contype IN ('c', 'f', 'x'))"
+    " OR EXISTS (SELECT 1 FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid"
+    " AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL))"
+    " OR EXISTS (SELECT 1 FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0"
+    " AND a.atttypid >= 16384))"
 ).bindparams(bindparam("names", sorted(METADATA.tables), expanding=True))
+
+"""The first table of presman that is more than a table, or that runs something for whoever writes a row.
+
+That is a default other than a number of a sequence, a generated column, a check, an index on an expression, a type of
+somebody's own."""
 
 _TAKEN_OVER = text(
     "SELECT 'operator' AS kind FROM pg_catalog.pg_operator o WHERE o.oid OPERATOR(pg_catalog.>=) {first}"
@@ -41,7 +53,8 @@ _TAKEN_OVER = text(
     " AND o.oprname OPERATOR(pg_catalog.~) '^([=<>+*/-]|<>|!=|<=|>=|[|][|])$'::pg_catalog.text UNION ALL"
     " SELECT 'function' FROM pg_catalog.pg_proc p WHERE p.oid OPERATOR(pg_catalog.>=) {first}"
     " AND pg_catalog.pg_function_is_visible(p.oid) AND p.proname OPERATOR(pg_catalog.~)"
-    " '^(length|sum|max|min|count|to_timestamp|clock_timestamp|row_number)$'::pg_catalog.text AND NOT EXISTS (SELECT 1"
+    " '^(length|sum|max|min|count|to_timestamp|clock_timestamp|row_number|nextval)$'::pg_catalog.text"
+    " AND NOT EXISTS (SELECT 1"
     " FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) t(kind) WHERE t.kind OPERATOR(pg_catalog.>=) {first})"
     " LIMIT 1".replace("{first}", "16384::pg_catalog.oid").replace("::", r"\:\:")
 )

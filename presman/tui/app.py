@@ -16,9 +16,9 @@ from presman.tabs import tab
 from presman.tui.feed import MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keys import all_keys
+from presman.tui.keys.drill_keys import enter
 from presman.tui.keys.go_keys import go
 from presman.tui.keys.page_keys import lead_home
-from presman.tui.keys.place_keys import enter
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.keys.time_keys import to_moment
 from presman.tui.messages import PageWanted, QueryWanted

@@ -95,7 +95,7 @@ def about_lines(member: Member | None, to_do: str) -> list[Line]:
 
 def about_in_short(member: Member | None, to_do: str) -> list[Line]:
     """Return the same in lines that are cut where there is no room: without the figures, which stand in the table."""
-    return [line if place else line[:2] for place, line in enumerate(about_lines(member, to_do))]
+    return [line if index else line[:2] for index, line in enumerate(about_lines(member, to_do))]
 
 
 def _figures(member: Member) -> str:

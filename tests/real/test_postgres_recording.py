@@ -111,6 +111,9 @@ def test_every_command_that_reads_a_recording_reads_one_in_postgresql(server: Po
     assert "***" in inside("once", one.replace("postgres@", "postgres:geheim@").replace("/read", "/none")).stderr
 
 
+SLOW = "CREATE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 1::bigint FROM pg_sleep(60)'"
+
+
 @pytest.mark.parametrize(
     "harm",
     [
@@ -120,8 +123,15 @@ def test_every_command_that_reads_a_recording_reads_one_in_postgresql(server: Po
         "CREATE FUNCTION slow(text, varchar) RETURNS bool LANGUAGE sql AS 'SELECT pg_sleep(60) IS NOT NULL';"
         " CREATE OPERATOR = (LEFTARG = text, RIGHTARG = varchar, FUNCTION = slow)",
         "CREATE FUNCTION length(varchar) RETURNS int LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(60)'",
+        f"{SLOW}; ALTER TABLE events ADD COLUMN more bigint DEFAULT 1;"
+        " ALTER TABLE events ALTER COLUMN more SET DEFAULT slow(1)",
+        f"{SLOW}; ALTER TABLE blocks ADD CONSTRAINT more CHECK (slow(length(content)) = 1) NOT VALID",
+        f"{SLOW}; CREATE INDEX more ON blocks (slow(poll)) WHERE poll > 1000000",
+        f"{SLOW}; CREATE DOMAIN number AS bigint CHECK (value = 0 OR slow(value) = 1) NOT NULL;"
+        " ALTER TABLE blocks ADD COLUMN more number DEFAULT 0",
+        f"{SLOW}; ALTER TABLE meta ADD COLUMN more bigint GENERATED ALWAYS AS (length(value)) STORED",
     ],
-    ids=["view", "policy", "operator", "function"],
+    ids=["view", "policy", "operator", "function", "default", "check", "index", "type", "generated"],
 )
 def test_what_no_recorder_made_is_not_run(harm: str, server: PostgresServer, inside: Run) -> None:
     url = server.database(f"harm_{abs(hash(harm))}")
@@ -134,3 +144,4 @@ def test_what_no_recorder_made_is_not_run(harm: str, server: PostgresServer, ins
         done = inside(*words)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
         assert "is not what a recorder makes" in done.stderr
+    assert "is not what a recorder makes" in inside("record", "demo", "--polls", "1", "-o", url).stderr
