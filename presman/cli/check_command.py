@@ -57,7 +57,11 @@ exit codes of check:
         "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
     )
     parser.add_argument(
-        "--timeout", type=some_seconds, default=30.0, metavar="S", help="UNKNOWN after so many seconds (default 30)"
+        "--timeout",
+        type=some_seconds,
+        default=30.0,
+        metavar="S",
+        help="give up with UNKNOWN after N seconds (default 30)",
     )
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="more lines: every alert, what to do, what was not seen"

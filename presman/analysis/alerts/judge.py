@@ -139,7 +139,7 @@ def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Aler
     since = at - (mark.warn if mark.warn is not None else at)
     if since >= hold:
         return _as(alert, "warn")
-    told = f" (for {duration(since)}, alerts from {duration(hold)} on)"
+    told = f" (for {duration(since)}; an alert after {duration(hold)})"
     return _as(alert._replace(text=alert.text + told, short=alert.short + told), "note")
 
 

@@ -169,7 +169,7 @@ class WatchedDatabase:
             self._lose(heard)
         elif isinstance(heard, SourceEnded):
             self._seen = replace(
-                self._seen, connection=ConnectionState.STOPPED, since=self._clock(), reason="no more will come"
+                self._seen, connection=ConnectionState.STOPPED, since=self._clock(), reason="no more data will come"
             )
         return heard
 

@@ -179,7 +179,13 @@ def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member
     every = max(row.every or USUAL, interval)  # more often than it is looked at nothing can be new
     if row.link == LOST:
         return Member(
-            row.target, ConnectionState.LOST, None, age, since, f"its recorder lost it: {row.reason}", past=past
+            row.target,
+            ConnectionState.LOST,
+            None,
+            age,
+            since,
+            f"its recorder lost the connection: {row.reason}",
+            past=past,
         )
     if row.link == STOPPED or age is None:
         reason = row.reason or "nothing was recorded since this format"

@@ -246,8 +246,10 @@ def why_not_act(app: FrameApp) -> str:
 
 
 COPY = AppKey(
-    Key("copy", "c", "c", "copy", "Of a statement: its SQL_ID, text, sid,serial or a command, out of a list; c c is "
-        "its SQL_ID. Of anything else: the page or the row. To the clipboard (OSC 52), and to a file that is named."),
+    Key("copy", "c", "c", "copy", "Copy to the clipboard (OSC 52) and to a file, which is named. Of a statement: "
+        "choose "
+        "SQL_ID, text, sid,serial or a command from a list; c c copies the SQL_ID. Of anything else: the page or the "
+        "row."),
     copy, has_data, NO_DATA,
 )  # fmt: skip
 COPY_TO_DO = AppKey(
@@ -272,7 +274,8 @@ TAPE = AppKey(
     relabel=lambda app: "end recording" if app.tape.is_on else "record",
 )  # fmt: skip
 REPORT = AppKey(
-    Key("report", "r", "r", "report", "Write the report of what is on show as an HTML page, as `presman report` does: "
-        "of a replay what is replayed, of a database the minutes that charts show (w)."),
+    Key("report", "r", "r", "report", "Write an HTML report, as `presman report` does: of the recording in a replay, "
+        "of the "
+        "minutes that the charts show (w) on a live database."),
     report, may_report, why_not_report,
 )  # fmt: skip

@@ -105,7 +105,7 @@ def test_states_by_age_and_by_what_the_recorder_said(tmp_path: Path, moments: li
         fleet.set_interval(5.0)
         found = again(fleet)
         assert [member.connection.name for member in found.values()] == ["LIVE", "LOST", "STOPPED"]
-        assert found["b-lost"].reason == "its recorder lost it: ORA-12541: no listener"
+        assert found["b-lost"].reason == "its recorder lost the connection: ORA-12541: no listener"
         assert (found["b-lost"].vitals, found["c-over"].vitals) == (None, None)
         aged(place, 20)
         late = again(fleet)["a-live"]
