@@ -112,7 +112,7 @@ def describe(app: FrameApp) -> None:
     """Open the page about the row under the cursor, whatever it is."""
     grid = app.panels.grid
     if grid is None or grid.row is None:
-        app.tell("There is no row here.")
+        app.notify("There is no row here.")
     else:
         open_page(app, grid.row, grid.table)
 
