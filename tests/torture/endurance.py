@@ -338,7 +338,7 @@ def fleet(task: Task, course: int = COURSE) -> str:
         months[1].give()
         if number % 50 == 49:
             for member in watched.members():
-                sane(member.vitals, member.name)
+                sane(member.key_figures, member.name)
                 sane(member.past, f"{member.name}: past")
                 watched.to_do(member.name)
 

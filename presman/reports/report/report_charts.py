@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from presman.analysis.trends.database_events import KINDS
+from presman.analysis.trends.database_events import KINDS, kind_in_words
 from presman.base.axis import nice_axis, tick_label
 from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.formats import ABSENT, count, counted, microseconds, number, spelled
@@ -91,7 +91,8 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
 
 def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
     one = f"{clock(mark.start)}\n{mark.text}"
-    note = one if mark.many == 1 else f"{between(mark.start, mark.end)}\n{mark.many} × {mark.kind}, as: {mark.text}"
+    many = f"{between(mark.start, mark.end)}\n{mark.many} × {kind_in_words(mark.kind)}, as: {mark.text}"
+    note = one if mark.many == 1 else many
     fill = BAD if mark.kind in _BAD else FAINT
     width = max(3.0, axis.x(mark.end) - axis.x(mark.start))
     x, height = axis.x(mark.start) - 1.5, _EVENT_LINE - 4
@@ -170,6 +171,8 @@ def legend(lives: Sequence[StatementLife], colours: GroupColours) -> Markup:
 
 _AREA_TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
 _LEVELS = 3
+_COUNTED = frozenset({"servers", "queued"})
+"""Units of which there is no half one."""
 
 
 class ChartColumn(Struct, frozen=True):
@@ -217,7 +220,8 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
     caption = element(
         "figcaption", element("strong", f"{chart.title}, {chart.by}"), element("span", *legend, class_="legend")
     )
-    scale, ticks = nice_axis(max(chart.top, *(each.line or 0.0 for each in chart.columns)), _LEVELS)
+    highest = max(chart.top, *(each.line or 0.0 for each in chart.columns))
+    scale, ticks = nice_axis(highest, _LEVELS, whole=chart.unit in _COUNTED)
     parts = [below(axis, _AREA_TOP, _BOTTOM), _levels(ticks, chart.unit), *_areas(chart, axis, scale)]
     hover = [_hover(chart, each, axis) for each in chart.columns]
     body = drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])

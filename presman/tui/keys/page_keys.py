@@ -65,13 +65,13 @@ def next_theme(app: KeyedApp) -> None:
     """Take the next theme."""
     index = THEMES.index(app.theme) + 1 if app.theme in THEMES else 0
     app.theme = THEMES[index % len(THEMES)]
-    app.tell(f"theme {app.theme}", seconds=2)
+    app.notify(f"theme {app.theme}", timeout=2)
 
 
 def change_signs(app: KeyedApp) -> None:
     """Paint ASCII only, or all signs."""
     app.keep_to_ascii(only=not app.is_ascii)
-    app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
+    app.notify("ASCII only" if app.is_ascii else "all signs", timeout=2)
     app.refresh_css(animate=False)
     app.repaint()
     for view in app.screen_stack[0].query(LineApiWidget):  # a widget that is over another is not painted with the rest
@@ -101,7 +101,8 @@ LEAVE = AppKey(
 )  # fmt: skip
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
 SIGNS = AppKey(
-    Key("signs", "T", "T", "signs", "Show ASCII only, for terminals that show other signs badly, or all signs."),
+    Key("signs", "T", "T", "signs", "Switch between ASCII only, for terminals that show other characters badly, and "
+        "all characters."),
     change_signs,
 )  # fmt: skip
 PALETTE = AppKey(

@@ -116,9 +116,9 @@ def has_several(app: FrameApp) -> bool:
 
 
 DETAILS = AppKey(
-    Key("details", "enter", "Enter", "open", "List the sessions and statements of the group, event, instance or PDB "
-        "under the cursor; of a session or a statement all about it, on one page, and on that of a statement the "
-        "sessions that run it."),
+    Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and "
+        "statements. On a session or statement: open its page. On the page of a statement: list the sessions that run "
+        "it."),
     details, has_details, PAGE_IS_OPEN,
     relabel=lambda app: "sessions" if app.reader.is_open else "open",
 )  # fmt: skip
@@ -145,8 +145,8 @@ INSTANCES = AppKey(
     instances, has_instances, "There is only one instance.",
 )  # fmt: skip
 WINDOW = AppKey(
-    Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes. 60 is what "
-        "V$RSRCMGRMETRIC_HISTORY tells, from the first poll on."),
+    Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes. For 60, "
+        "V$RSRCMGRMETRIC_HISTORY has the minutes before the first poll."),
     window, is_over_time, "There is no chart here.",
 )  # fmt: skip
 NEXT_TABLE = AppKey(

@@ -54,11 +54,11 @@ def _rows(found: ScopeContents) -> tuple[QueuedStatement | RunningStatement, ...
 
 
 _WHY_NO_TEXT = {
-    "(no longer in V$SQL)": "V$SQL has this statement no longer: it was aged out of the shared pool.",
+    "(no longer in V$SQL)": "V$SQL no longer has this statement: it was aged out of the shared pool.",
     "(V$SQL cannot be read)": "V$SQL cannot be read; presman doctor names the grant that is missing.",
-    "(not in the spool)": "The spool has no text of it: V$SQL was spooled without it, or not at all.",
-    "(not read)": "Not read yet: it is asked for while this page is open.",
-    "(not recorded)": "The text is not recorded: at this moment nobody had read it.",
+    "(not in the spool)": "The spool does not have its text: V$SQL was spooled without it, or not at all.",
+    "(not read)": "Not read yet: presman reads it while this page is open.",
+    "(not recorded)": "The text is not recorded: at this moment presman had not read it.",
 }
 
 
@@ -112,7 +112,7 @@ def _session(row: QueuedStatement | RunningStatement | SessionReading, does: str
 
 def past_lines(past: SqlPast) -> list[Line]:
     """Return what presman saw of a statement."""
-    lines = [BLANK, title("Its past here")]
+    lines = [BLANK, title("Executions seen")]
     if past.activity is not None:
         each = past.activity
         busy = f"{number(each.on_cpu)} sessions on CPU, {number(each.waiting)} waiting, {number(each.servers)} servers"
@@ -123,7 +123,7 @@ def past_lines(past: SqlPast) -> list[Line]:
     waited = f", {duration(past.mean_wait)} on average, {duration(past.longest_wait)} at most" if past.queued else ""
     lines.append(fact("in the queue", f"{past.queued} of {past.executions} were seen in it{waited}"))
     lines.append(
-        fact("ran", f"{duration(past.mean_run)} on average" if past.mean_run is not None else "none has ended")
+        fact("ran", f"{duration(past.mean_run)} on average" if past.mean_run is not None else "none has finished")
     )
     return [*lines, *(_execution(each) for each in past.newest)]
 
@@ -155,5 +155,5 @@ def _cursor(
         plan = xplan(detail.plan, detail.plan_hash, width - 3)
         return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]
     gone = "V$SQL_PLAN has no plan of it now, or it is being read."
-    told = "They are not in the recording: they are read while somebody looks at this page." if recorded else gone
+    told = "Not in the recording: presman reads them only while this page is open." if recorded else gone
     return [*lines, BLANK, title("Plan and statistics"), sentence(told, "dim")]

@@ -214,7 +214,7 @@ def _unsaid(heads: Sequence[Unblock], width: int) -> list[Line]:
         return []
     names = ", ".join(group_title(each.head) for each in heads)
     text = f"  … {len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names}"
-    whole = f"{text} (go to a row of theirs to see why)"
+    whole = f"{text} (move to one of their rows to see why)"
     return wrap(((whole if length(((whole, ""),)) <= width else text, "dim"),), width, _INDENT)[:1]
 
 
