@@ -117,7 +117,7 @@ class FleetFrame(KeyedApp):
         if self.view.row:
             self.grid.scroll_to(y=self.view.row, animate=False)
         if notice := self.notice or self.view_saver.trouble:
-            self.tell(notice, severity="warning", seconds=12)
+            self.notify(notice, severity="warning", timeout=12)
         self.set_timer(SHORT_TICK, self._tick)
         self.set_timer(_SETTLED, self._settle)
 
@@ -217,7 +217,7 @@ class FleetFrame(KeyedApp):
     def on_grid_opened(self, event: Grid.Opened) -> None:
         """End, to open a database."""
         if event.row is None:
-            self.tell("There is no row here.")
+            self.notify("There is no row here.")
             return
         self.view.cursor, self.view.row = event.row.name, self.grid.scroll_offset.y
         self.chosen, self.hands_on = event.row, True

@@ -227,7 +227,7 @@ class ViewSaver:
         except OSError as error:
             if not self._complained:
                 why = f"{error.filename or 'its file'}: {error.strerror}"
-                app.tell(f"Settings are not kept: {why}", severity="warning")
+                app.notify(f"Settings are not kept: {why}", severity="warning")
             self._complained = True
 
     def forget(self) -> str:

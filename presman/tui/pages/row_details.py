@@ -177,10 +177,10 @@ _IN_MEMORY = {
 
 def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[Line]:
     """Tell in sentences how a statement came to its degree of parallelism."""
-    lines = [BLANK, title("How it came to its degree")]
+    lines = [BLANK, title("Why it has this degree")]
     hinted = hints(sql_text)
     if hinted:
-        lines.append(sentence(f"Its text has the hint{'s' * (len(hinted) > 1)} {', '.join(hinted)}."))
+        lines.append(sentence(f"Its SQL text has the hint{'s' * (len(hinted) > 1)} {', '.join(hinted)}."))
     lines += [sentence(text) for text in dop_story(dop, requested)]
     told = ("dop", "derived_", "queuing_reason", *_IN_MEMORY)
     for name, text in sorted(dop.facts.items()):
