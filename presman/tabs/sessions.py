@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.folds import fold_sessions
+from presman.analysis.collapsed_rows import collapse_sessions
 from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.session_figures import CPU_WAITERS, SESSIONS
@@ -25,7 +25,7 @@ def shown(moment: Moment) -> Sequence[SessionReading]:
 
 
 def _folded(moment: Moment) -> tuple[SessionReading, ...]:
-    return fold_sessions(moment.reading.sessions, unfolded=moment.choices.unfolded)
+    return collapse_sessions(moment.reading.sessions, unfolded=moment.choices.unfolded)
 
 
 def folded(moment: Moment) -> str:

@@ -125,11 +125,11 @@ def act(app: FrameApp) -> None:
 
     What a page is about may have gone on meanwhile: nothing is sent but to the session and statement that was seen.
     """
-    from presman.analysis.folds import QueuedFold
+    from presman.analysis.collapsed_rows import CollapsedStatements
 
     grid, reading, gateway = app.panels.grid, app.monitor.reading, app.gateway
     row = app.reader.row if app.reader.is_open else grid.row if grid is not None else None
-    if isinstance(row, QueuedFold):
+    if isinstance(row, CollapsedStatements):
         app.notify(f"{counted(row.count, 'statement')} in one row: u unfolds them, then choose one.", timeout=8)
         return
     if gateway is None or reading is None or not gateway.offers(row, reading):
