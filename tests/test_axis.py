@@ -26,6 +26,9 @@ from tests.recording.taped import START, polled, record
 
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _VALUE = re.compile(r"(-?[\d.]+(?:e[+-]?\d+)?)([kMGT]?)(?: .*)?")
+_PAPER = 8.4
+"""How wide a letter is in a chart on paper, at most, in units of the drawing: 14 px."""
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -56,6 +59,16 @@ def test_what_three_was_divided_into() -> None:
     """It was 0, 0.8, 1.5, 2.2, 3 for 0, 0.75, 1.5, 2.25, 3."""
     assert [tick_label(tick) for tick in nice_axis(3, 4)[1]] == ["0", "1", "2", "3"]
     assert [tick_label(tick) for tick in nice_axis(3, 6)[1]] == ["0", "0.5", "1", "1.5", "2", "2.5", "3"]
+
+
+@pytest.mark.parametrize("highest", [1, 2, 3, 7, 20, 81, 1234])
+def test_what_is_counted_has_whole_ticks(highest: int) -> None:
+    """One queued statement had ticks at 0.4 and 0.8."""
+    top, ticks = nice_axis(highest, 3, whole=True)
+    assert all(tick.is_integer() for tick in ticks)
+    assert ticks[0] == 0
+    assert ticks[-1] == top >= highest
+    assert len(ticks) <= 5
 
 
 @given(st.integers(0, 10**7), st.integers(1, 10**7), st.integers(2, 9))
@@ -147,6 +160,7 @@ def test_charts_of_a_report_and_what_is_nothing_is_a_line(tmp_path: Path) -> Non
         if title in charts:
             own = [each for each in charts[title].iter("text") if each.get("text-anchor") == "end"]
             assert_even([(float(each.get("y", "0")), value_of(each.text or "")) for each in own])
+            assert all(_PAPER * len(each.text or "") <= float(each.get("x", "0")) for each in own), "cut off on paper"
 
 
 @pytest.mark.parametrize("seconds", [300.0, 900.0, 3600.0])

@@ -31,7 +31,7 @@ LOOK = 10.0
 MARKED = "ORA-00031"
 """Session marked for kill: it ends as soon as what it does can be undone."""
 
-UNKNOWN = "sent; whether it was done is not known"
+UNKNOWN = "sent; its result is not known"
 
 
 class Outcome(NamedTuple):
@@ -68,7 +68,7 @@ class ActionRunner:
     def carry_out(self, command: Command, source: Any, release: Release) -> Outcome:
         """Carry out one command. Nothing is sent if the victim is not the same any more or the log cannot be written.
 
-        Raises nothing: whatever goes wrong is told in the outcome.
+        Raises nothing: the outcome says what went wrong.
         """
         try:
             self._write(source.name, command, "asked for")
@@ -150,7 +150,7 @@ def changed(command: Command, session: Session | None) -> str:
     if session is None:
         return f"session {victim.sid},{victim.serial} on instance {victim.inst_id} is no longer there"
     if victim.status and session.status != victim.status:
-        return f"it is {session.status} now and was {victim.status}"
+        return f"it is {session.status} now, was {victim.status}"
     idle = session.status != "ACTIVE" and command.kind is not CommandKind.CANCEL
     executes = session.sql_id or (session.prev_sql_id if idle and victim.sql_id else "")
     if executes != victim.sql_id:

@@ -50,7 +50,7 @@ class ActionDialog(ModalScreen[Command | None]):
         """Lay the dialog out."""
         with Vertical():
             yield Static(Content(self._menu()), id="action-text")
-            yield Input(placeholder="y and Enter sends it, anything else does not", max_length=3, disabled=True)
+            yield Input(placeholder="y and Enter send it, anything else cancels", max_length=3, disabled=True)
 
     def _menu(self) -> str:
         rows = [f"{n}  {self._kind(each)}\n   {each.text}" for n, each in enumerate(self._commands, start=1)]

@@ -150,7 +150,7 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text
         if problem.late and (age := _age(snapshot, snapshot.section(record))) is not None:
-            text += f"; its data on show is {duration(age)} old"
+            text += f"; its data is {duration(age)} old"
         found.append(UnansweredQuery(name, problem.view, text, problem.cure))
     alike: dict[tuple[str, str], UnansweredQuery] = {}
     for trouble in sorted(found, key=lambda each: len(each.query)):  # that of a view bears its name

@@ -35,10 +35,10 @@ _STEPS = (
 _DAY = 86_400
 
 
-def nice_axis(highest: float, steps: int, lowest: float = 0.0) -> tuple[float, list[float]]:
+def nice_axis(highest: float, steps: int, lowest: float = 0.0, *, whole: bool = False) -> tuple[float, list[float]]:
     """Return the upper end of an axis that holds 0, `lowest` and `highest`, and its ticks, the first at its lower end.
 
-    There are some `steps` between them, each 1, 2, 2.5, 4 or 5 times a power of ten.
+    There are some `steps` between them, each 1, 2, 2.5, 4 or 5 times a power of ten; whole numbers where `whole`.
 
     >>> nice_axis(2.9, 4), nice_axis(0, 4)
     ((3.0, [0.0, 1.0, 2.0, 3.0]), (1.0, [0.0, 1.0]))
@@ -48,7 +48,9 @@ def nice_axis(highest: float, steps: int, lowest: float = 0.0) -> tuple[float, l
         return 1.0, [0.0, 1.0]
     rough = (highest - lowest) / steps
     power = 10.0 ** floor(log10(rough))
-    step = next(factor * power for factor in _FACTORS if factor * power >= rough * 0.999 or factor == _FACTORS[-1])
+    power = max(1.0, power) if whole else power
+    factors = [factor for factor in _FACTORS if not whole or (factor * power).is_integer()]
+    step = next(factor * power for factor in factors if factor * power >= rough * 0.999 or factor == factors[-1])
     first, last = floor(lowest / step * 0.999), ceil(highest / step * 0.999)
     return last * step, [float(f"{place * step:.10g}") for place in range(first, last + 1)]
 
@@ -57,7 +59,7 @@ def tick_label(value: float) -> str:
     """Return a tick as it is written at its axis: exactly what it is.
 
     >>> [tick_label(each) for each in (0.75, 2.5, 1250, 12500, 2.5e6)]
-    ['0.75', '2.5', '1250', '12.5k', '2.5M']
+    ['0.75', '2.5', '1250', '12.5k', '2500k']
     """
     for unit, size in (("", 1), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)):
         if abs(value) < 10_000 * size or unit == "T":

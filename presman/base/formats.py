@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 
 ABSENT = "-"
@@ -135,6 +136,17 @@ def percent(value: float | None) -> str:
 def clock(at: datetime | None) -> str:
     """Return the time of day in the user's zone."""
     return ABSENT if at is None else at.astimezone().strftime("%H:%M:%S")
+
+
+def milliseconds(value: float | None, written: Callable[[float], str]) -> str:
+    """Return milliseconds as they are `written` below a column that names them, from 100 seconds on as a duration.
+
+    >>> milliseconds(1.2874, "{:.3f}".format), milliseconds(141_723.345, "{:.3f}".format)
+    ('1.287', '2:21')
+    """
+    if value is None:
+        return ABSENT
+    return written(value) if value < 100_000 else duration(value / 1000)
 
 
 def microseconds(value: float | None) -> str:

@@ -31,15 +31,17 @@ def arguments() -> Parser:
     """Return the parser of `presman bundle`."""
     parser = command_parser(
         "bundle",
-        "A recording of some minutes without SQL text, bind, user, machine or program, for a bug report: of a\n"
-        "database the next minutes, of a recording its last ones, or those from --from to --to.",
+        "A short recording for a bug report, without SQL texts, binds, users, machines or programs: of a database\n"
+        "the next minutes; of a recording its last minutes, or those from --from to --to.",
         """\
   presman bundle prod --minutes 10
   presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument("--minutes", type=_minutes, default=10.0, metavar="N", help="how long (default 10)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default presman-bundle-TIME.presman)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="where to write it (default presman-bundle-TIME.presman)"
+    )
     return parser
 
 
@@ -58,7 +60,7 @@ def run(options: Namespace) -> int:
     if not written:
         remove_recording(path)
         raise Failure(f"{resolved.target.name} has nothing to bundle", exit_codes.SOURCE)
-    console.say(f"{counted(written, 'poll')} in {path}: no SQL text, bind, user, machine or program is in it")
+    console.say(f"{counted(written, 'poll')} in {path}: it has no SQL text, bind, user, machine or program")
     return exit_codes.OK
 
 

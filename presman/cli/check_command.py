@@ -17,7 +17,7 @@ from presman.cli.parser import Parser, command_parser, some_seconds
 
 if TYPE_CHECKING:
     from presman.analysis.alerts.alert_settings import AlertSettings
-    from presman.analysis.alerts.judge import AlertChange, Told
+    from presman.analysis.alerts.judge import AlertChange, ReportedAlert
     from presman.analysis.readings.reading import Reading
     from presman.cli.settings import Resolved
 
@@ -57,7 +57,11 @@ exit codes of check:
         "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
     )
     parser.add_argument(
-        "--timeout", type=some_seconds, default=30.0, metavar="S", help="UNKNOWN after so many seconds (default 30)"
+        "--timeout",
+        type=some_seconds,
+        default=30.0,
+        metavar="S",
+        help="give up with UNKNOWN after N seconds (default 30)",
     )
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="more lines: every alert, what to do, what was not seen"
@@ -131,7 +135,9 @@ def _judged(
     return judged, judge.unknown, problems
 
 
-def _changed(reading: Reading, told: dict[str, Told], resolved: Resolved) -> tuple[dict[str, Told], list[AlertChange]]:
+def _changed(
+    reading: Reading, told: dict[str, ReportedAlert], resolved: Resolved
+) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
     """Return what is told now, and what changed since the last run."""
     if not resolved.on_alert:
         return told, []

@@ -19,7 +19,7 @@ def arguments() -> Parser:
   presman collect --sql > presman_collect.sql
   presman collect --sql --release 12.1 > presman_collect.sql""",
     )
-    parser.add_argument("--sql", action="store_true", help="print the script (the only thing there is, so far)")
+    parser.add_argument("--sql", action="store_true", help="print the script")
     parser.add_argument("--release", metavar="R", help="the database's release (default: 19)")
     return parser
 

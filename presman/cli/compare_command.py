@@ -24,13 +24,13 @@ def arguments() -> Parser:
         "compare",
         "Two windows of one recording, or of two, side by side: plan, CPU, I/O, parallel servers, queue, latency,\n"
         "statements; each figure with the difference in percent and whether it is more than noise. A window is\n"
-        "TARGET@FROM..TO, of which either end may be left out; @FROM..TO alone is of the same recording.",
+        "TARGET@FROM..TO; either end may be left out, and @FROM..TO alone means the same recording.",
         """\
   presman compare prod.presman@03:00..03:30 @04:00..04:30
   presman compare monday.presman tuesday.presman --format html > tuesday.html
   presman compare prod.presman@first..'-1h' @'1h ago'..last""",
     )
-    parser.add_argument("first", metavar="A", help="FILE.presman@FROM..TO, or any recording as TARGET has it")
+    parser.add_argument("first", metavar="A", help="FILE.presman@FROM..TO, or any other recording")
     parser.add_argument("second", metavar="B", help="the same, or @FROM..TO: another window of A's recording")
     parser.add_argument(
         "--format", type=OneOf("text", "json", "html"), default="text", metavar="F", help="text (default), json, html"

@@ -23,7 +23,7 @@ def arguments() -> Parser:
     """Return the parser of `presman completions`."""
     parser = command_parser(
         "completions",
-        "Print what lets a shell complete presman's commands, options and targets; `man` prints the manual page.\n"
+        "Print the shell completions of presman's commands, options and targets; `man` prints the manual page.\n"
         "--install puts both where your shell and man look for them, for your user only.",
         """\
   presman completions --install
@@ -108,7 +108,7 @@ def _refuse_foreign(path: Path) -> None:
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
     if MARK not in there.lower():
-        raise Failure(f"{path} is there and was not written by presman: move it away first", exit_codes.OUTPUT)
+        raise Failure(f"{path} exists and was not written by presman: move it away first", exit_codes.OUTPUT)
 
 
 def _write(path: Path, text: str) -> None:

@@ -18,7 +18,7 @@ def arguments() -> Parser:
   presman config prod
   presman config --sample > config.ini""",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="the target whose settings are wanted")
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="the target whose settings to show")
     parser.add_argument("--sample", action="store_true", help="print a commented config.ini to start from")
     return parser
 

@@ -166,12 +166,14 @@ def ask_user(answers: Answers) -> Answers:
         if user == "-":
             return replace(answers, user="", password=None)
         if not user:
-            console.show("A user is needed; `presman grants` makes one who may read what presman reads, and no more.\n")
+            console.show(
+                "A user is needed; `presman grants` creates one who can read what presman reads, and nothing more.\n"
+            )
         elif "/" in user or "@" in user or not writable(user):
             console.show("A user's name alone: no / and no @; the password is asked for next.\n")
         else:
             if user.upper() == "SYS":
-                console.show("SYS logs in AS SYSDBA. presman needs no such rights: `presman grants` makes a user.\n")
+                console.show("SYS logs in AS SYSDBA. presman needs no such rights: `presman grants` creates a user.\n")
             return replace(answers, user=user)
 
 

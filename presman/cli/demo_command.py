@@ -32,7 +32,7 @@ def arguments() -> Parser:
     parser.add_argument(
         "--allow-actions",
         action="store_true",
-        help="offer to start, switch, cancel or kill (key a), after a question",
+        help="allow start, switch, cancel and kill (key a), each confirmed first",
     )
     parser.add_argument(
         "--tour",

@@ -22,7 +22,7 @@ TERMINATED = 143
 
 HELP = """\
 exit codes:
-  0    done (also: the reader of a pipe had enough, nothing is configured yet)
+  0    done (also: the reader closed the pipe, nothing is configured yet)
   1    an error in presman itself
   2    wrong use or configuration
   3    the database (spool, store) cannot be reached or read; presman status: nothing runs;

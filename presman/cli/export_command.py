@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 def check_past(measure: str, name: str, options: Namespace) -> None:
     """Refuse what the view cannot tell, and options that are about the polls to come. Raises Failure."""
     if measure not in KNOWN:
-        raise Failure(f"{VIEW} tells nothing of {measure} (only of {', '.join(KNOWN)}); {recording_hint(name)}")
+        raise Failure(f"{VIEW} does not have {measure} (only {', '.join(KNOWN)}); {recording_hint(name)}")
     if options.polls or options.duration or options.fsync:
-        raise Failure("--from and --to are about the past of a database: without --polls, --duration and --fsync")
+        raise Failure("--from and --to export the past of a database: leave out --polls, --duration and --fsync")
     if options.format == "parquet":
-        raise Failure("--from of a database goes with --format csv or jsonl: means of minutes are no whole numbers")
+        raise Failure(
+            "--from of a database goes with --format csv or jsonl: its means per minute are not whole numbers"
+        )
 
 
 def recording_hint(name: str) -> str:
@@ -57,7 +59,7 @@ def past_of(resolved: Resolved, measure: str, start: str, end: str) -> list[Past
     begins, ends = span_of(start, end, first, snapshot.at, tell=console.say)
     found = within(minutes, begins, ends)
     if not found:
-        raise Failure(f"{VIEW} has no minute then: it is from {spelled_instant(first)} to {spelled_instant(last)}")
+        raise Failure(f"{VIEW} has no rows for that time: it has {spelled_instant(first)} to {spelled_instant(last)}")
     if begins is not None and begins < first - timedelta(seconds=minutes[0].seconds):
         console.say(f"{VIEW} begins at {spelled_instant(first)}")
     return found
@@ -114,7 +116,7 @@ def arguments() -> Parser:
         metavar="L",
         help="tidy (default): a line per group; wide: a column per group",
     )
-    parser.add_argument("--column", metavar="C", help="which figure a wide file has")
+    parser.add_argument("--column", metavar="C", help="the figure a wide file has")
     parser.add_argument(
         "--format",
         type=OneOf("csv", "jsonl", "parquet"),
@@ -122,7 +124,9 @@ def arguments() -> Parser:
         metavar="F",
         help="csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')",
     )
-    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to (default -: standard output)")
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="where to write (default -: standard output)"
+    )
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
     parser.add_argument("--fsync", action="store_true", help="wait for the disk at each poll")

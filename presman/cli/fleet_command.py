@@ -67,7 +67,7 @@ exit codes of a fleet that is printed:
     parser.add_argument(
         "--allow-actions",
         action="store_true",
-        help="offer to start, switch, cancel or kill (key a) in a database that was opened, after a question",
+        help="allow start, switch, cancel and kill (key a) in an opened database, each confirmed first",
     )
     return parser
 

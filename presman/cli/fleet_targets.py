@@ -91,11 +91,11 @@ class FleetTargets:
             if found.target.kind in WATCHED:
                 self._add(name, found)
             elif named:
-                raise Failure(f"{name} is a {found.target.kind}, which has an end: there is nothing to watch")
+                raise Failure(f"{name} is a {found.target.kind}, not a live database: there is nothing to watch")
             else:
                 left_out.append(name)
         if left_out:
-            console.say(f"left out, as they have an end: {', '.join(left_out)}")
+            console.say(f"left out, because they are not live databases: {', '.join(left_out)}")
 
     def _resolve(self, name: str) -> Resolved:
         return resolve(name, self._config, self._options, ask=False)

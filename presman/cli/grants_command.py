@@ -1,4 +1,4 @@
-"""`presman grants`: grants.sql for a user who may read what presman reads, and no more."""
+"""`presman grants`: grants.sql: creates a user who can read what presman reads, and nothing more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def arguments() -> Parser:
     """Return the parser of `presman grants`."""
     parser = command_parser(
         "grants",
-        "A script for SQL*Plus or SQLcl that makes a user who may read what presman reads, and no more.",
+        "A script for SQL*Plus or SQLcl that creates a user who can read what presman reads, and nothing more.",
         """\
   presman grants > grants.sql
   presman grants --account common --user C##MONITOR

@@ -26,7 +26,7 @@ def arguments() -> Parser:
     """Return the parser of `presman lint`."""
     parser = command_parser(
         "lint",
-        "Print what is doubtful about the plans in force: severity, reason, and the manual that describes it.",
+        "Print the problems of the active plans: severity, reason, and the manual that describes it.",
         """\
   presman lint prod
   presman lint prod --format json | jq '.findings[].rule'

@@ -66,7 +66,7 @@ def arguments() -> Parser:
     parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
     parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
     parser.add_argument(
-        "--client-ca", metavar="FILE", help="let in only clients with a certificate of these authorities"
+        "--client-ca", metavar="FILE", help="accept only clients with a certificate from these authorities"
     )
     parser.add_argument(
         "--insecure", action="store_true", help="listen for other machines without a user, or without a certificate"
@@ -131,14 +131,14 @@ def targets(options: Namespace, config: Config) -> list[LiveTarget]:
         resolved = resolve(name, config, options)
         target = resolved.target
         if target.kind not in ENDLESS:
-            raise Failure(f"{target.name} has an end: metrics need a live database")
+            raise Failure(f"{target.name} is not a live database: metrics need one")
         server = server or target.connect is not None
         live = resolved.live(options.interval or options.refresh or INTERVAL, judging(resolved.alerts))
         found.append(live._replace(name=label_of(target)))
     labels = [each.name for each in found]
     twice = next((label for label in labels if labels.count(label) > 1), "")
     if twice:
-        raise Failure(f"{twice} is there twice: a section of config.ini for each gives them names")
+        raise Failure(f"{twice} appears twice: give each a section of config.ini with its own name")
     make_room(len(found), server=server)
     return found
 

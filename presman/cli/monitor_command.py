@@ -39,7 +39,7 @@ environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_
     parser.add_argument(
         "--allow-actions",
         action="store_true",
-        help="offer to start, switch, cancel or kill (key a), after a question",
+        help="allow start, switch, cancel and kill (key a), each confirmed first",
     )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     parser.add_argument("--version", action="store_true", help="show presman's version and exit")

@@ -29,7 +29,11 @@ def arguments() -> Parser:
     )
     parser.add_argument("target", nargs="?", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="where to (-: standard output); a file there is replaced"
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="where to write it (-: standard output); an existing file is replaced",
     )
     return parser
 

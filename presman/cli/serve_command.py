@@ -143,7 +143,7 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
     if resolved.theme:
         check_theme(resolved.theme)
     if resolved.on_alert:
-        console.say("on_alert is not run by pages that come and go: presman check or a monitor does that")
+        console.say("presman serve does not run on_alert: presman check and the monitor do")
     told = {name: getattr(options, name) for name in PASSED_ON} | {"target": options.target or default_target(config)}
     line = json.dumps({"options": told, "password": typed[-1] if typed else None} | _of_environment(resolved.target))
     command = (sys.executable, "-P", "-c", BEGIN, *sys.path)
@@ -207,7 +207,7 @@ def _listen(host: str, port: int) -> _Listening:
 def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
     """Return a random token, None where none is needed. Raises Failure."""
     if options.token is False and not listening.only_loopback:
-        raise Failure("--no-token goes with loopback: anybody could look")
+        raise Failure("--no-token goes with loopback: elsewhere anybody could look")
     wanted = options.token if options.token is not None else bool(options.public) or not listening.only_loopback
     return Secret(secrets.token_urlsafe(24)) if wanted else None
 
@@ -233,6 +233,6 @@ def _announce(serving: Serving, listening: _Listening, options: Namespace) -> No
         if not door.secure:
             console.say("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
     elif door.token is None:
-        console.say("whoever is logged in to this machine can look, too: --token asks for a token")
+        console.say("anybody logged in to this machine can look, too: --token asks for a token")
     tail = f"?token={door.token.reveal()}" if door.token is not None and not options.token_file else ""
     console.say(f"open {url}{tail}")

@@ -85,7 +85,7 @@ def _checked(setting: AlertSetting, rule: AlertRule) -> AlertSetting:
     if key == "not_known" and (setting.severity != "off" or setting.hold is not None):
         raise ValueError("not_known takes severity=off and nothing else")
     if setting.severity is not None and setting.has_thresholds:
-        raise ValueError(f"{key}: severity= says what it is whatever the amount: not with warning= or critical=")
+        raise ValueError(f"{key}: severity= is fixed, whatever the amount: not with warning= or critical=")
     both = setting.warning is not None and setting.critical is not None
     if both and (setting.warning or 0.0) > (setting.critical or 0.0):
         raise ValueError(f"{key}: warning= is above critical=")

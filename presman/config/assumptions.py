@@ -125,9 +125,9 @@ _STATES = (
 ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         "gv-server-names",
-        "Servers of GV$ queries are named PZnn, and those with IS_GV = TRUE are just these. 11.2 has no IS_GV: "
+        "Parallel servers of GV$ queries are named PZnn, and only these have IS_GV = TRUE. 11.2 has no IS_GV: "
         "there only the name distinguishes monitors from statements.",
-        "IS_GV (first figure) and the name (second) say the same of every server, and none is named PPnn",
+        "IS_GV (first figure) and the name (second) agree for every server, and none is named PPnn",
         "SELECT server_name AS name, CASE WHEN is_gv = 'TRUE' THEN 1 ELSE 0 END AS value,"
         " CASE WHEN server_name LIKE 'PZ%' THEN 1 ELSE 0 END AS against FROM gv$px_process"
         " WHERE is_gv = 'TRUE' OR server_name LIKE 'PZ%' OR server_name LIKE 'PP%'",
@@ -149,7 +149,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         "session-states",
         "V$RSRC_SESSION_INFO.STATE has the values of the Reference, and PQ QUEUED, which a published 19c test shows.",
-        "no other state is there, at a busy hour too",
+        "there is no other state, at a busy hour either",
         "SELECT DISTINCT state AS name, NULL AS value, NULL AS against FROM gv$rsrc_session_info",
         only("", *_STATES),
         document="V$RSRC_SESSION_INFO in the Reference lists them all but PQ QUEUED.",
@@ -157,7 +157,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         "queue-events",
         "Statements in the parallel queue wait for one of three events; those of 11.2.0.1 count as well.",
-        "no other event speaks of a statement queue",
+        "no other event is about a statement queue",
         "SELECT DISTINCT event AS name, NULL AS value, NULL AS against FROM gv$system_event"
         " WHERE event LIKE 'resmgr:pq%' OR event LIKE 'PX Queuing%' OR event LIKE 'enq: JX%'",
         only(*sorted(QUEUE_WAITS)),
@@ -300,7 +300,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         "last-action-words",
         "LAST_ACTION and its reason are shown as they come: no document lists their words.",
-        "they read well beside a session",
+        "they make sense beside a session",
         "SELECT DISTINCT last_action AS name, NULL AS value, NULL AS against FROM gv$rsrc_session_info"
         " WHERE last_action IS NOT NULL",
         since=Release(12, 1),

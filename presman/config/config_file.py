@@ -192,9 +192,9 @@ def _parse(text: str, path: Path) -> ConfigParser:
     try:
         parser.read_string(text)
     except DuplicateSectionError as error:
-        raise ConfigError(f"{path}, line {error.lineno}: section [{error.section}] is there twice") from None
+        raise ConfigError(f"{path}, line {error.lineno}: section [{error.section}] appears twice") from None
     except DuplicateOptionError as error:
-        raise ConfigError(f"{path}, line {error.lineno}: [{error.section}] {error.option} is there twice") from None
+        raise ConfigError(f"{path}, line {error.lineno}: [{error.section}] {error.option} appears twice") from None
     except MissingSectionHeaderError as error:
         raise ConfigError(f"{path}, line {error.lineno}: an option before the first [section]") from None
     except ParsingError as error:

@@ -33,7 +33,7 @@ def quoted(name: str) -> str:
 
 
 def grants_script(release: Release, account: AccountKind = AccountKind.LOCAL, *, user: str = "", pdb: str = "") -> str:
-    """Return a script for SQL*Plus or SQLcl that makes a user who may read what presman reads, and no more.
+    """Return a script for SQL*Plus or SQLcl that creates a user who can read what presman reads, and nothing more.
 
     `user` defaults to PRESMAN, for a common user to C##PRESMAN. Raises ValueError for a name that cannot be one,
     and for containers in a release that has none.
@@ -54,7 +54,7 @@ def _head(release: Release, account: AccountKind, name: str, pdb: str) -> Sequen
     scope = " CONTAINER = ALL" if account is AccountKind.COMMON else ""
     lines = [
         f"-- grants.sql: what presman needs in {where}, Oracle Database {release} and later.",
-        "-- Run it as SYSDBA with SQL*Plus or SQLcl. It makes a user who can log in and read the views below.",
+        "-- Run it as SYSDBA with SQL*Plus or SQLcl. It creates a user who can log in and read the views below.",
         "-- No view of the Diagnostics or Tuning pack is among them.",
         *(["-- 12.1.0.1 knows no READ: write SELECT there."] if release == READ_SINCE else []),
         "",

@@ -166,7 +166,7 @@ CAPACITY = Group(
 )
 STATE = Group(
     "state", "state", TEXT,
-    "What is wrong with the group, the worst first: its CPU (the state on the CPU tab), its parallel queue "
+    "The group's problems, the worst first: its CPU (the state on the CPU tab), its parallel queue "
     "(statements queued, how long the first has waited, why), its active session pool (sessions active of those "
     "allowed, + sessions waiting, how long the first has waited), servers that its statements hold while they wait "
     "for another session, an I/O limit of its container that throttles it. ✕ critical, ▲ warning, ▬ note. Files have "
@@ -176,7 +176,7 @@ STATE = Group(
 )
 VERDICT = Group(
     "verdict", "CPU state", WORD,
-    "What happens to the group's CPU, since the last poll. ● not throttled: it hardly waits for CPU. ▬ at its limit: "
+    "The group's CPU since the last poll. ● not throttled: it hardly waits for CPU. ▬ at its limit: "
     "UTILIZATION_LIMIT caps it, even if CPU is free. ▬ contended, gets its share: all CPUs are busy and it gets what "
     "it is entitled to. ✕ starved: it waits and gets much less than that, and other groups have the rest. "
     "▲ less than its due: the same by a little, or while not all CPUs were used. ▲ host used by others: the host is "

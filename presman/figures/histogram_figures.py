@@ -16,7 +16,7 @@ from presman.analysis.latency.histograms import (
     Percentile,
 )
 from presman.analysis.readings.wait_readings import Outlier, RedoHealth
-from presman.base.formats import ABSENT, compact, count, duration, microseconds, number, throughput
+from presman.base.formats import ABSENT, compact, count, duration, microseconds, milliseconds, number, throughput
 from presman.figures.figure import COUNT, NUMBER, RATE, TEXT, TOTAL, Bar, Figure, Table, Unit
 from presman.figures.group_figures import INSTANCE
 
@@ -202,7 +202,7 @@ def _outlier(row: Outlier) -> Hashable:
     return row.view, row.inst_id, row.function, row.file, row.event, row.latency_ms, row.size_kb
 
 
-_MEAN_MS = Unit("milliseconds", lambda value: number(value, 2), 8)
+_MEAN_MS = Unit("milliseconds", lambda value: milliseconds(value, lambda short: number(short, 2)), 8)
 _BOUND = Unit("microseconds", number, 8)
 _SHARE = Unit("percent", lambda value: f"{value:.2f}", 16)
 
@@ -291,7 +291,7 @@ OUTLIERS: Table[Outlier] = Table(
 
 LatencyFigure = Figure[Latency]
 
-_MS = Unit("milliseconds", lambda value: ABSENT if value is None else f"{value:,.3f}", 9)
+_MS = Unit("milliseconds", lambda value: milliseconds(value, "{:,.3f}".format), 9)
 _RANGE = Unit("microseconds", number, 8)
 _PERCENT = Unit("percent", lambda value: ABSENT if value is None else f"{value:.4f}", 10)
 

@@ -6,7 +6,14 @@ from collections.abc import Callable, Hashable
 
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.statement_readings import Usual
-from presman.analysis.trends.database_events import ALERT_BEGAN, ALERT_WORSE, LOST, TIMEOUT, DatabaseEvent
+from presman.analysis.trends.database_events import (
+    ALERT_BEGAN,
+    ALERT_WORSE,
+    LOST,
+    TIMEOUT,
+    DatabaseEvent,
+    kind_in_words,
+)
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.base.formats import ABSENT, count, duration, number, percent
 from presman.figures.figure import COUNT, INSTANT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, Figure, State, Table
@@ -102,16 +109,18 @@ def _event_state(row: DatabaseEvent) -> State:
 EVENTS: Table[DatabaseEvent] = Table(
     "event_list", "Events",
     (
-        Event("at", "At", INSTANT, "The poll that showed it first; of what was before the first poll, when it was by "
-              "V$RSRC_PLAN_HISTORY and V$INSTANCE.STARTUP_TIME. The newest is on top.", "at",
+        Event("at", "At", INSTANT, "The first poll that showed it; before the first poll, the time in "
+              "V$RSRC_PLAN_HISTORY or V$INSTANCE.STARTUP_TIME. The newest is on top.", "at",
               text=lambda row: row.at.astimezone().strftime("%m-%d %H:%M:%S"), width=14),
-        Event("event", "Event", TEXT, "What kind of event it is: a queue began or ended, a plan, directive, parameter, "
-              "instance or verdict changed, a downgrade, a queue timeout, an alert that began, grew worse or ended, a "
-              "connection that came back.", "kind", width=17, state=_event_state),
+        Event("event", "Event", TEXT, "The kind of event: a queue began or ended, a plan, directive, parameter, "
+              "instance or CPU state changed, a downgrade, a queue timeout, an alert that began, grew worse or ended, "
+              "a "
+              "connection that came back.", "kind",
+              text=lambda row: kind_in_words(row.kind), width=17, state=_event_state),
         Event("consumer_group", "Group", TEXT, "Consumer group it is about.", "group", width=12, most=22,
               narrow=False),
         Event("what", "What", TEXT, "What happened, in words.", "text", width=30, flexible=True, vital=True),
     ),
-    tuple, "Nothing is known to have happened.",
+    tuple, "No event was seen.",
     order="at", descending=True,
 )

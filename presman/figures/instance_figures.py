@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from presman.analysis.readings.instance_readings import InstanceReading, ServerPool
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.analysis.readings.wait_readings import WaitReading
-from presman.base.formats import number
+from presman.base.formats import milliseconds, number
 from presman.figures.figure import COUNT, NUMBER, PERCENT, RATE, SESSIONS, TEXT, TOTAL, Bar, Figure, Table, Unit
 from presman.figures.group_figures import INSTANCE
 
@@ -15,7 +15,7 @@ Server = Figure[InstanceReading]
 Wait = Figure[WaitReading]
 Downgrade = Figure[Downgrades]
 
-_MEAN_MS = Unit("milliseconds", number, 8)
+_MEAN_MS = Unit("milliseconds", lambda value: milliseconds(value, number), 8)
 
 
 def pool_bar(pool: ServerPool) -> Bar | None:

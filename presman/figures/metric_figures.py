@@ -251,7 +251,7 @@ GROUP_SERVERS: Subject[GroupReading] = Subject(
     (of_figure("group_", group_figures.PX_LIMIT),),
 )
 GROUP_COUNTS: Subject[GroupReading] = Subject(
-    "A consumer group on an instance: what is counted of it", {"inst_id": _instance, **_OF_GROUP},
+    "A consumer group on an instance: its counters", {"inst_id": _instance, **_OF_GROUP},
     rows_of("V$RSRC_CONSUMER_GROUP", counted_groups),
     (
         *of_figures("group_", (
@@ -301,7 +301,7 @@ PLUGGABLE: Subject[PdbReading] = Subject(
     ),
 )
 PLUGGABLE_COUNTS: Subject[PdbReading] = Subject(
-    "A pluggable database on an instance: what is counted of it (from 12.2 on)", _PDB_LABELS,
+    "A pluggable database on an instance: its counters (from 12.2 on)", _PDB_LABELS,
     rows_of("V$RSRC_PDB", counted_containers),
     (
         *of_figures("pdb_", map(PDBS.column, ("px_statements_queued", "px_servers_active"))),
@@ -338,7 +338,7 @@ OPERATIONS: Subject[Downgrades] = Subject(
     (of_figure("parallel_", DOWNGRADES.column("operations_total")),),
 )
 STARTED: Subject[InstanceTotals] = Subject(
-    "What an instance has made", {"inst_id": _instance},
+    "Redo of an instance", {"inst_id": _instance},
     rows_of("V$SYSSTAT", of_reading(lambda reading: reading.since_startup)), (of_figure("", usage_figures.REDO),),
 )
 ALERTS: Subject[Alert] = Subject(

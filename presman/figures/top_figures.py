@@ -109,7 +109,8 @@ _COLUMNS: tuple[Figure[TopStatement], ...] = (
     Top("consumer_group", "Group", TEXT, "V$SESSION.RESOURCE_CONSUMER_GROUP of the first session seen.",
         "activity.group", width=12, most=22, narrow=False),
     Top("user", "User", TEXT, "V$SESSION.USERNAME of the first session seen.", "activity.user", width=10, most=20),
-    Top("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT on one line; in brackets why it is not there. The texts of the "
+    Top("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT on one line; in brackets the reason if there is none. The texts "
+        "of the "
         "busiest statements are read once a minute, twenty at a time, and kept.",
         "sql_text", text=lambda row: one_line(row.sql_text, _SHOWN_SQL) or row.no_text or ABSENT, width=12,
         flexible=True),

@@ -104,7 +104,7 @@ class SourceLost(Struct, frozen=True):
         if self.refusal is LoginRefusal.LOCKED:
             return f"tried again every {spelled(REFUSED_PAUSE)}"
         if self.refusal is LoginRefusal.PASSWORD:
-            return f"tried again once there is another password, which is looked for every {spelled(REFUSED_PAUSE)}"
+            return f"tried again once the password changes, checked every {spelled(REFUSED_PAUSE)}"
         return ""
 
     @property
@@ -437,7 +437,7 @@ class Sampler:
         for command, ordered in orders:
             waited = time.monotonic() - ordered
             if waited > STALE:
-                text = f"not sent: it waited for {spelled(waited)}, and what was seen then may not be so any more"
+                text = f"not sent: it waited {spelled(waited)}, and the database may have changed since"
                 self._post_to(ActionResult(command, False, text, tried=False))
             elif self._carry_out is not None and poller.release is not None:
                 self._post_to(ActionResult(*self._carry_out(command, poller.source, poller.release)))

@@ -135,7 +135,7 @@ class Store:
                 if writing:
                     self._prepare()
                 self._check()
-            self._file = self._which_file()
+            self._file = _which_file(self)
         except RecordingError:
             self.close()
             if is_new:
@@ -158,14 +158,7 @@ class Store:
 
     def was_removed(self) -> bool:
         """Whether its file is not there any more, or another one in its place: what is written is lost then."""
-        return self._file != self._which_file()
-
-    def _which_file(self) -> tuple[int, int] | None:
-        """Return which file it is, None of what is none or is not there."""
-        try:
-            return which_file(expanded(self.place)) if self.kind == "sqlite" else None
-        except OSError:
-            return None
+        return self._file != _which_file(self)
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -229,7 +222,7 @@ class Store:
             said = error.orig if isinstance(error, DBAPIError) else error
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
             is_lost = is_gone or isinstance(said, self._driver.OperationalError)
-            raise self._trouble(said, is_lost=is_lost) from error
+            raise _trouble(self, said, is_lost=is_lost) from error
         except PoolTimeoutError as error:
             raise StoreLostError(f"{self.name}: all connections to it are taken") from error
         except SQLAlchemyError as error:
@@ -265,7 +258,7 @@ class Store:
 
     def _engine(self) -> Engine:
         if is_url(self.place):
-            return self._engine_of_url()
+            return _engine_of_url(self.place, writing=self.writing)
         path = expanded(self.place)
         try:
             if not self.writing or (path.exists() and path.stat().st_size):
@@ -309,32 +302,13 @@ class Store:
             copies.cleanup()
             raise RecordingError(f"{self.name} is damaged, no room for a copy: {error.strerror or error}") from error
 
-    def _engine_of_url(self) -> Engine:
-        try:
-            url = make_url(self.place)
-            backend = url.get_backend_name()
-        except (ArgumentError, NoSuchModuleError):
-            raise RecordingError(
-                "the URL of a store cannot be read: write postgresql+psycopg://user@host/database"
-            ) from None
-        if backend == "sqlite":
-            raise RecordingError(f"write the file's name alone, not {self.name}")
-        if backend != "postgresql":
-            raise RecordingError(f"no store of kind {backend!r}: a file, or postgresql+psycopg://user@host/database")
-        try:
-            engine = create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
-        except ModuleNotFoundError:
-            raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
-        event.listen(engine, "connect", _for_writing if self.writing else _for_reading)
-        return engine
-
     def _prepare(self) -> None:
         with self.engine.begin() as connection:
             if self.kind == "postgresql":  # recorders that start at the same time would make the tables twice
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
-            self._check_relations(connection)
+            _check_relations(connection, self.name, writing=self.writing)
             if inspect(connection).has_table("meta"):
-                if (found := self._format(connection)) < FORMAT:
+                if (found := _format(connection, self.name)) < FORMAT:
                     self._limits.begin()
                     upgrade(connection, found, FORMAT)
                     self._limits.end()
@@ -349,28 +323,9 @@ class Store:
                 [{"name": "format", "value": str(FORMAT)}, {"name": "made_by", "value": f"presman {__version__}"}],
             )
 
-    def _format(self, connection: Connection) -> int:
-        """Return the format of what is there. Raises RecordingError where there is none, or one not known."""
-        version = connection.execute(META.select().where(META.c.name == "format")).first()
-        number = str(version.value) if version is not None else ""
-        if not number.isdecimal() or len(number) > 6:
-            raise DamagedStoreError(f"{self.name} is not a recording of presman: it has no format")
-        if int(number) > FORMAT:
-            raise RecordingError(
-                f"{self.name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one"
-            )
-        if int(number) < min(STEPS, default=FORMAT):
-            raise RecordingError(f"{self.name} has format {int(number)}, which no presman wrote")
-        return int(number)
-
-    def _check_relations(self, connection: Connection) -> None:
-        """Raise RecordingError where something else than a table stands in PostgreSQL; files look for themselves."""
-        if self.kind == "postgresql" and (name := foreign_relation(connection, writing=self.writing)):
-            raise RecordingError(f"{self.name}: its {name} is not what a recorder makes")
-
     def _check(self) -> None:
         with self.engine.connect() as connection:
-            self._check_relations(connection)
+            _check_relations(connection, self.name, writing=self.writing)
             missing = set(METADATA.tables) - set(inspect(connection).get_table_names())
             if len(missing) == len(METADATA.tables):
                 raise RecordingError(f"{self.name} is not a recording of presman")
@@ -392,29 +347,12 @@ class Store:
         """Return the format; that of today where only the place is damaged that tells it."""
         try:
             with self.saying():
-                return self._format(connection)
+                return _format(connection, self.name)
         except DamagedStoreError as error:
             if self.writing:
                 raise
             self._tell(f"its format cannot be read and taken to be {FORMAT}: {error}")
             return FORMAT
-
-    def _trouble(self, error: BaseException | None, *, is_lost: bool) -> RecordingError:
-        """Return what the database said as an error; `is_lost` where it may come back."""
-        said = one_line(clean(str(error)), 200)
-        kind = StoreLostError if is_lost else RecordingError
-        if self.kind != "sqlite" or isinstance(error, ForeignSchemaError):
-            return kind(f"{self.name}: {said}")
-        lowered = said.lower()
-        if lowered == "interrupted":
-            return RecordingError(f"{self.name} is damaged: reading it takes longer than a recording of its size can")
-        for words, what in _TROUBLES.items():
-            if words in lowered:
-                return StoreLostError(f"{self.name}: {what}")
-        # Names of tables and columns are in the file: those that a reader misses are damaged.
-        if any(words in lowered for words in _DAMAGES) or ("no such" in lowered and not self.writing):
-            return DamagedStoreError(f"{self.name} is damaged: {said}")
-        return kind(f"{self.name}: {said}")
 
 
 _DAMAGES = ("malformed", "not a database", "corrupt", "too big", "unfolds")
@@ -426,6 +364,73 @@ _TROUBLES = {
     "locked": "another process keeps it locked",
     "disk i/o error": "its disk cannot be written or read",
 }
+
+
+def _trouble(store: Store, error: BaseException | None, *, is_lost: bool) -> RecordingError:
+    """Return what the database said as an error; `is_lost` where it may come back."""
+    said = one_line(clean(str(error)), 200)
+    kind = StoreLostError if is_lost else RecordingError
+    if store.kind != "sqlite" or isinstance(error, ForeignSchemaError):
+        return kind(f"{store.name}: {said}")
+    lowered = said.lower()
+    if lowered == "interrupted":
+        return RecordingError(f"{store.name} is damaged: reading it takes longer than a recording of its size can")
+    for words, what in _TROUBLES.items():
+        if words in lowered:
+            return StoreLostError(f"{store.name}: {what}")
+    # Names of tables and columns are in the file: those that a reader misses are damaged.
+    if any(words in lowered for words in _DAMAGES) or ("no such" in lowered and not store.writing):
+        return DamagedStoreError(f"{store.name} is damaged: {said}")
+    return kind(f"{store.name}: {said}")
+
+
+def _which_file(store: Store) -> tuple[int, int] | None:
+    """Return which file it is, None of what is none or is not there."""
+    try:
+        return which_file(expanded(store.place)) if store.kind == "sqlite" else None
+    except OSError:
+        return None
+
+
+def _engine_of_url(place: str, *, writing: bool) -> Engine:
+    """Return what connects to a database. Raises RecordingError for a URL that is none of PostgreSQL's."""
+    try:
+        url = make_url(place)
+        backend = url.get_backend_name()
+    except (ArgumentError, NoSuchModuleError):
+        raise RecordingError(
+            "the URL of a store cannot be read: write postgresql+psycopg://user@host/database"
+        ) from None
+    if backend == "sqlite":
+        raise RecordingError(f"write the file's name alone, not {shown(place)}")
+    if backend != "postgresql":
+        raise RecordingError(f"no store of kind {backend!r}: a file, or postgresql+psycopg://user@host/database")
+    try:
+        engine = create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    except ModuleNotFoundError:
+        raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
+    event.listen(engine, "connect", _for_writing if writing else _for_reading)
+    return engine
+
+
+def _format(connection: Connection, name: str) -> int:
+    """Return the format of what is there. Raises RecordingError where there is none, or one not known."""
+    version = connection.execute(META.select().where(META.c.name == "format")).first()
+    number = str(version.value) if version is not None else ""
+    if not number.isdecimal() or len(number) > 6:
+        raise DamagedStoreError(f"{name} is not a recording of presman: it has no format")
+    if int(number) > FORMAT:
+        raise RecordingError(f"{name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one")
+    if int(number) < min(STEPS, default=FORMAT):
+        raise RecordingError(f"{name} has format {int(number)}, which no presman wrote")
+    return int(number)
+
+
+def _check_relations(connection: Connection, name: str, *, writing: bool) -> None:
+    """Raise RecordingError where something else than a table stands in PostgreSQL; files look for themselves."""
+    is_server = connection.dialect.name == "postgresql"
+    if is_server and (relation := foreign_relation(connection, writing=writing)):
+        raise RecordingError(f"{name}: its {relation} is not what a recorder makes")
 
 
 def _add_once(damage: list[str], name: str, text: str) -> None:

@@ -35,7 +35,7 @@ ul{margin:4px 0;padding-left:20px}dl{columns:2;column-gap:24px;margin:4px 0}dt{f
 @media print{body{max-width:none;padding:0;font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .wide{overflow:visible}table{font-size:7.5pt}thead{display:table-header-group}th,td{padding:1px 3px;min-width:0}
 svg{font-size:14px}.screen,.hover{display:none}
-figure,tr,li,header,.story{break-inside:avoid}h1,h2,h3,figcaption,thead,h2+.note{break-after:avoid}}
+figure,tr,li,p,header,.story{break-inside:avoid}h1,h2,h3,figcaption,thead,h2+.note{break-after:avoid}}
 """.replace("IDLE", IDLE)
     + "".join(f".{style}{{color:{hue.page}}}" for style, hue in HUES.items())
 )

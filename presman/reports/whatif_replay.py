@@ -31,10 +31,10 @@ from presman.sources.simulator.scheduler import (
 )
 
 ASSUMPTIONS = (
-    "statements arrive when they arrived, whatever happens to those before them",
-    "each wants the servers it had, all of them; its run time does not depend on what else runs",
-    "those that never started are assumed to run for the mean time of their group",
-    "those that already ran at the start, or that started past a limit, are not queued",
+    "statements arrive at the observed times, whatever happens to earlier ones",
+    "each statement needs all the servers it had, and its run time does not depend on what else runs",
+    "statements that never started are assumed to run for the mean time of their group",
+    "statements that already ran at the start, or started above a limit, are not queued",
     "statements queued before the start or still queued at the end waited at least that long: both waits, observed "
     "and replayed, are cut there, so many such statements make medians look alike",
     "which group of a level comes next is random, weighted by guaranteed shares; all are on one level unless --level "

@@ -82,8 +82,9 @@ def kill(victim: Victim) -> Command:
     note = "The session ends with ORA-00028 and its transaction is rolled back, which can take a while."
     if victim.status in IDLE_STATUSES:
         note = (
-            "ORA-00028 comes with its next call; until then its row stays, KILLED. With IMMEDIATE behind it what the "
-            "session holds is released at once."
+            "Its client gets ORA-00028 at the next call; until then V$SESSION shows it as KILLED. With IMMEDIATE, all "
+            "that "
+            "it holds is released at once."
         )
     return Command(CommandKind.KILL, victim, text + ";", text, _NO_BINDS, note)
 
@@ -98,7 +99,10 @@ def dequeue(victim: Victim) -> Command:
     )
     binds: dict[str, int | str] = {"sid": sid, "serial": serial, "inst_id": inst_id, "sql_id": sql_id}
     text = f"EXEC {call}({sid}, {serial}, {inst_id}, '{sql_id}')"
-    note = "It starts at once, past the target and its group's limit; nothing happens if it runs another statement."
+    note = (
+        "It starts at once, past the target and its group's limit; nothing happens if the session runs another "
+        "statement by then."
+    )
     return Command(CommandKind.DEQUEUE, victim, text, statement, MappingProxyType(binds), note)
 
 
@@ -112,7 +116,7 @@ def switch(victim: Victim, group: str) -> Command:
     binds: dict[str, int | str] = {"sid": sid, "serial": serial, "consumer_group": group}
     text = f"EXEC {call}({sid}, {serial}, '{group}')"
     where = f"it must be run on instance {victim.inst_id}, in its container"
-    note = f"The session and its parallel servers go on in {group}; {where}."
+    note = f"The session and its parallel servers continue in {group}; {where}."
     return Command(CommandKind.SWITCH, victim, text, statement, MappingProxyType(binds), note)
 
 

@@ -10,10 +10,10 @@ ARROW = " › "
 """What stands between two steps of the breadcrumb."""
 
 DRILL_DOWN = "drill_down"
-"""The name of what lists a place: it is laid out as a tab, and has no key of its own."""
+"""The name of what lists a scope: it is laid out as a tab, and has no key of its own."""
 
 
-class Place(Struct, frozen=True):
+class DrillScope(Struct, frozen=True):
     """What is listed: sessions and statements that have all of this; None and "" are any.
 
     `alike` is what queued statements of one folded row have in common (`kind_of`), () if it is no such row.
@@ -28,22 +28,22 @@ class Place(Struct, frozen=True):
     alike: Hashable = ()
 
 
-def breadcrumb(tab: str, places: Sequence[Place], page: str = "", *, several: bool = False) -> str:
+def breadcrumb(tab: str, scopes: Sequence[DrillScope], page: str = "", *, several: bool = False) -> str:
     """Return where one is: ``Overview › BATCH on 2 › 1:503,7``.
 
-    With `several` instances each is said where one comes to it.
+    With `several` instances each is named where one comes to it.
     """
     named = [
-        _title(place, before) if several else place.title
-        for before, place in zip((None, *places), places, strict=False)
+        _title(scope, before) if several else scope.title
+        for before, scope in zip((None, *scopes), scopes, strict=False)
     ]
     return ARROW.join([tab, *named, *([page] if page else [])])
 
 
-def _title(place: Place, before: Place | None) -> str:
-    is_whole_instance = not (place.group or place.event or place.sql_id) and place.con_id is None
+def _title(scope: DrillScope, before: DrillScope | None) -> str:
+    is_whole_instance = not (scope.group or scope.event or scope.sql_id) and scope.con_id is None
     known = None if before is None else before.inst_id
-    return place.title if is_whole_instance or place.inst_id in {None, known} else f"{place.title} on {place.inst_id}"
+    return scope.title if is_whole_instance or scope.inst_id in {None, known} else f"{scope.title} on {scope.inst_id}"
 
 
 WINDOWS = (15, 60, 5)
@@ -57,7 +57,7 @@ class Choices(Struct, frozen=True):
     """The user's choices. `behind` counts polls back from the newest while scrolled back, 0 is live.
 
     `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the licensed
-    packs the user says he has. `places` are those gone into from the tab, the last one is on show. `unfolded` tells
+    packs the user says he has. `scopes` are those gone into from the tab, the last one is on show. `unfolded` tells
     that parallel servers and identical queued statements have rows of their own, `plain` that all rows are as they
     were read: in texts. `recorded` tells that a recording is on show.
     """
@@ -70,15 +70,15 @@ class Choices(Struct, frozen=True):
     window: int = WINDOWS[0]
     filters: dict[str, str] = field(default_factory=dict)
     packs: tuple[str, ...] = ()
-    places: tuple[Place, ...] = ()
+    scopes: tuple[DrillScope, ...] = ()
     unfolded: bool = False
     plain: bool = False
     recorded: bool = False
 
     @property
     def panel(self) -> str:
-        """The name of what is on show: the tab, or the list of a place in it."""
-        return DRILL_DOWN if self.places else self.tab
+        """The name of what is on show: the tab, or the list of a scope in it."""
+        return DRILL_DOWN if self.scopes else self.tab
 
     @property
     def filter(self) -> str:

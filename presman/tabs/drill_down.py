@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions, kind_of
+from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions, kind_of
 from presman.analysis.groups.containers import PdbReading
 from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.groups.verdicts import in_words
@@ -30,15 +30,15 @@ from presman.figures.top_figures import TopStatement
 from presman.rows.queries import Breadth
 from presman.rows.session_rows import SessionCount
 from presman.tabs import title
-from presman.tabs.choices import Place, breadcrumb
+from presman.tabs.choices import DrillScope, breadcrumb
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Lines, Rows, Tab
 from presman.tabs.sessions import nobody_blocked, not_listed
 from presman.tabs.table_notes import CPU_LEGEND, servers_folded, statements_folded, unavailable
 
 
-class Inside(Struct, frozen=True):
-    """What is in a place at an instant."""
+class ScopeContents(Struct, frozen=True):
+    """What is in a scope at an instant."""
 
     groups: tuple[GroupReading, ...]
     queue: tuple[QueuedStatement, ...]
@@ -46,24 +46,24 @@ class Inside(Struct, frozen=True):
     sessions: tuple[SessionReading, ...]
 
 
-def place_of(row: Any) -> Place | None:
-    """Return the place that a row stands for, None for what has a page only: a session, a statement, a finding."""
+def scope_of(row: Any) -> DrillScope | None:
+    """Return the scope that a row stands for, None for what has a page only: a session, a statement, a finding."""
     found = None
     if isinstance(row, GroupReading):
-        found = Place(row.title, inst_id=row.inst_id or None, con_id=row.con_id, group=row.name)
+        found = DrillScope(row.title, inst_id=row.inst_id or None, con_id=row.con_id, group=row.name)
     elif isinstance(row, PlanRow) and row.kind in {GROUP, CONTAINER}:
-        found = Place(row.name, con_id=row.con_id, group=row.name if row.kind == GROUP else "")
+        found = DrillScope(row.name, con_id=row.con_id, group=row.name if row.kind == GROUP else "")
     elif isinstance(row, WaitReading | EventLatency):
-        found = Place(row.event, inst_id=row.inst_id or None, event=row.event)
+        found = DrillScope(row.event, inst_id=row.inst_id or None, event=row.event)
     elif isinstance(row, InstanceReading):
-        found = Place(f"instance {row.inst_id}", inst_id=row.inst_id)
+        found = DrillScope(f"instance {row.inst_id}", inst_id=row.inst_id)
     elif isinstance(row, PdbReading):
-        found = Place(row.name, inst_id=row.inst_id or None, con_id=row.con_id)
+        found = DrillScope(row.name, inst_id=row.inst_id or None, con_id=row.con_id)
     elif isinstance(row, TopStatement):
-        found = Place(row.activity.sql_id, con_id=row.activity.con_id, sql_id=row.activity.sql_id)
-    elif isinstance(row, CpuWaiter | QueuedFold) and row.sql_id:
-        alike = kind_of(row) if isinstance(row, QueuedFold) else ()
-        found = Place(row.sql_id, con_id=row.con_id, group=row.group, sql_id=row.sql_id, alike=alike)
+        found = DrillScope(row.activity.sql_id, con_id=row.activity.con_id, sql_id=row.activity.sql_id)
+    elif isinstance(row, CpuWaiter | CollapsedStatements) and row.sql_id:
+        alike = kind_of(row) if isinstance(row, CollapsedStatements) else ()
+        found = DrillScope(row.sql_id, con_id=row.con_id, group=row.group, sql_id=row.sql_id, alike=alike)
     return found
 
 
@@ -73,36 +73,36 @@ def name_of(row: Any) -> str:
         return f"{row.inst_id}:{row.sid},{row.serial}"
     if isinstance(row, QueuedStatement | RunningStatement):
         return row.sql_id or f"{row.inst_id}:{row.sid},{row.serial}"
-    place = place_of(row)
-    return place.title if place is not None else ""
+    scope = scope_of(row)
+    return scope.title if scope is not None else ""
 
 
-def inside(place: Place, reading: Reading) -> Inside:
-    """Return what is in a place. Statements are there whose coordinator is, or (for an event) one of its servers."""
-    sessions = tuple(row for row in reading.sessions if _has(place, row) and place.event in {"", row.event})
-    at_work = {_coordinator(row) for row in sessions} if place.event else None
-    queue = tuple(row for row in reading.queue if _has(place, row) and _is_one_of(row, at_work))
-    running = tuple(row for row in reading.running if _has(place, row) and _is_one_of(row, at_work))
-    if place.alike:  # the other queued statements of that SQL_ID are in rows of their own
-        others = {(row.inst_id, row.sid, row.serial) for row in queue if kind_of(row) != place.alike}
-        queue = tuple(row for row in queue if kind_of(row) == place.alike)
+def contents_of(scope: DrillScope, reading: Reading) -> ScopeContents:
+    """Return what is in a scope. Statements are there whose coordinator is, or (for an event) one of its servers."""
+    sessions = tuple(row for row in reading.sessions if _has(scope, row) and scope.event in {"", row.event})
+    at_work = {_coordinator(row) for row in sessions} if scope.event else None
+    queue = tuple(row for row in reading.queue if _has(scope, row) and _is_one_of(row, at_work))
+    running = tuple(row for row in reading.running if _has(scope, row) and _is_one_of(row, at_work))
+    if scope.alike:  # the other queued statements of that SQL_ID are in rows of their own
+        others = {(row.inst_id, row.sid, row.serial) for row in queue if kind_of(row) != scope.alike}
+        queue = tuple(row for row in queue if kind_of(row) == scope.alike)
         sessions = tuple(row for row in sessions if _coordinator(row) not in others)
-    return Inside(_groups(place, reading), queue, running, sessions)
+    return ScopeContents(_groups(scope, reading), queue, running, sessions)
 
 
-def counted_sessions(place: Place, counts: Sequence[SessionCount]) -> int | None:
-    """Return how many sessions of a place the database counted; None where its count cannot tell.
+def counted_sessions(scope: DrillScope, counts: Sequence[SessionCount]) -> int | None:
+    """Return how many sessions of a scope the database counted; None where its count cannot tell.
 
     It counts by instance, container and group, not by event or statement.
     """
-    if place.event or place.sql_id:
+    if scope.event or scope.sql_id:
         return None
     return sum(
         row.sessions
         for row in counts
-        if place.inst_id in {None, row.inst_id}
-        and place.con_id in {None, row.con_id}
-        and place.group in {"", row.resource_consumer_group}
+        if scope.inst_id in {None, row.inst_id}
+        and scope.con_id in {None, row.con_id}
+        and scope.group in {"", row.resource_consumer_group}
     )
 
 
@@ -110,14 +110,14 @@ def _is_one_of(row: QueuedStatement | RunningStatement, sessions: Collection[tup
     return sessions is None or (row.inst_id, row.sid, row.serial) in sessions
 
 
-def _has(place: Place, row: SessionReading | QueuedStatement | RunningStatement) -> bool:
-    """Tell whether a session or statement is in a place, its event left aside; a statement where it has servers."""
+def _has(scope: DrillScope, row: SessionReading | QueuedStatement | RunningStatement) -> bool:
+    """Tell whether a session or statement is in a scope, its event left aside; a statement where it has servers."""
     on = {row.inst_id, *(row.servers_by_instance if isinstance(row, RunningStatement) else ())}
     return (
-        (place.inst_id is None or place.inst_id in on)
-        and place.con_id in {None, row.con_id}
-        and place.group in {"", row.group}
-        and place.sql_id in {"", row.sql_id}
+        (scope.inst_id is None or scope.inst_id in on)
+        and scope.con_id in {None, row.con_id}
+        and scope.group in {"", row.group}
+        and scope.sql_id in {"", row.sql_id}
     )
 
 
@@ -126,44 +126,44 @@ def _coordinator(row: SessionReading) -> tuple[int, int, int]:
     return (row.coordinator or own) if row.px_role == SERVER else own
 
 
-def _groups(place: Place, reading: Reading) -> tuple[GroupReading, ...]:
-    """Return the groups of an instance or a container; a place within a group has none."""
-    if place.group or place.event or place.sql_id:
+def _groups(scope: DrillScope, reading: Reading) -> tuple[GroupReading, ...]:
+    """Return the groups of an instance or a container; a scope within a group has none."""
+    if scope.group or scope.event or scope.sql_id:
         return ()
-    rows: Sequence[GroupReading] = reading.instance_groups(place.inst_id or CLUSTER)
-    found = tuple(row for row in rows if place.con_id in {None, row.con_id})
-    if place.inst_id is not None:  # so that a group of it is that of the instance, also where there is no other
-        found = tuple(row._replace(inst_id=place.inst_id) for row in found)
+    rows: Sequence[GroupReading] = reading.instance_groups(scope.inst_id or CLUSTER)
+    found = tuple(row for row in rows if scope.con_id in {None, row.con_id})
+    if scope.inst_id is not None:  # so that a group of it is that of the instance, also where there is no other
+        found = tuple(row._replace(inst_id=scope.inst_id) for row in found)
     return found
 
 
-def within(outer: Sequence[Place], place: Place) -> Place:
-    """Return a place with what it has from the one that it was gone into from."""
+def within(outer: Sequence[DrillScope], scope: DrillScope) -> DrillScope:
+    """Return a scope with what it has from the one that it was gone into from."""
     if not outer:
-        return place
+        return scope
     last = outer[-1]
     return replace(
-        place,
-        inst_id=place.inst_id or last.inst_id,
-        con_id=last.con_id if place.con_id is None else place.con_id,
-        group=place.group or last.group,
-        event=place.event or last.event,
-        sql_id=place.sql_id or last.sql_id,
-        alike=place.alike or last.alike,
+        scope,
+        inst_id=scope.inst_id or last.inst_id,
+        con_id=last.con_id if scope.con_id is None else scope.con_id,
+        group=scope.group or last.group,
+        event=scope.event or last.event,
+        sql_id=scope.sql_id or last.sql_id,
+        alike=scope.alike or last.alike,
     )
 
 
-_NOTHING = Inside((), (), (), ())
+_NOTHING = ScopeContents((), (), (), ())
 
 
-def there(moment: Moment) -> Inside:
-    """Return what is in the place on show."""
-    return moment.once(_inside)
+def there(moment: Moment) -> ScopeContents:
+    """Return what is in the scope on show."""
+    return moment.once(_contents)
 
 
-def _inside(moment: Moment) -> Inside:
-    places = moment.choices.places
-    return inside(places[-1], moment.reading) if places else _NOTHING
+def _contents(moment: Moment) -> ScopeContents:
+    scopes = moment.choices.scopes
+    return contents_of(scopes[-1], moment.reading) if scopes else _NOTHING
 
 
 def groups(moment: Moment) -> tuple[GroupReading, ...]:
@@ -174,7 +174,7 @@ def groups(moment: Moment) -> tuple[GroupReading, ...]:
 def queue(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return its queued statements. In a statement they are its executions, and never folded."""
     rows = there(moment).queue
-    return rows if moment.choices.unfolded or _is_statement(moment) else fold_queue(rows)
+    return rows if moment.choices.unfolded or _is_statement(moment) else collapse_queue(rows)
 
 
 def running(moment: Moment) -> tuple[RunningStatement, ...]:
@@ -188,7 +188,7 @@ def sessions(moment: Moment) -> tuple[SessionReading, ...]:
 
 
 def _folded(moment: Moment) -> tuple[SessionReading, ...]:
-    return fold_sessions(there(moment).sessions, unfolded=moment.choices.unfolded)
+    return collapse_sessions(there(moment).sessions, unfolded=moment.choices.unfolded)
 
 
 def folded(moment: Moment) -> str:
@@ -196,13 +196,13 @@ def folded(moment: Moment) -> str:
     return "" if moment.choices.unfolded else servers_folded(sessions(moment))
 
 
-def told(moment: Moment) -> str:
+def session_note(moment: Moment) -> str:
     """Return what stands behind the title of the sessions: what is folded and what is not listed."""
     return "; ".join(filter(None, (folded(moment), _not_listed(moment))))
 
 
 def _not_listed(moment: Moment) -> str:
-    """Return how many idle sessions of the place are not listed, "" where all are."""
+    """Return how many idle sessions of the scope are not listed, "" where all are."""
     total, listed = moment.once(_counted), len(there(moment).sessions)
     if moment.reading.unlisted == 0 or total == listed:
         return ""
@@ -210,23 +210,23 @@ def _not_listed(moment: Moment) -> str:
 
 
 def _counted(moment: Moment) -> int | None:
-    """Return how many sessions there are in the place, listed or not; None where nobody knows."""
+    """Return how many sessions there are in the scope, listed or not; None where nobody knows."""
     snapshot, listed = moment.snapshot, len(there(moment).sessions)
     if moment.reading.unlisted == 0:
         return listed
-    if moment.reading.unlisted is None or snapshot is None or not moment.choices.places:
+    if moment.reading.unlisted is None or snapshot is None or not moment.choices.scopes:
         return None
-    number = counted_sessions(moment.choices.places[-1], snapshot.rows(SessionCount))
+    number = counted_sessions(moment.choices.scopes[-1], snapshot.rows(SessionCount))
     return None if number is None else max(number, listed)
 
 
 def _is_statement(moment: Moment) -> bool:
-    return bool(moment.choices.places and moment.choices.places[-1].sql_id)
+    return bool(moment.choices.scopes and moment.choices.scopes[-1].sql_id)
 
 
 def about(moment: Moment) -> list[Line]:
     """Return where one is, how much of what is there, and what is said of a group."""
-    found, places = there(moment), moment.choices.places
+    found, scopes = there(moment), moment.choices.scopes
     active = sum(row.status == "ACTIVE" for row in found.sessions)
     total = moment.once(_counted)
     number = f"{counted(len(found.sessions), 'session')} listed" if total is None else counted(total, "session")
@@ -237,7 +237,7 @@ def about(moment: Moment) -> list[Line]:
     if found.queue:
         counts.append(f"{sum(map(stands_for, found.queue))} queued")
     several = len(moment.reading.header.instances) > 1
-    where = breadcrumb(title(moment.choices.tab), places, several=several)
+    where = breadcrumb(title(moment.choices.tab), scopes, several=several)
     lines: list[Line] = [((f" {where}", "title"), (f"   {'; '.join(counts)}", ""))]
     return lines + [((f" {in_words(moment.reading, row)}", ""),) for row in _own_group(moment)]
 
@@ -250,12 +250,12 @@ def nobody(moment: Moment) -> str:
 
 
 def _own_group(moment: Moment) -> list[GroupReading]:
-    """Return the group that was gone into, as far as its place is nothing but that group."""
-    place = moment.choices.places[-1] if moment.choices.places else None
-    if place is None or not place.group or place.event or place.sql_id:
+    """Return the group that was gone into, as far as its scope is nothing but that group."""
+    scope = moment.choices.scopes[-1] if moment.choices.scopes else None
+    if scope is None or not scope.group or scope.event or scope.sql_id:
         return []
-    rows = moment.reading.instance_groups(place.inst_id or 0)
-    return [row for row in rows if row.name == place.group and place.con_id in {None, row.con_id}]
+    rows = moment.reading.instance_groups(scope.inst_id or 0)
+    return [row for row in rows if row.name == scope.group and scope.con_id in {None, row.con_id}]
 
 
 TAB = Tab(
@@ -275,7 +275,7 @@ TAB = Tab(
             SESSIONS,
             sessions,
             nobody_blocked,
-            told,
+            session_note,
             unavailable=lambda moment: unavailable("V$SESSION")(moment) or nobody(moment),
         ),
     ),

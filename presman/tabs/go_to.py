@@ -11,8 +11,8 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.base.errors import did_you_mean
 from presman.tabs import tab_names
-from presman.tabs.choices import Place
-from presman.tabs.drill_down import place_of
+from presman.tabs.choices import DrillScope
+from presman.tabs.drill_down import scope_of
 
 _SESSION = re.compile(r"(?:(?P<inst>\d+):)?(?P<sid>\d+)(?:,(?P<serial>\d+))?")
 _SOME = 4
@@ -22,10 +22,10 @@ _SQL_ID = re.compile(r"[0-9a-z]{1,13}")
 
 
 class Goal(NamedTuple):
-    """What a name means: a tab, a place, a session or a target; `trouble` if it means nothing."""
+    """What a name means: a tab, a scope, a session or a target; `trouble` if it means nothing."""
 
     tab: str = ""
-    place: Place | None = None
+    scope: DrillScope | None = None
     session: SessionReading | None = None
     target: str = ""
     trouble: str = ""
@@ -36,13 +36,13 @@ def names(reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]
     found = {each.title: Goal(tab=each.name) for each in tab_names() if each.name not in hidden}
     if reading is not None:
         for group in reading.cluster_groups():
-            found.setdefault(group.title, Goal(place=place_of(group)))
-            found.setdefault(group.name, Goal(place=place_of(group)))
+            found.setdefault(group.title, Goal(scope=scope_of(group)))
+            found.setdefault(group.name, Goal(scope=scope_of(group)))
         for instance in reading.header.instances if len(reading.header.instances) > 1 else ():
-            found[f"instance {instance.inst_id}"] = found[instance.name] = Goal(place=place_of(instance))
+            found[f"instance {instance.inst_id}"] = found[instance.name] = Goal(scope=scope_of(instance))
         for group in reading.cluster_groups():
             if group.container:
-                found.setdefault(group.container, Goal(place=Place(group.container, con_id=group.con_id)))
+                found.setdefault(group.container, Goal(scope=DrillScope(group.container, con_id=group.con_id)))
     return {**{name: Goal(target=name) for name in targets}, **found}
 
 
@@ -72,7 +72,7 @@ def _named(wanted: str, known: Mapping[str, Goal], reading: Reading | None) -> G
         return Goal(trouble=f"{wanted} may be {' or '.join(sorted(goals.values()))}.")
     if reading is not None and (begun := _sql_ids(wanted.lower(), reading)):
         if len(begun) == 1:
-            return Goal(place=Place(begun[0], sql_id=begun[0]))
+            return Goal(scope=DrillScope(begun[0], sql_id=begun[0]))
         more = f" or {len(begun) - _SOME} more" if len(begun) > _SOME else ""
         return Goal(trouble=f"{wanted} may be {' or '.join(begun[:_SOME])}{more}.")
     return None
@@ -88,7 +88,7 @@ def _of_reading(wanted: str, reading: Reading) -> Iterator[Goal]:
         elif found:
             yield Goal(session=found[0])
     if (sql_id := wanted.lower()) in _sql_ids(sql_id, reading):
-        yield Goal(place=Place(sql_id, sql_id=sql_id))
+        yield Goal(scope=DrillScope(sql_id, sql_id=sql_id))
 
 
 def _sql_ids(beginning: str, reading: Reading) -> list[str]:

@@ -82,20 +82,20 @@ class Moment:
         Among those in trouble alike, the order is that of the alerts: one reads both from above.
         """
         subjects = [alert.subject for alert in self.alerts]
-        places = {subject: place for place, subject in reversed(list(enumerate(subjects))) if subject}
+        indexes = {subject: index for index, subject in reversed(list(enumerate(subjects))) if subject}
 
         def worst(group: GroupReading) -> tuple[int, int]:
-            told = (
+            shown = (
                 []
                 if group.rank == QUIET
-                else [places[name] for name in (group.title, group.container) if name in places]
+                else [indexes[name] for name in (group.title, group.container) if name in indexes]
             )
-            return group.rank, min(told, default=len(subjects))
+            return group.rank, min(shown, default=len(subjects))
 
         cluster = tuple(sorted(self.reading.cluster_groups(), key=worst))
         if not self.choices.by_instance:
             return cluster
-        order = {(group.con_id, group.name): place for place, group in enumerate(cluster)}
+        order = {(group.con_id, group.name): index for index, group in enumerate(cluster)}
         apart = [group for group in self.reading.groups if group.inst_id != CLUSTER]
         apart.sort(key=lambda group: (order.get((group.con_id, group.name), len(order)), group.inst_id))
         return tuple(apart) or cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from presman.analysis.folds import fold_queue
+from presman.analysis.collapsed_rows import collapse_queue
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
@@ -103,9 +103,9 @@ def holders(reading: Reading) -> Line:
     groups = [each for each in reading.cluster_groups() if each.px_servers or each.px_queued]
     groups.sort(key=lambda each: (-(each.px_servers or 0), each.name))
     runs: list[Run] = [(" SERVERS  ", "title")]
-    for place, each in enumerate(groups):
+    for index, each in enumerate(groups):
         full = each.servers_limit is not None and (each.px_servers or 0) >= each.servers_limit
-        runs += [(" · " if place else "", "dim"), (_held(each), "warn" if full else "")]
+        runs += [(" · " if index else "", "dim"), (_held(each), "warn" if full else "")]
     if not groups:
         unknown = any(each.px_servers is None for each in reading.cluster_groups())
         runs.append(("who holds any is not known" if unknown else "no group holds any", "dim"))
@@ -126,7 +126,7 @@ def _held(group: GroupReading) -> str:
 def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return the queue, identical statements in one row unless they are unfolded."""
     choices = moment.choices
-    return moment.reading.queue if choices.plain or choices.unfolded else fold_queue(moment.reading.queue)
+    return moment.reading.queue if choices.plain or choices.unfolded else collapse_queue(moment.reading.queue)
 
 
 def compared(moment: Moment) -> tuple[Comparison, ...]:
@@ -190,7 +190,7 @@ TAB = Tab(
         "the row's queue, or for the running statement under the cursor; then come ② and so on, and the commands for "
         "the waiting statement itself. Nothing is run. Where you can only wait, it says so.",
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
-        "place and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
+        "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are about the head of the row's queue, folded or not.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "
         "a taller block.",

@@ -109,8 +109,8 @@ def about(moment: Moment) -> list[Line]:
     first: Line = (
         (" Host CPU ", "dim"), (", ".join(hosts) or ABSENT, ""), ("   Active sessions ", "dim"), (now + mean, ""),
     )  # fmt: skip
-    told = f"Sampled by presman each {choices.refresh:g} s from V$SESSION while it runs; no ASH, no pack."
-    return [first, ((f" {told}", "dim"),)]
+    note = f"Sampled by presman each {choices.refresh:g} s from V$SESSION while it runs; no ASH, no pack."
+    return [first, ((f" {note}", "dim"),)]
 
 
 def levels(moment: Moment) -> list[GroupLevel]:
@@ -155,7 +155,7 @@ TAB = Tab(
         "CPU, or in the host's run queue) or for something that is not idle. The averages are of these samples, over "
         "the part of the window (w) that presman has watched; it ends at the time on screen. V$ACTIVE_SESSION_HISTORY "
         "and AWR belong to licensed packs and are never read. The line across the chart is the number of CPUs.",
-        "What is shorter than the time between two polls is seen by chance: more polls make the averages more "
+        "Work shorter than the time between two polls is seen only by chance: more polls make the averages more "
         "reliable.",
     ),
     over_time=True,

@@ -32,7 +32,9 @@ def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:
     for connection, (mark, style) in MARKS.items():
         if found[connection]:
             runs.append((f"  {mark} {found[connection]} {connection.value.lower()}", style))
-    hurt = [member.vitals.alerts for member in members if member.vitals is not None and member.vitals.alerts]
+    hurt = [
+        member.key_figures.alerts for member in members if member.key_figures is not None and member.key_figures.alerts
+    ]
     if hurt:
         runs.append((f"  ▲ {counted(sum(hurt), 'alert')} in {len(hurt)}", "warn"))
     return [*runs, (f"  every {interval:g}s", "dim")]
@@ -84,7 +86,7 @@ def about_lines(member: Member | None, to_do: str) -> list[Line]:
     lines: list[Line] = [((f" {member.name}  ", "title"), (f"{mark}{since}", style), (_figures(member), ""))]
     reason = why(member)
     if reason:
-        severe = "" if member.vitals is None else member.vitals.severity
+        severe = "" if member.key_figures is None else member.key_figures.severity
         lines.append(((f" {reason}", style if member.connection is not ConnectionState.LIVE else severe),))
     if to_do:
         lines.append(((" DO  ", "title"), (to_do, "")))
@@ -93,11 +95,11 @@ def about_lines(member: Member | None, to_do: str) -> list[Line]:
 
 def about_in_short(member: Member | None, to_do: str) -> list[Line]:
     """Return the same in lines that are cut where there is no room: without the figures, which stand in the table."""
-    return [line if place else line[:2] for place, line in enumerate(about_lines(member, to_do))]
+    return [line if index else line[:2] for index, line in enumerate(about_lines(member, to_do))]
 
 
 def _figures(member: Member) -> str:
-    found = member.vitals
+    found = member.key_figures
     if found is None:
         return "" if member.age is None else f"  last data {duration(member.age)} ago"
     parts = [

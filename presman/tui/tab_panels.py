@@ -9,7 +9,7 @@ from pathlib import Path
 from textual.widget import Widget
 
 from presman.tabs import tab, tab_names
-from presman.tabs.choices import Place
+from presman.tabs.choices import DrillScope
 from presman.tui.monitor import Monitor
 from presman.tui.panels.panel import Panel
 from presman.tui.saved_view import SavedView
@@ -79,22 +79,22 @@ class TabPanels:
     async def show(self, name: str) -> None:
         """Put the panel of a tab on show, and the others away."""
         self._left.clear()
-        self._monitor.choose(tab=name, places=())
+        self._monitor.choose(tab=name, scopes=())
         await self._show(name)
         self.filter()
 
-    async def go_into(self, places: tuple[Place, ...]) -> None:
-        """Show the list of the last of some places in the present tab; of the tab itself without any."""
-        before = len(self._monitor.choices.places)
-        if len(places) > before:
-            self._left += [self._app.focused] * (len(places) - before)
-        self._monitor.choose(places=places)
+    async def drill_into(self, scopes: tuple[DrillScope, ...]) -> None:
+        """Show the list of the last of some scopes in the present tab; of the tab itself without any."""
+        before = len(self._monitor.choices.scopes)
+        if len(scopes) > before:
+            self._left += [self._app.focused] * (len(scopes) - before)
+        self._monitor.choose(scopes=scopes)
         await self._show(self._monitor.choices.panel)
         self.filter()
 
     def focus_again(self) -> None:
         """Give the focus back to what had it before one went into the place just left."""
-        depth = len(self._monitor.choices.places)
+        depth = len(self._monitor.choices.scopes)
         left, self._left[depth:] = self._left[depth:][:1], []
         if left and left[0] is not None and self.present.shows(left[0]):
             left[0].focus()

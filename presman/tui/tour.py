@@ -38,7 +38,7 @@ STEPS: Sequence[TourStep] = (
     TourStep(
         "What runs on how many servers, what is queued, WHY the first one waits and what would let it start.",
         "Press Tab to get to a table, Enter on a row to go into it.",
-        lambda app: app.reader.row is not None or bool(app.monitor.choices.places),
+        lambda app: app.reader.row is not None or bool(app.monitor.choices.scopes),
     ),
     TourStep(
         "All about that row. q goes back, here and everywhere; at the top it ends presman.",
@@ -96,13 +96,13 @@ class Tour:
             self._line.remove()
         with suppress(OSError):  # then it comes again the next time
             private_files.keep_file(_FILE, "over\n")
-        app.tell("The tour is over; presman demo --tour shows it again.")
+        app.notify("The tour is over; presman demo --tour shows it again.")
 
 
-def tour_lines(place: int, width: int) -> list[Line]:
+def tour_lines(index: int, width: int) -> list[Line]:
     """Return the lines of a step: what there is to see, then what to press, and the key that ends it all."""
-    see, press, _ = STEPS[place]
-    head, tail = f" Tour {place + 1}/{len(STEPS)}  ", "  x ends the tour "
+    see, press, _ = STEPS[index]
+    head, tail = f" Tour {index + 1}/{len(STEPS)}  ", "  x ends the tour "
     room = max(20, width - len(head) - 1)
     lines = [*wrap(see, room), press]
     last = press if len(press) + len(tail) <= room else ""

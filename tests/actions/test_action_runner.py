@@ -104,13 +104,13 @@ SEEN = WHO._replace(status="ACTIVE", exec_id=16777217)
 @pytest.mark.parametrize(
     ("victim", "session", "text"),
     [
-        (SEEN, {"status": "INACTIVE"}, "it is INACTIVE now and was ACTIVE"),
-        (SEEN, {"status": "KILLED"}, "it is KILLED now and was ACTIVE"),
+        (SEEN, {"status": "INACTIVE"}, "it is INACTIVE now, was ACTIVE"),
+        (SEEN, {"status": "KILLED"}, "it is KILLED now, was ACTIVE"),
         (SEEN, {"status": "INACTIVE", "sql_id": "", "prev_sql_id": SEEN.sql_id}, "it is INACTIVE now"),
         (SEEN, {"sql_exec_id": 16777218}, "executes 9md3ukhghgj58 again: SQL_EXEC_ID 16777218 now, 16777217 before"),
         (SEEN._replace(sql_id=""), {}, "executes 9md3ukhghgj58 now, not nothing"),
-        (SEEN._replace(sql_id="", status="INACTIVE"), {}, "it is ACTIVE now and was INACTIVE"),
-        (SEEN._replace(status="INACTIVE"), {"sql_exec_id": 16777217}, "it is ACTIVE now and was INACTIVE"),
+        (SEEN._replace(sql_id="", status="INACTIVE"), {}, "it is ACTIVE now, was INACTIVE"),
+        (SEEN._replace(status="INACTIVE"), {"sql_exec_id": 16777217}, "it is ACTIVE now, was INACTIVE"),
         (SEEN._replace(queued=True), {"event": "PX Deq: Execute Reply", "state": "WAITING"}, "is not queued any more"),
     ],
 )
@@ -155,7 +155,7 @@ def test_what_was_sent_and_not_answered_is_not_known(runner: ActionRunner) -> No
     database.error = OutcomeUnknown("no answer within 65 s")
     outcome = runner.carry_out(kill(WHO), database, Release(19))
     assert not outcome.done
-    assert outcome.text == "sent; whether it was done is not known: no answer within 65 s"
+    assert outcome.text == "sent; its result is not known: no answer within 65 s"
     assert [line["outcome"] for line in logged(runner)] == ["asked for", "being sent", outcome.text]
 
 

@@ -99,6 +99,6 @@ def test_a_line_that_is_lost_after_sending_leaves_the_outcome_unknown(
     runner = ActionRunner(tmp_path / "actions.log")
     outcome = runner.carry_out(kill(who), source, RELEASE)
     assert not outcome.done
-    assert outcome.text.startswith("sent; whether it was done is not known: ")
+    assert outcome.text.startswith("sent; its result is not known: ")
     outcomes = [json.loads(line)["outcome"] for line in runner.log.read_text().splitlines()]
     assert outcomes == ["asked for", "being sent", outcome.text]

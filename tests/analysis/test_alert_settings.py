@@ -89,7 +89,7 @@ def test_a_duration_begins_anew_after_a_gap_and_when_the_clock_was_set_back() ->
 def test_a_pending_alert_says_how_long_it_has_lasted() -> None:
     judge = Judge(read_alerts("queue_waits for=2m"))
     judge.judge(waiting(50.0))
-    assert "(for 0:35, alerts from 2:00 on)" in wrong(judge.judge(waiting(85.0, after=35)))[0].text
+    assert "(for 0:35; an alert after 2:00)" in wrong(judge.judge(waiting(85.0, after=35)))[0].text
 
 
 def test_what_a_late_view_does_not_show_has_not_ended() -> None:

@@ -11,7 +11,7 @@ from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, HistogramSpan
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import EventWaits, Histogram
-from presman.figures.histogram_figures import figures
+from presman.figures.histogram_figures import HISTOGRAMS, figures
 from presman.rows.instance_rows import EventHistogram, SystemEvent, WatchedHistogram
 from tests.analysis.make import instance, row, snapshot
 
@@ -255,3 +255,5 @@ def test_a_long_average_is_a_duration_and_no_count_of_milliseconds() -> None:
     assert told["average, estimated"].startswith("13:25")
     short = {each.name: each.now for each in figures(of({1 << 10: 4}), None, None)}
     assert short["average, estimated"].startswith("0.768 ms")  # 0.75 x 1,024 us
+    mean = HISTOGRAMS.column("mean_ms").unit.text
+    assert (mean(1.2874), mean(141_723.345), mean(None)) == ("1.287", "2:21", "-"), "was 141,723.345"

@@ -105,8 +105,8 @@ def test_too_large_for_the_target_is_one_judgement_everywhere() -> None:
     step = to_do(reading)
     assert step is not None
     assert step.text == (
-        "the head of Q is too large for the target: it may start once no server is in use, and with a lower DOP before "
-        "that"
+        "the head of Q is too large for the target: it may start once no server is in use; a lower DOP lets it "
+        "start sooner"
     )
 
 

@@ -179,7 +179,7 @@ def test_a_container_is_held_by_its_io_limit() -> None:
     ("seconds", "window", "told"),
     [
         (599.0, "NIGHT", "NIGHT_PLAN after DAY_PLAN, by the window NIGHT"),
-        (42.0, "", "NIGHT_PLAN after DAY_PLAN, no view shows by whom"),
+        (42.0, "", "NIGHT_PLAN after DAY_PLAN, no view shows who set it"),
         (600.0, "NIGHT", ""),
     ],
 )

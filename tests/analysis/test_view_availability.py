@@ -147,7 +147,7 @@ def test_the_linter_needs_the_plan_and_its_directives() -> None:
     gone = Section(absent=frozenset(PlanDirective._fields))
     found = seen(without(calm(), PlanDirective, gone))
     assert found.blind
-    assert found.clear.startswith("Nothing is known of DAY: ")
+    assert found.clear.startswith("Cannot judge DAY: ")
     assert "DBA_RSRC_PLAN_DIRECTIVES is not there" in found.clear
 
 

@@ -104,7 +104,7 @@ def test_thresholds_durations_and_the_command(inside: Run, tmp_path: Path) -> No
         done = inside("--config", "mine.ini", "check", "x", "--interval", "0.05", "-v")
         assert done.returncode == 2
         assert "note queue_waits: REPORTS" in done.stdout
-        assert "alerts from 1:00:00 on" in done.stdout
+        assert "an alert after 1:00:00" in done.stdout
     events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
     assert [(each["change"], each["key"], each["severity"]) for each in events] == [
         ("began", "idle_holder", "critical")

@@ -64,7 +64,7 @@ def test_all_sections_in_a_process_of_its_own(config: Path, tmp_path: Path) -> N
     done = presman("fleet", "--config", str(config), "--interval", "0.5", cwd=tmp_path)
     assert done.returncode == 7
     assert "6 databases: 2 live, 1 lost, 3 refused" in done.stdout
-    assert "left out, as they have an end: tape" in done.stderr
+    assert "left out, because they are not live databases: tape" in done.stderr
     for word in ("DPY-6005", "no password of monitor", "may be a password", "it has no connection_string"):
         assert word in done.stdout
     assert "retry in" not in done.stdout

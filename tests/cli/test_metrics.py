@@ -41,7 +41,7 @@ def options(*words: str) -> Namespace:
         (("demo", "--key", "x.pem"), "--key goes with --certificate"),
         (("demo", "--client-ca", "x.pem"), "--client-ca goes with --certificate"),
         (("demo", "--certificate", "away.pem"), "cannot read away.pem: No such file or directory"),
-        (("demo", "demo"), "demo:mixed is there twice: a section of config.ini for each gives them names"),
+        (("demo", "demo"), "demo:mixed appears twice: give each a section of config.ini with its own name"),
         (("demo", "--otlp", "collector:4318"), "--otlp: not a URL such as http://collector:4318"),
         (("demo", "--interval", "0.1"), "argument --interval: 0.1 is below the minimum of 0.5 seconds"),
         (("demo:nothing",), "no scenario 'nothing'"),
@@ -59,7 +59,7 @@ def test_wrong_use_is_a_line(inside: Run, words: tuple[str, ...], line: str) -> 
 def test_what_ends_is_refused(inside: Run) -> None:
     Path("spool").mkdir()
     done = inside("metrics", "spool:spool")
-    assert (done.returncode, done.stderr) == (2, "presman: spool:spool has an end: metrics need a live database\n")
+    assert (done.returncode, done.stderr) == (2, "presman: spool:spool is not a live database: metrics need one\n")
 
 
 def test_a_port_in_use_is_a_line(inside: Run) -> None:

@@ -190,12 +190,12 @@ def test_export_of_the_past_says_where_the_history_begins(inside: Run) -> None:
     [
         (
             ("--from", "1h ago", "--measure", "queue"),
-            "V$RSRCMGRMETRIC_HISTORY tells nothing of queue (only of cpu, session_io, parallel); "
+            "V$RSRCMGRMETRIC_HISTORY does not have queue (only cpu, session_io, parallel); "
             "`presman record demo:mixed -o demo-mixed.presman` keeps them from now on",
         ),
-        (("--from", "1h ago", "--polls", "2"), "without --polls, --duration and --fsync"),
+        (("--from", "1h ago", "--polls", "2"), "leave out --polls, --duration and --fsync"),
         (("--from", "1h ago", "--format", "parquet", "-o", "x.parquet"), "goes with --format csv or jsonl"),
-        (("--to", "2h ago"), "V$RSRCMGRMETRIC_HISTORY has no minute then: it is from "),
+        (("--to", "2h ago"), "V$RSRCMGRMETRIC_HISTORY has no rows for that time: it has "),
         (("--from", "soon"), "'soon' is not a time"),
         (("--from", ""), "--at, --from and --to want a time"),
         (("--at", "1h ago"), "--at, --from and --to go with a recording; demo:mixed is not one"),

@@ -99,7 +99,7 @@ def serves(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Serves:
 def test_on_loopback_there_is_no_token_unless_it_is_wanted(serves: Serves) -> None:
     said, serving = serves(QUIET, "--viewers", "2")
     assert said[0] == "presman: serving demo:quiet to at most 2 viewers; Ctrl-C ends it"
-    assert "whoever is logged in to this machine" in said[1]
+    assert "anybody logged in to this machine" in said[1]
     assert said[2].startswith("presman: open http://127.0.0.1:")
     assert serving.door.token is None
     assert serving.door.only_loopback

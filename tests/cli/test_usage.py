@@ -152,7 +152,7 @@ def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, insi
         ("[presman]\nconection_string = a/b@c\n", "config.ini, line 2: [presman] conection_string: unknown option"),
         ("[presman]\nrefresh_rate = 0.1\n", "config.ini, line 2: [presman] refresh_rate: 0.1 is below the minimum"),
         ("[presman]\noption = cpus\n", "config.ini, line 2: [presman] option: unknown measure 'cpus'"),
-        ("[presman]\n\n[presman]\n", "config.ini, line 3: section [presman] is there twice"),
+        ("[presman]\n\n[presman]\n", "config.ini, line 3: section [presman] appears twice"),
         ("[a]\nconnection_string = demo\n[b]\nconnection_string = demo\n", "which target? config.ini has a, b"),
     ],
 )

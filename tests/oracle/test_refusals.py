@@ -117,7 +117,7 @@ def test_after_a_wrong_password_another_one_is_waited_for(
     done = record(inside, "prod", "--config", str(tmp_path / "config.ini"), "--polls", "4")
     changed.join()
     assert done.returncode == exit_codes.OK
-    assert "tried again once there is another password, which is looked for every 0 s" in done.stderr
+    assert "tried again once the password changes, checked every 0 s" in done.stderr
     assert done.stderr.splitlines()[-2:] == ["presman: prod: connected again", "presman: 4 polls of prod written"]
     assert door.knocks == 3, "right, refused, right again"
 

@@ -296,7 +296,7 @@ def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
     packets.asked(data(11, start))
     answer = introduction(6, 6)
     assert packets.feed(data(30, answer[:20]))
-    with pytest.raises(NotOracle, match="the server says of itself"):
+    with pytest.raises(NotOracle, match="the server describes itself"):
         packets.feed(data(10 + len(answer) - 20, answer[20:]))
 
 

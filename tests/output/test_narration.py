@@ -46,7 +46,7 @@ def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> Non
     assert first[-1].startswith("now: ")
     assert said(narration, later(queue, 10)) == []
     ended = said(narration, replace(quiet, at=queue.at + timedelta(seconds=130), header=queue.header))
-    assert any(line.startswith("over after 2 min 10 s: ") for line in ended)
+    assert any(line.startswith("ended after 2 min 10 s: ") for line in ended)
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in ended)
     assert ended[-1].startswith("Nothing is wrong") or "by V$" in ended[-1], "an all-clear names what it rests on"
 
@@ -63,7 +63,7 @@ def test_a_connection_that_is_back_and_a_view_that_is_not_seen_are_said_once() -
     said(narration, quiet)
     blind = replace(later(quiet, 5), troubles=(UnansweredQuery("osstat", "GV$OSSTAT", "ORA-00942", "Ask for it."),))
     assert said(narration, blind, epoch=2) == [
-        "connected again: no rates across it",
+        "connected again; no rates over the gap",
         "not seen: GV$OSSTAT: ORA-00942 Ask for it.",
     ]
     assert said(narration, later(blind, 5), epoch=2) == []

@@ -23,8 +23,9 @@ pytestmark = [
 A4 = round((210 - 2 * 12) / 25.4 * 96)
 """Pixels between the margins of a sheet."""
 
-WIDER = """[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
-.map(e => e.tagName + " " + e.textContent.slice(0, 40))"""
+WIDER = """[...document.querySelectorAll("body *")].map(e => [e, e.getBoundingClientRect()])
+.filter(([e, box]) => box.right > innerWidth + 1 || box.left < -1)
+.map(([e]) => e.tagName + " " + e.textContent.slice(0, 40))"""
 
 
 @acted

@@ -88,7 +88,7 @@ def test_cpu_that_went_to_others_on_the_host_points_at_the_host(tmp_path: Path) 
     assert step.text.startswith("look at the host: the host is 98 % busy")
     words = in_words(found, of(found, "GOLD"))
     assert "the groups here used 7.0 of 16 CPUs, and the host is 98 % busy" in words
-    assert words.endswith("others on the host use what it lacks.")
+    assert words.endswith("other processes on the host use the rest.")
     (kept,) = conformance(found)
     assert kept.sentence.startswith("GOLD and LEAD get less than their due, and no other group has what is missing.")
     assert kept.sentence.endswith("others on the host use the rest.")
@@ -99,7 +99,7 @@ def test_cpu_that_nobody_used_is_no_starvation(tmp_path: Path, busy: float | Non
     found = read(tmp_path, used(GOLD=(4.0, 8.0), LEAD=(4.0, 0.0)), host(busy))
     assert of(found, "GOLD").verdict is Verdict.NOT_EXHAUSTED
     assert about(found, "cpu_starved") == about(found, "host_shared") == []
-    assert "the groups left 8.0 CPUs unused, so no other has what it lacks" in in_words(found, of(found, "GOLD"))
+    assert "the groups left 8.0 CPUs unused, so no other group took it" in in_words(found, of(found, "GOLD"))
 
 
 @pytest.mark.parametrize(

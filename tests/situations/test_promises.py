@@ -317,8 +317,8 @@ def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
         (
             12,
             "more than the target's 64, 12 in use: it may start once none is",
-            "the head of REPORTS is too large for the target: it may start once no server is in use, and with a lower "
-            "DOP before that",
+            "the head of REPORTS is too large for the target: it may start once no server is in use; a lower DOP "
+            "lets it start sooner",
         ),
         (
             0,

@@ -105,7 +105,7 @@ def test_a_quiesced_database_is_told_and_no_pool(
     assert step is not None
     assert step.commands == ()
     who = "ask SYS 1:12 whether" if finishing else "find out who quiesced the database and whether"
-    assert step.text == f"{who} that may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets 322 sessions in"
+    assert step.text == f"{who} it may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets 322 sessions in"
 
 
 def test_without_a_right_to_v_session_nobody_is_counted(tmp_path: Path) -> None:

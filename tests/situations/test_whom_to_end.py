@@ -132,8 +132,8 @@ def test_an_idle_holder_that_is_counted_is_ended(tmp_path: Path) -> None:
     assert step.text.startswith("end MARTIN 1:5 (idle 15:00, keeps 16 servers): then the head of REPORTS can start")
     assert [each.text for each in step.commands] == ["ALTER SYSTEM KILL SESSION '5,1005,@1';"]
     assert step.commands[0].note == (
-        "ORA-00028 comes with its next call; until then its row stays, KILLED. With IMMEDIATE behind it what the "
-        "session holds is released at once."
+        "Its client gets ORA-00028 at the next call; until then V$SESSION shows it as KILLED. With IMMEDIATE, all that "
+        "it holds is released at once."
     )
 
 

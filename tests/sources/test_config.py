@@ -110,8 +110,8 @@ call_timeout = 20
         ("[a]\nhttps_proxy_port = 0\n", "line 2: [a] https_proxy_port: '0' is not a port (1 to 65535)"),
         ("option = cpu\n", "line 1: an option before the first [section]"),
         ("[a]\n\nscott/tiger@host\n", "line 3: neither [section] nor NAME = VALUE"),
-        ("[a]\nuser = x\nUSER = y\n", "line 3: [a] user is there twice"),
-        ("[a]\nuser = x\n[a]\n", "line 3: section [a] is there twice"),
+        ("[a]\nuser = x\nUSER = y\n", "line 3: [a] user appears twice"),
+        ("[a]\nuser = x\n[a]\n", "line 3: section [a] appears twice"),
         (
             "[a]\ndsn = x/tiger@y\nconnection_string = z\n",
             "line 3: [a] connection_string: another option already sets this",

@@ -349,7 +349,7 @@ def test_a_command_that_waited_too_long_is_not_sent(start: Start, monkeypatch: p
     result = events.get(timeout=PATIENCE)
     assert isinstance(result, ActionResult)
     assert (result.done, result.tried) == (False, False)
-    assert result.text.startswith("not sent: it waited for ")
+    assert result.text.startswith("not sent: it waited ")
     assert polled(events) == 2
     monkeypatch.setattr("presman.polling.sampler.STALE", 60.0)
     sampler.act(command)
@@ -450,7 +450,7 @@ def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatc
     for _ in range(4):  # the refusal, and three looks in vain
         event = lost(events)
         assert (event.text, event.refusal) == ("ORA-01017: wrong", LoginRefusal.PASSWORD)
-        assert event.outlook.startswith("tried again once there is another password")
+        assert event.outlook.startswith("tried again once the password changes")
     polled(events)
     assert sampler.stop(PATIENCE)
     assert (len(looks), first.opened, second.opened) == (4, 1, 1)

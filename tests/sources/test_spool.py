@@ -415,7 +415,7 @@ def test_files_without_rows(tmp_path: Path, text: str) -> None:
         ({"v$session.csv": "SID\nx\n"}, "v$session.csv, line 2: SID: 'x' is not a number"),
         ({"v$session.csv": "SID,LOGON_TIME\n1,soon\n"}, "v$session.csv, line 2: LOGON_TIME: 'soon' is not a date"),
         ({"v$session.csv": "\n\nA,B\n1,2\n"}, "v$session.csv, line 3: not a header: it names no column of the view"),
-        ({"v$session.csv": "SID,sid\n1,2\n"}, "v$session.csv, line 1: column SID is there twice"),
+        ({"v$session.csv": "SID,sid\n1,2\n"}, "v$session.csv, line 1: column SID appears twice"),
         ({"v$session.csv": 'SID,USERNAME\n1,"A\n'}, "v$session.csv, line 2: unexpected end of data"),
         ({"v$session.csv": "SID,SAMPLE_TIME\n1,\n"}, "v$session.csv, line 2: sample_time is empty"),
         ({"v$session.csv": 'SID,PROGRAM\n1,"a\nb"\nx,c\n'}, "v$session.csv, line 4: SID: 'x' is not a number"),

@@ -69,7 +69,7 @@ async def test_enter_opens_the_page_and_there_the_sessions_that_run_it(size: tup
         screen = await acting.press("enter")
         assert f"Statement {row.activity.sql_id}" in screen
         text = acting.app.reader.text
-        for part in ("SQL text\n", "Sessions that run it now\n", "Its past here\n", "How it came to its degree\n"):
+        for part in ("SQL text\n", "Sessions that run it now\n", "Executions seen\n", "Why it has this degree\n"):
             assert part in text
         assert row.sql_text.split("\n")[0] in text
         assert "Enter sessions" in screen
@@ -95,7 +95,7 @@ def test_a_text_that_is_not_there_says_why() -> None:
     assert "V$SQL cannot be read" in page(Statement(GONE), replace(busy(), reads_texts=False))
     old = page(Statement(GONE), recorded=True)
     assert "The text is not recorded" in old
-    assert "not in the recording" in old, "nor plan and statistics"
+    assert "Not in the recording" in old, "nor plan and statistics"
 
 
 def test_a_long_text_does_not_push_the_rest_away() -> None:
@@ -105,7 +105,7 @@ def test_a_long_text_does_not_push_the_rest_away() -> None:
     watch.sql_texts.add(replace(busy(), texts=(SqlText(1, GONE, 0, text),)))
     lines = page(Statement(GONE), watch=watch).split("\n")
     assert "  … 24 more lines at the end of this page" in lines
-    assert lines.index("  line 15") < lines.index("Its past here") < lines.index("  line 16")
+    assert lines.index("  line 15") < lines.index("Executions seen") < lines.index("  line 16")
     assert lines[-1] == "  line 39"
 
 
@@ -123,7 +123,7 @@ def test_what_was_read_of_the_cursor_is_told_of_no_other_one() -> None:
 def test_a_serial_statement_has_no_story_of_a_degree() -> None:
     facts = {"px_in_memory": "no", "db_version": "19"}
     reading = replace(busy(), detail=Detail(1, 0, GONE, 0, 1, (), None, (), (), (), dop=DopStory(facts=facts)))
-    assert "How it came to its degree" not in page(Statement(GONE), reading)
+    assert "Why it has this degree" not in page(Statement(GONE), reading)
     serial = replace(reading, detail=replace(reading.detail, dop=DopStory(reason="parallel disabled", facts=facts)))
     assert "parallel disabled" in page(Statement(GONE), serial), "why it is not parallel is told"
 

@@ -67,7 +67,7 @@ def test_the_first_head_is_told_whole_and_those_without_room_are_named() -> None
     lines = [plain(line) for line in why_lines(told, 78, most_for_why(20))]
     assert lines[0].startswith(" WHY  BATCH: head 7xq3h001jskd0 wants 32 servers")
     assert "c 1 copies ①" in " ".join(lines)
-    assert lines[-1] == "  … 1 more queue waits: ETL (go to a row of theirs to see why)"
+    assert lines[-1] == "  … 1 more queue waits: ETL (move to one of their rows to see why)"
     assert "ETL: head" in " ".join(plain(line) for line in why_lines(told, 78))
     assert all(length(line) <= 78 for line in why_lines(told, 78))
 

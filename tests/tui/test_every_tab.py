@@ -54,8 +54,8 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
 
 def titles(acting: Stage) -> list[str]:
     """Return the titles of the tables of which anything is to be seen."""
-    places = ((grid, acting.app.screen.find_widget(grid)) for grid in acting.app.panels.present.grids())
-    return [grid.table.title for grid, place in places if place.visible_region.height]
+    scopes = ((grid, acting.app.screen.find_widget(grid)) for grid in acting.app.panels.present.grids())
+    return [grid.table.title for grid, place in scopes if place.visible_region.height]
 
 
 @pytest.mark.parametrize(("name", "scenario"), CASES)
@@ -86,7 +86,7 @@ async def sorted_filtered_and_read(acting: Stage) -> None:
         if acting.app.reader.is_open:
             assert acting.app.reader.text
             await acting.keys("escape")
-        elif acting.app.monitor.choices.places:
+        elif acting.app.monitor.choices.scopes:
             assert acting.app.panels.of("drill_down").shows(acting.app.focused)
             await acting.keys("escape")
         elif acting.app.monitor.choices.tab != shown.name:

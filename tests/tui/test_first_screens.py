@@ -84,7 +84,7 @@ SENTENCES = {
     "quiesce": Sentence(
         "SYS quiesces the database, which is no session pool: ask, and ALTER SYSTEM UNQUIESCE lets 42 sessions in.",
         ("✕ the database is being quiesced by SYS 1:311; 42 sessions wait", "ask SYS 1:311", "lets 42 sessions in"),
-        ("whether that may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM", "wait for possible quiesce finish"),
+        ("whether it may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM", "wait for possible quiesce finish"),
         ("ALTER SYSTEM UNQUIESCE lets",),
     ),
     "quiet": Sentence(

@@ -174,14 +174,14 @@ def test_names_that_several_have_are_not_guessed() -> None:
     assert goal("sess", reading, (), ()).tab == "sessions"
     assert "may be" in goal("p", reading, ("pdbs",), ("prod",)).trouble
     assert goal("prod", reading, (), ("prod", "prod2")).target == "prod"
-    assert goal(queued(1).sql_id.upper(), reading, (), ()).place.sql_id == queued(1).sql_id
-    assert goal("batch", reading, (), ()).place.group == "BATCH"
+    assert goal(queued(1).sql_id.upper(), reading, (), ()).scope.sql_id == queued(1).sql_id
+    assert goal("batch", reading, (), ()).scope.group == "BATCH"
 
 
 def test_the_beginning_of_a_sql_id_is_enough_where_it_is_the_one() -> None:
     ids = ("7k36sd695fszu", "7k99sd695fszu")
     reading = replace(busy(), queue=tuple(replace(queued(1), sql_id=sql_id) for sql_id in ids))
-    assert goal("7K36", reading, (), ()).place.sql_id == ids[0]
+    assert goal("7K36", reading, (), ()).scope.sql_id == ids[0]
     assert goal("7k", reading, (), ()).trouble == f"7k may be {ids[0]} or {ids[1]}."
     assert "no tab, group" in goal("7k37", reading, (), ()).trouble
 

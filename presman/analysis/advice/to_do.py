@@ -134,7 +134,7 @@ def _too_large(found: Unblock) -> ToDo:
         return _wait_for(found, "may start")
     helps, short = "a lower DOP or another group lets it start", f"{name}'s head is {head.why}: a lower DOP helps"
     if head.starts_alone:
-        helps = "it may start once no server is in use, and with a lower DOP before that"
+        helps = "it may start once no server is in use; a lower DOP lets it start sooner"
         short = f"{name} may start once no server is in use, or with a lower DOP"
     if head.starts_alone and head.in_use == 0:
         helps = "no server is in use and it is still queued, so give it a lower DOP"
@@ -324,8 +324,8 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
     if found is None:
         return None
     who = f"ask {found.by[0]}" if found.by else "find out who quiesced the database"
-    held = "those that wait" if found.waiting is None else counted(found.waiting, "session")
-    more = f"{who}{'' if found.by else ' and'} whether that may end"
+    held = "the waiting sessions" if found.waiting is None else counted(found.waiting, "session")
+    more = f"{who}{'' if found.by else ' and'} whether it may end"
     text = f"{more}: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets {held} in"
     return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
 

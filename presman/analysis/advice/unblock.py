@@ -27,7 +27,7 @@ from presman.base.formats import counted, in_about
 def nobody_named(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
-        return "it is too large for its limit: ending others is not known to help; a lower DOP or another group does"
+        return "it is too large for its limit: ending others may not help; a lower DOP or another group does"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
@@ -74,7 +74,7 @@ def _what_helps(found: Unblock, doubtful: int) -> str:
         refused = [each for each in found.candidates if each.refused and each.ends_in is None]
         if len(refused) == len(found.candidates):
             return "; ".join(dict.fromkeys(refused_holder(each) for each in refused))
-        return "all of these together are not known to free enough"
+        return "ending all of these may not free enough"
     return _chosen(found, found.candidates[: found.needed])
 
 

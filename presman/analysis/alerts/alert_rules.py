@@ -207,7 +207,7 @@ def plan_switched(reading: Reading) -> list[Alert]:
         return []
     plan, before = found.plan or "no plan", found.before or "no plan"
     short = f"plan switched {duration(ago)} ago: {plan} after {before}"
-    by = f"by the window {found.window}" if found.window else "no view shows by whom"
+    by = f"by the window {found.window}" if found.window else "no view shows who set it"
     return [Alert("note", "┆", f"Plan switched {duration(ago)} ago, at {clock(found.at)}: {plan} after {before}, {by}",
                   short, "plan_switched", plan)]  # fmt: skip
 

@@ -156,5 +156,5 @@ def servers_at_maximum(reading: Reading) -> list[Alert]:
         return []
     where = ", ".join(str(pool.inst_id) for pool in full) if len(reading.header.instances) > 1 else ""
     short = f"all {sum(pool.maximum or 0 for pool in full)} parallel servers in use{' on ' if where else ''}{where}"
-    text = f"{short} (PARALLEL_MAX_SERVERS): what does not queue is downgraded, or runs serially"
+    text = f"{short} (PARALLEL_MAX_SERVERS): statements that do not queue are downgraded or run serially"
     return [Alert("warn", "▼", text, short, "servers_at_maximum", where)]

@@ -121,7 +121,7 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
         case Verdict.HOST:
             full = host or "the host is full"
             seen = f"the groups here used {group.all_used or 0.0:.1f} of {group.capacity:.0f} CPUs, and {full}"
-            return f"{_due(group)}; {seen}: others on the host use what it lacks"
+            return f"{_due(group)}; {seen}: other processes on the host use the rest"
         case Verdict.NOT_EXHAUSTED:
             return "; ".join(part for part in (_due(group), _unused(group), host, minute) if part)
         case Verdict.ZERO_SHARE:
@@ -160,7 +160,7 @@ def _short(group: Judged, used: float, due: float) -> str:
 
 def _unused(group: Judged) -> str:
     """Return that nobody here has what a group lacks."""
-    return f"the groups left {free:.1f} CPUs unused, so no other has what it lacks" if (free := _free(group)) else ""
+    return f"the groups left {free:.1f} CPUs unused, so no other group took it" if (free := _free(group)) else ""
 
 
 def _free(group: Judged) -> float:

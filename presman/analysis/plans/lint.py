@@ -197,7 +197,7 @@ class LintCoverage(NamedTuple):
     def clear(self) -> str:
         """The sentence for no finding."""
         if self.blind:
-            return f"Nothing is known of {', '.join(self.unjudged) or 'the plans'}: {_why(self.lacking)}."
+            return f"Cannot judge {', '.join(self.unjudged) or 'the plans'}: {_why(self.lacking)}."
         if not self.judged:
             return f"No plan is in force (by {self.views[0]}): there is nothing to judge."
         return f"No finding in {', '.join(self.judged)} (by {', '.join(self.views)}).{self.limits}"
@@ -207,7 +207,7 @@ class LintCoverage(NamedTuple):
         """What could not be looked at, to stand behind what was found; "" for nothing."""
         if self.blind:
             return f" Not judged: {', '.join(self.unjudged) or 'the plans in force'}: {_why(self.lacking)}."
-        parts = [f" Not judged, its directives are not seen: {plan}." for plan in self.unjudged]
+        parts = [f" Not judged, because its directives cannot be seen: {plan}." for plan in self.unjudged]
         return "".join([*parts, f" Not looked at: {_why(self.lacking)}." if self.lacking else ""])
 
 

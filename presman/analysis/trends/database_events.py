@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, Told, mark_of, sees_all
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, ReportedAlert, mark_of, sees_all
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.analysis.readings.group_readings import Verdict
@@ -36,6 +36,9 @@ KINDS = (
     *(QUEUE_BEGAN, QUEUE_ENDED, PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED),
     *(VERDICT_CHANGED, DOWNGRADE, TIMEOUT, ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED, RECONNECT, LOST),
 )
+_WORDS = {VERDICT_CHANGED: "state changed"}
+"""Kinds that are kept by another name than people read."""
+
 _OF_ALERTS = {"began": ALERT_BEGAN, "worse": ALERT_WORSE, "ended": ALERT_ENDED}
 
 KEPT = 2000
@@ -49,6 +52,11 @@ _CALM = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED})
 
 _LASTING = 6
 """Polls after which a verdict counts: a group on the edge of its limit has another one every few seconds."""
+
+
+def kind_in_words(kind: str) -> str:
+    """Return what people read for a kind of event."""
+    return _WORDS.get(kind, kind)
 
 
 class DatabaseEvent(NamedTuple):
@@ -79,10 +87,10 @@ def _came(before: _Instance | None, now: _Instance) -> str:
         return ""
     since = f" (started {clock(now.started)})" if now.started is not None else ""
     if before is None:
-        return f"{now.name} came{since}"
+        return f"{now.name} appeared{since}"
     if now.started is not None and before.started not in {None, now.started}:
         return f"{now.name} was restarted{since}"
-    return f"{now.name} is there again{since}" if before.is_away else ""
+    return f"{now.name} is back{since}" if before.is_away else ""
 
 
 class _Verdicts(Struct):
@@ -112,7 +120,7 @@ class EventWatch:
         self._downgraded: dict[tuple[int, int, int, str], datetime] = {}
 
     @property
-    def alerts(self) -> dict[str, Told]:
+    def alerts(self) -> dict[str, ReportedAlert]:
         """The alerts that are there now, or were within the last minute, by :func:`mark_of`."""
         return self._alerts.told
 
@@ -121,7 +129,7 @@ class EventWatch:
         before, self._before = self._before, reading
         epoch, found = snapshot.epoch, []
         if before is not None and epoch != self._epoch:
-            found.append(DatabaseEvent(reading.at, RECONNECT, "", "", "connected again: no rates across it"))
+            found.append(DatabaseEvent(reading.at, RECONNECT, "", "", "connected again; no rates over the gap"))
         self._epoch = epoch
         found += self._changed_instances(reading)
         if before is not None:
@@ -206,7 +214,7 @@ def _plan_text(old: str, new: str, window: str) -> str:
 
 def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
     if change.change == "ended":
-        text = f"over after {spelled(at.timestamp() - change.since)}: {change.text}"
+        text = f"ended after {spelled(at.timestamp() - change.since)}: {change.text}"
     else:
         text = f"{'worse, ' * (change.change == 'worse')}{SEVERITY_WORDS[change.state]}: {change.text}"
     return DatabaseEvent(at, _OF_ALERTS[change.change], "", "", text)
@@ -220,7 +228,7 @@ def _queues(before: Reading, now: Reading) -> list[DatabaseEvent]:
         if (con_id, group) not in old
     ]
     ended = [
-        DatabaseEvent(now.at, QUEUE_ENDED, group, "", f"{group or 'unknown group'}: nothing waits any more")
+        DatabaseEvent(now.at, QUEUE_ENDED, group, "", f"{group or 'unknown group'}: the queue is empty")
         for (con_id, group) in old
         if (con_id, group) not in new
     ]

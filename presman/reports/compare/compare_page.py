@@ -107,7 +107,7 @@ def _differences(found: ComparedWindows, lines: Sequence[Line]) -> Markup:
 
 def _plan(found: ComparedWindows) -> Markup:
     if not found.plan:
-        text = "The plans at the ends of the windows are the same, as far as they were seen."
+        text = "The plans at the ends of the windows are the same, as far as presman could see."
         return section("Plan at the end", element("p", text))
     rows = ((each.subject or "database", each.figure, said(each.first), said(each.second)) for each in found.plan)
     return section("Plan at the end", word_table(("", "Figure", "A", "B"), rows))

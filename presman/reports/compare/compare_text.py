@@ -92,7 +92,7 @@ def _window(name: str, window: ComparedWindow, cells: int) -> list[str]:
 
 def _plan(found: ComparedWindows, subject: int) -> list[str]:
     if not found.plan:
-        return ["", "The plans at the ends of the windows are the same, as far as they were seen."]
+        return ["", "The plans at the ends of the windows are the same, as far as presman could see."]
     return ["", _head("plan at the end", subject, judged=False), *(_plan_row(each, subject) for each in found.plan)]
 
 

@@ -30,8 +30,8 @@ _CLOSE = 1e-9
 """Differences that are one but for rounding, relative to the figures."""
 
 METHOD = (
-    "more than noise: each window is cut into blocks long enough to be independent, and fewer than 1 in 100 ways to "
-    "share the blocks between two windows differ as much (permutation test, fixed seed); fewer than "
+    "more than noise: each window is cut into blocks long enough to be independent, and fewer than 1 in 100 random "
+    "divisions of the blocks differ as much (permutation test, fixed seed); fewer than "
     f"{LEAST_BLOCKS} such blocks in a window are too few to compare"
 )
 

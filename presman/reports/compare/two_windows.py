@@ -148,7 +148,7 @@ def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Jud
         notes.append(f"two databases: {one.database} and {other.database}")
     judged = sum(each in {Judgement.MORE, Judgement.NOISE} for each in differences)
     if judged:
-        chance = f"chance alone would call about {judged * FALSE_ALARMS:.1f} more than noise"
+        chance = f"chance alone would mark about {judged * FALSE_ALARMS:.1f} as more than noise"
         notes.append(f"of {counted(judged, 'difference')} judged, {chance}")
     return notes
 

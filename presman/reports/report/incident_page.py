@@ -19,6 +19,7 @@ from presman.analysis.trends.database_events import (
     RECONNECT,
     TIMEOUT,
     DatabaseEvent,
+    kind_in_words,
 )
 from presman.base.colours import OTHERS, GroupColours
 from presman.base.formats import count, counted, number, spelled
@@ -137,7 +138,10 @@ def all_events(incident: Incident, axis: TimeAxis) -> Markup:
 
 
 def _listed(found: Sequence[DatabaseEvent], axis: TimeAxis, colours: GroupColours) -> Markup:
-    rows = ((axis.told(each.at), each.kind, group_name(each.group, colours), each.sql_id, each.text) for each in found)
+    rows = (
+        (axis.told(each.at), kind_in_words(each.kind), group_name(each.group, colours), each.sql_id, each.text)
+        for each in found
+    )
     return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
 
 
@@ -148,7 +152,7 @@ def over_time(incident: Incident, axis: TimeAxis) -> Markup:
         _chart(incident, "CPUs used", "CPUs", lambda each: each.used, cpus, "CPUs managed"),
         _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
         _chart(incident, "Parallel servers", "servers", lambda each: each.servers, None, "target"),
-        _chart(incident, "Statements in the parallel queue", "statements", lambda each: each.queued,
+        _chart(incident, "Statements in the parallel queue", "queued", lambda each: each.queued,
                None, "most in a poll"),
         _chart(incident, "I/O", "MB/s", lambda each: each.io),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from presman.analysis.trends.database_events import KINDS
+from presman.analysis.trends.database_events import KINDS, kind_in_words
 from presman.base.axis import nice_axis, tick_label
 from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.formats import ABSENT, count, counted, microseconds, number, spelled
@@ -35,10 +35,10 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
     most = max((waits for each in columns for waits in each.waits.values()), default=1)
     bottom = _HEAT_TOP + _HEAT_LINE * len(uppers)
     parts = [
-        label(LEFT - 6, _HEAT_TOP + _HEAT_LINE * place + 10, f"< {microseconds(upper)}", "end")
-        for place, upper in enumerate(uppers)
+        label(LEFT - 6, _HEAT_TOP + _HEAT_LINE * index + 10, f"< {microseconds(upper)}", "end")
+        for index, upper in enumerate(uppers)
     ]
-    places = {upper: place for place, upper in enumerate(uppers)}
+    indexes = {upper: index for index, upper in enumerate(uppers)}
     for column in columns:
         left, right = axis.x(column.start), axis.x(column.end)
         total = sum(column.waits.values())
@@ -49,7 +49,7 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
             )
             parts.append(
                 element(
-                    "rect", element("title", told), x=left, y=_HEAT_TOP + _HEAT_LINE * places[upper],
+                    "rect", element("title", told), x=left, y=_HEAT_TOP + _HEAT_LINE * indexes[upper],
                     width=max(1.0, right - left), height=_HEAT_LINE, fill=shade(waits, most),
                 )
             )  # fmt: skip
@@ -81,8 +81,8 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
     kinds = [kind for kind in KINDS if kind in there]
     kinds += sorted(there - set(kinds))
     parts = []
-    for place, kind in enumerate(kinds):
-        y = _EVENT_TOP + _EVENT_LINE * place
+    for index, kind in enumerate(kinds):
+        y = _EVENT_TOP + _EVENT_LINE * index
         parts.append(label(LEFT - 6, y + 13, _SHORT.get(kind, kind), "end"))
         parts += [_mark(each, y, axis) for each in marks if each.kind == kind]
     bottom = _EVENT_TOP + _EVENT_LINE * len(kinds)
@@ -91,7 +91,8 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
 
 def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
     one = f"{clock(mark.start)}\n{mark.text}"
-    note = one if mark.many == 1 else f"{between(mark.start, mark.end)}\n{mark.many} × {mark.kind}, as: {mark.text}"
+    many = f"{between(mark.start, mark.end)}\n{mark.many} × {kind_in_words(mark.kind)}, as: {mark.text}"
+    note = one if mark.many == 1 else many
     fill = BAD if mark.kind in _BAD else FAINT
     width = max(3.0, axis.x(mark.end) - axis.x(mark.start))
     x, height = axis.x(mark.start) - 1.5, _EVENT_LINE - 4
@@ -110,7 +111,7 @@ def life_chart(lives: Sequence[StatementLife], axis: TimeAxis, colours: GroupCol
     """Return the statements, the first to come on top."""
     rows = sorted(lives, key=lambda each: (each.came, each.gone))
     bottom = _LIFE_TOP + _LIFE_LINE * len(rows)
-    parts = [_life(each, place, axis, _style(each, colours)) for place, each in enumerate(rows)]
+    parts = [_life(each, index, axis, _style(each, colours)) for index, each in enumerate(rows)]
     ticks = below(axis, _LIFE_TOP, bottom)
     return drawing(bottom + 24, "Parallel statements over time", [ticks, *parts])
 
@@ -119,8 +120,8 @@ def _style(life: StatementLife, colours: GroupColours) -> str:
     return colours.style(life.group, life.con_id) or OTHERS
 
 
-def _life(life: StatementLife, place: int, axis: TimeAxis, style: str) -> Markup:
-    y = _LIFE_TOP + _LIFE_LINE * place
+def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup:
+    y = _LIFE_TOP + _LIFE_LINE * index
     gone, idle = life.gone, life.idle_at
     spans = (
         (life.queued_at, life.held_from or gone, HUES[style].page, _QUEUED),
@@ -170,6 +171,8 @@ def legend(lives: Sequence[StatementLife], colours: GroupColours) -> Markup:
 
 _AREA_TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
 _LEVELS = 3
+_COUNTED = frozenset({"servers", "queued"})
+"""Units of which there is no half one."""
 
 
 class ChartColumn(Struct, frozen=True):
@@ -209,15 +212,16 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
         nothing = "none." if known else "not known in this period."
         return element("p", element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
     legend = [
-        element("span", element("b", "■", class_=chart.styles[place]), f" {name}")
-        for place, name in enumerate(chart.layers)
+        element("span", element("b", "■", class_=chart.styles[index]), f" {name}")
+        for index, name in enumerate(chart.layers)
     ]
     if chart.line_name:
         legend.append(element("span", element("b", "─", class_="line"), f" {chart.line_name}"))
     caption = element(
         "figcaption", element("strong", f"{chart.title}, {chart.by}"), element("span", *legend, class_="legend")
     )
-    scale, ticks = nice_axis(max(chart.top, *(each.line or 0.0 for each in chart.columns)), _LEVELS)
+    highest = max(chart.top, *(each.line or 0.0 for each in chart.columns))
+    scale, ticks = nice_axis(highest, _LEVELS, whole=chart.unit in _COUNTED)
     parts = [below(axis, _AREA_TOP, _BOTTOM), _levels(ticks, chart.unit), *_areas(chart, axis, scale)]
     hover = [_hover(chart, each, axis) for each in chart.columns]
     body = drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])
@@ -245,12 +249,12 @@ def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
     found = []
     for layer in range(len(chart.layers)):
         pieces = []
-        for place, column in enumerate(chart.columns):
+        for index, column in enumerate(chart.columns):
             value = column.values[layer]
             if not value:
                 continue
-            low, high = _y(floors[place], scale), _y(floors[place] + value, scale)
-            floors[place] += value
+            low, high = _y(floors[index], scale), _y(floors[index] + value, scale)
+            floors[index] += value
             left, right = axis.x(column.start), axis.x(column.end)
             pieces.append(f"M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}z")
         if pieces:

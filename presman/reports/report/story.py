@@ -134,7 +134,7 @@ def _moment(incident: Incident) -> list[str]:
     if len(bad) > 3:
         found.append(f"{counted(len(bad) - 3, 'more alert')} of that moment in the table below.")
     if look.to_do is not None:
-        found.append(f"At that moment presman said: DO {look.to_do.text}.")
+        found.append(f"What presman advised at that moment: DO {look.to_do.text}.")
     return found
 
 
@@ -156,7 +156,7 @@ def unknown(incident: Incident) -> list[str]:
     if incident.step > 1:
         found.append(f"For a period this long, consumer groups and latency use 32 polls in every {32 * incident.step}")
     if incident.polls > CHECKED:
-        found.append(f"With so many polls, only the {len(incident.looks)} read for the table were checked for damage")
+        found.append(f"Only the {len(incident.looks)} read for the table were checked for damage")
     if damaged := incident.damaged:
         many = counted(sum(each.polls for each in damaged), "poll")
         blocks = f" in {len(damaged)} blocks" if len(damaged) > 1 else ""

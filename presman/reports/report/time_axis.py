@@ -11,7 +11,7 @@ from presman.base.formats import counted, spelled
 from presman.base.markup import BLANK, RULE, WIDTH, Markup, element, joined, label
 from presman.recording.time_bins import PollGap
 
-LEFT, RIGHT = 92.0, 10.0
+LEFT, RIGHT = 104.0, 10.0
 
 CLOSE = 1.0
 """Gaps that are not so far apart, in units of the drawing, are drawn as one."""

@@ -191,7 +191,7 @@ class Guard(asyncio.Protocol):
         """Return a proxy's answer once it is complete: the driver reads only what comes first."""
         said = (self._proxy_said or b"") + data
         if len(said) > LONGEST_HEAD:
-            raise NotOracle("the proxy does not come to an end")
+            raise NotOracle("the proxy's answer does not end")
         is_whole = b"\r\n\r\n" in said or not said.startswith(PROXY_SAYS[: len(said)])
         self._proxy_said = b"" if is_whole else said
         return [said] if is_whole else []

@@ -160,7 +160,7 @@ BY_CODE: dict[str, Explanation] = {
     "DPY-2029": Explanation(
         "A proxy is used for TLS only.", ("Write the address as tcps://host:port/service.",), ADDRESS
     ),
-    "ORA-28009": Explanation("SYS can log in only as SYSDBA.", ("Better use one made by `presman grants`.",), USER),
+    "ORA-28009": Explanation("SYS can log in only as SYSDBA.", ("Use one created by `presman grants` instead.",), USER),
     "ORA-01031": Explanation("This user may not log in with that privilege.", (), USER),
     "ORA-01045": Explanation(
         "User and password are right, but the user lacks CREATE SESSION.",

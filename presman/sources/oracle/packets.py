@@ -243,7 +243,7 @@ class Packets:
         if not self._told:
             raise NotOracle(f"that is not an Oracle listener (it answered {describe(data)})")
         if not self._may_speak:
-            raise NotOracle("the server sends before it is asked: that is not Oracle's protocol")
+            raise NotOracle("the server sends data before the client asks: that is not Oracle's protocol")
         raise NotOracle(f"the server sent a packet of type {kind} and {size} bytes: that is not Oracle's protocol")
 
     def _accept(self, packet: bytes) -> bool:
@@ -266,7 +266,7 @@ class Packets:
             if is_whole(self._introduction):
                 self._knows_server, self._introduction = True, None
         except UnfitAnswer:
-            raise NotOracle("the server says of itself what no Oracle database does") from None
+            raise NotOracle("the server describes itself as no Oracle database does") from None
 
 
 def _check_accept(packet: bytes) -> None:

@@ -47,7 +47,7 @@ class SessionIdentity(Struct, frozen=True):
             zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
             return cls(int(sid), int(instance), utc.replace(tzinfo=UTC), zone, measured)
         except (LookupError, TypeError, AttributeError) as error:
-            raise ValueError("the server does not tell its time and which session this is") from error
+            raise ValueError("the server gives neither its time nor the identity of this session") from error
 
     def time(self, now: float) -> datetime:
         """Return the database's time when our clock shows `now`."""

@@ -210,43 +210,11 @@ class ThinConnection:
 
     def fetch(self, statement: BoundSelect, timeout: float) -> Rows:
         """Run one SELECT."""
-        return self._alone(self._fetch(statement), timeout)
-
-    async def _fetch(self, statement: BoundSelect) -> Rows:
-        cursor = self._connection.cursor()
-        cursor.arraysize = cursor.prefetchrows = statement.rows
-        try:
-            await cursor.execute(statement.sql, dict(statement.binds))
-            rows: Rows = await (
-                cursor.fetchall() if statement.shorten is None else self._short(cursor, statement.shorten)
-            )
-            return rows
-        finally:
-            cursor.close()
-
-    async def _short(self, cursor: Any, shorten: Callable[[Rows], Rows]) -> Rows:
-        """Fetch what comes in each round trip by itself, so that no more than that is ever there at its full length."""
-        found: list[tuple[Any, ...]] = []
-        kept = 0
-        while batch := await cursor.fetchmany():
-            rows = shorten(batch)
-            kept += sum(len(value) for row in rows for value in row if isinstance(value, str))
-            if kept > MOST:
-                raise ConnectionLost(AnswerTooLarge(), stuck=True)
-            found += rows
-            self._loop.allow()
-        return found
+        return self._alone(_fetched(self._connection, statement, self._loop.allow), timeout)
 
     def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
         """Run one statement that returns no rows."""
-        self._alone(self._run_one(sql, binds), timeout)
-
-    async def _run_one(self, sql: str, binds: Mapping[str, Any]) -> None:
-        cursor = self._connection.cursor()
-        try:
-            await cursor.execute(sql, dict(binds))
-        finally:
-            cursor.close()
+        self._alone(_executed(self._connection, sql, binds), timeout)
 
     def _alone(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
         try:
@@ -267,7 +235,7 @@ class ThinConnection:
             pipeline.add_fetchall(statement.sql, dict(statement.binds), arraysize=statement.rows)
         self.round_trips += 1  # the driver does not report a pipeline's own
         try:
-            results = self._wait(self._run(pipeline), timeout)
+            results = self._wait(_answered(self._connection, pipeline), timeout)
         except TimeoutError as error:  # a pipeline is not interrupted: the connection is out of step
             raise ConnectionLost(error, stuck=True) from error
         except (oracledb.Error, ValueError, OverflowError) as error:
@@ -281,9 +249,6 @@ class ThinConnection:
         if failed:
             raise ConnectionLost(failed)
         return [result.error or result.rows or [] for result in results]
-
-    async def _run(self, pipeline: Any) -> Any:
-        return await self._connection.run_pipeline(pipeline, continue_on_error=True)
 
     def _wait(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
         """Run `work` to its end, but no longer than `timeout`, not after `cancel`, and not once the line is lost."""
@@ -368,3 +333,43 @@ class ThinConnection:
     async def _leave(self) -> None:
         with suppress(Exception):
             await self._connection.close()
+
+
+async def _fetched(connection: Any, statement: BoundSelect, allow: Callable[[], None]) -> Rows:
+    """Return the rows of one SELECT; `allow` is called before each round trip that may bring as much again."""
+    cursor = connection.cursor()
+    cursor.arraysize = cursor.prefetchrows = statement.rows
+    try:
+        await cursor.execute(statement.sql, dict(statement.binds))
+        if statement.shorten is not None:
+            return await _shortened(cursor, statement.shorten, allow)
+        rows: Rows = await cursor.fetchall()
+        return rows
+    finally:
+        cursor.close()
+
+
+async def _shortened(cursor: Any, shorten: Callable[[Rows], Rows], allow: Callable[[], None]) -> Rows:
+    """Fetch what comes in each round trip by itself, so that no more than that is ever there at its full length."""
+    found: list[tuple[Any, ...]] = []
+    kept = 0
+    while batch := await cursor.fetchmany():
+        rows = shorten(batch)
+        kept += sum(len(value) for row in rows for value in row if isinstance(value, str))
+        if kept > MOST:
+            raise ConnectionLost(AnswerTooLarge(), stuck=True)
+        found += rows
+        allow()
+    return found
+
+
+async def _executed(connection: Any, sql: str, binds: Mapping[str, Any]) -> None:
+    cursor = connection.cursor()
+    try:
+        await cursor.execute(sql, dict(binds))
+    finally:
+        cursor.close()
+
+
+async def _answered(connection: Any, pipeline: Any) -> Any:
+    return await connection.run_pipeline(pipeline, continue_on_error=True)

@@ -127,53 +127,68 @@ class QueueHold(Struct, frozen=True):
     never_fits: bool
 
 
+class HeldServers:
+    """How many servers the running statements hold of each limit that several of them share."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, int] = {}
+
+    def add(self, ticket: QueueEntry, rule: QueueRule, servers: int) -> None:
+        """Count servers that a statement takes, or gives back if negative."""
+        if ticket.managed:
+            for pool in rule.pools:
+                self._held[pool.name] = self.of(pool.name) + servers
+
+    def of(self, pool: str) -> int:
+        """Return the servers that statements under the limit of that name hold."""
+        return self._held.get(pool, 0)
+
+    def binds(self, ticket: QueueEntry, rule: QueueRule) -> bool:
+        """Whether a limit of its group keeps a statement from starting; one that needs more than all starts alone."""
+        return any(_exceeds(ticket.needs, self.of(pool.name), pool.limit) for pool in rule.pools)
+
+
+def _exceeds(needs: int, held: int, limit: int) -> bool:
+    return held > 0 if needs > limit else held + needs > limit
+
+
 class StatementQueue:
     """The queue of one cluster. Call `submit` and `release`, then `pump` to learn who starts."""
 
     def __init__(self, limits: Limits, random: Random) -> None:
-        self._limits = limits
+        self.limits = limits
         self._random = random
         self._queues: dict[Group, list[QueueEntry]] = {}
         self._running: dict[int, QueueEntry] = {}
         self._next: Group | None = None
         self._drawn_from: frozenset[Group] = frozenset()
         self.in_use = 0
-        self._held: dict[str, int] = {}
-
-    @property
-    def limits(self) -> Limits:
-        """The limits in force."""
-        return self._limits
+        self.held = HeldServers()
 
     def change(self, limits: Limits, groups: Mapping[int, Group]) -> None:
         """Put other limits in force; `groups` is each ticket's consumer group under them, by number."""
         waiting = sorted(self.queued(), key=lambda ticket: (ticket.submitted, ticket.number))
-        self._limits = limits
+        self.limits = limits
         self._queues, self._next = {}, None
         for ticket in waiting:
             ticket.group = groups.get(ticket.number, ticket.group)
             self._queues.setdefault(ticket.group, []).append(ticket)
         for ticket in self._running.values():
             ticket.group = groups.get(ticket.number, ticket.group)
-        self._recount()
-
-    def _recount(self) -> None:
-        self._held = {}
+        self.held = HeldServers()
         for ticket in self._running.values():
             self._hold(ticket, ticket.servers)
 
     def _hold(self, ticket: QueueEntry, servers: int) -> None:
-        if ticket.managed:
-            for pool in self._limits.rule(ticket.group).pools:
-                self._held[pool.name] = self._held.get(pool.name, 0) + servers
+        self.held.add(ticket, self.limits.rule(ticket.group), servers)
 
     def submit(self, ticket: QueueEntry) -> bool:
         """Take a statement; return whether it has started at once because it never queues."""
-        rule = self._limits.rule(ticket.group)
+        rule = self.limits.rule(ticket.group)
         cap = rule.degree_limit
         if cap is not None and ticket.dop > cap:
             ticket.degree = cap
-        never = rule.bypass or self._limits.queueing is Queueing.OFF or not (ticket.queues or rule.always)
+        never = rule.bypass or self.limits.queueing is Queueing.OFF or not (ticket.queues or rule.always)
         if never or not ticket.needs:
             ticket.managed = not never
             self._start(ticket)
@@ -183,7 +198,7 @@ class StatementQueue:
 
     def _start(self, ticket: QueueEntry) -> None:
         degree = ticket.degree or ticket.dop
-        free = max(0, self._limits.maximum - self.in_use)
+        free = max(0, self.limits.maximum - self.in_use)
         if degree * ticket.sets > free:
             degree = free // ticket.sets
         if degree < 2:
@@ -249,7 +264,7 @@ class StatementQueue:
         """Take out of the queue what has waited for its group's timeout; RUN starts, downgraded if need be."""
         out = []
         for ticket in self.queued():
-            rule = self._limits.rule(ticket.group)
+            rule = self.limits.rule(ticket.group)
             if rule.timeout is None or now < ticket.submitted + rule.timeout - 1e-9:
                 continue
             self._remove(ticket)
@@ -262,7 +277,7 @@ class StatementQueue:
         """Return when the first statement in the queue times out, None if none will."""
         times = []
         for group, queue in self._queues.items():
-            timeout = self._limits.rule(group).timeout
+            timeout = self.limits.rule(group).timeout
             if timeout is not None:
                 times.append(queue[0].submitted + timeout)
         return min(times, default=None)
@@ -275,24 +290,11 @@ class StatementQueue:
         """Return what holds servers."""
         return self._running.values()
 
-    def held_by(self, pool: str) -> int:
-        """Return the servers that statements under the limit `pool` hold."""
-        return self._held.get(pool, 0)
-
     def _system_binds(self, ticket: QueueEntry) -> bool:
-        needs = ticket.needs
-        if needs > self._limits.target:
-            return self.in_use > 0
-        return self.in_use + needs > self._limits.target
-
-    def _pool_binds(self, ticket: QueueEntry, pool: ServerPoolLimit) -> bool:
-        held, needs = self._held.get(pool.name, 0), ticket.needs
-        if needs > pool.limit:
-            return held > 0
-        return held + needs > pool.limit
+        return _exceeds(ticket.needs, self.in_use, self.limits.target)
 
     def _group_binds(self, ticket: QueueEntry) -> bool:
-        return any(self._pool_binds(ticket, pool) for pool in self._limits.rule(ticket.group).pools)
+        return self.held.binds(ticket, self.limits.rule(ticket.group))
 
     def _choose(self) -> Group | None:
         """Return the group whose head is next: among those within their limits by level, then by a draw.
@@ -304,9 +306,9 @@ class StatementQueue:
         if not heads:
             self._next = None
             return None
-        if self._limits.root is None or self._limits.queueing is not Queueing.FULL:
+        if self.limits.root is None or self.limits.queueing is not Queueing.FULL:
             return min(heads, key=lambda group: (heads[group].submitted, heads[group].number))
-        candidates = _first_level(self._limits.root, set(heads)) or dict.fromkeys(heads, 1.0)
+        candidates = _first_level(self.limits.root, set(heads)) or dict.fromkeys(heads, 1.0)
         if self._next not in candidates or not self._drawn_from.issuperset(candidates):
             self._next = self._draw(candidates)
         self._drawn_from = frozenset(candidates)
@@ -320,15 +322,15 @@ class StatementQueue:
 
     def why(self, ticket: QueueEntry) -> QueueHold:
         """Explain why `ticket` waits, from the very figures that decide."""
-        if self._limits.queueing is Queueing.FULL:
+        if self.limits.queueing is Queueing.FULL:
             queue = self._queues[ticket.group]
         else:
             queue = sorted(self.queued(), key=lambda other: (other.submitted, other.number))
         ahead = queue.index(ticket)
         own_ahead = self._queues[ticket.group].index(ticket)
         system, group = self._system_binds(ticket), self._group_binds(ticket)
-        pools = self._limits.rule(ticket.group).pools
-        tightest = min(pools, key=lambda pool: pool.limit - self._held.get(pool.name, 0), default=None)
+        pools = self.limits.rule(ticket.group).pools
+        tightest = min(pools, key=lambda pool: pool.limit - self.held.of(pool.name), default=None)
         if own_ahead:
             cause = HoldReason.BEHIND
         elif group:
@@ -336,20 +338,20 @@ class StatementQueue:
         elif system:
             cause = HoldReason.SYSTEM
         else:
-            cause = HoldReason.BEHIND if ahead and self._limits.queueing is Queueing.FIFO else HoldReason.NOT_CHOSEN
+            cause = HoldReason.BEHIND if ahead and self.limits.queueing is Queueing.FIFO else HoldReason.NOT_CHOSEN
         needs = ticket.needs
         return QueueHold(
             cause,
             needs,
             self.in_use,
-            self._limits.target,
+            self.limits.target,
             tightest.name if tightest else "",
-            self._held.get(tightest.name, 0) if tightest else 0,
+            self.held.of(tightest.name) if tightest else 0,
             tightest.limit if tightest else None,
             ahead,
             system,
             group,
-            needs > self._limits.target or any(needs > pool.limit for pool in pools),
+            needs > self.limits.target or any(needs > pool.limit for pool in pools),
         )
 
 

@@ -140,7 +140,7 @@ def _refuse_twice(path: Path, found: Layout) -> None:
     names = found.columns
     twice = next((name for index, name in enumerate(names) if name and name in names[:index]), None)
     if twice:
-        raise SourceError(f"{path}, line {found.start + 1}: column {clean(twice)} is there twice", retry=False)
+        raise SourceError(f"{path}, line {found.start + 1}: column {clean(twice)} appears twice", retry=False)
 
 
 def plain(name: str) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey, has_tables
+from presman.tui.keys.drill_keys import DESCRIBE, FOLDING, UNFOLD
+from presman.tui.keys.drill_keys import where as breadcrumb_to
 from presman.tui.keys.go_keys import GO, TARGETS
 from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SIGNS, SUSPEND, TABS, TABS_IN_HELP, THEME
-from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
-from presman.tui.keys.place_keys import where as breadcrumb_to
 from presman.tui.keys.table_keys import (
     COLUMNS,
     DETAILS,
@@ -144,5 +144,5 @@ def tab_key_action(keys: str) -> str:
 def where(keys: str) -> str:
     """Return which tabs have a key, in words: ``g is a key of the tab Parallel (4).``."""
     found = [(key, name) for name in tab_names() for key in tab(name.name).keys if keys == key.keys]
-    places = " and ".join(f"the tab {name.title} ({name.key})" for _, name in found)
-    return f"{found[0][0].shown} is a key of {places}."
+    tabs = " and ".join(f"the tab {name.title} ({name.key})" for _, name in found)
+    return f"{found[0][0].shown} is a key of {tabs}."

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey
+from presman.tui.keys.drill_keys import drill_into, open_page, open_statement
 from presman.tui.keys.page_keys import show_tab
-from presman.tui.keys.place_keys import go_into, open_page, open_statement
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -35,7 +35,7 @@ async def go(app: FrameApp, text: str) -> None:
         return
     found = goal(text, app.monitor.reading, app.panels.hidden(), app.targets)
     if found.trouble:
-        app.tell(found.trouble, seconds=8)
+        app.notify(found.trouble, timeout=8)
         if not app.reader.is_open:
             app.panels.focus_first()
     elif found.target:
@@ -44,11 +44,11 @@ async def go(app: FrameApp, text: str) -> None:
         await show_tab(app, found.tab)
     else:
         app.reader.close()
-        if found.place is not None and found.place.sql_id:
-            open_statement(app, Statement(found.place.sql_id))
-        elif found.place is not None:
-            await go_into(app, ())
-            await go_into(app, (found.place,))
+        if found.scope is not None and found.scope.sql_id:
+            open_statement(app, Statement(found.scope.sql_id))
+        elif found.scope is not None:
+            await drill_into(app, ())
+            await drill_into(app, (found.scope,))
         if found.session is not None:
             open_page(app, found.session, SESSIONS)
 
@@ -56,7 +56,7 @@ async def go(app: FrameApp, text: str) -> None:
 def switch(app: FrameApp, target: str) -> None:
     """End, to begin again with another target."""
     if target == app.monitor.name:
-        app.tell(f"{target} is on the screen.")
+        app.notify(f"{target} is on the screen.")
         return
     app.switch_to, app.hands_on = target, app.home  # away from a fleet a password may be asked for between the two
     app.exit()

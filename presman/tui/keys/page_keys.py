@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey, KeyedApp, always
-from presman.tui.keys.place_keys import go_into
+from presman.tui.keys.drill_keys import drill_into
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.widgets.line_api import LineApiWidget
 
@@ -44,10 +44,10 @@ async def escape(app: FrameApp) -> None:
         app.reader.close()
         app.reader.look_at(None)
         app.repaint()
-    elif choices.filter or not choices.places:
+    elif choices.filter or not choices.scopes:
         set_filter(app, "", done=True)
     else:
-        await go_into(app, choices.places[:-1])
+        await drill_into(app, choices.scopes[:-1])
 
 
 async def leave(app: FrameApp) -> None:
@@ -55,23 +55,23 @@ async def leave(app: FrameApp) -> None:
     if app.reader.is_open:
         app.reader.filter("", done=True)
         await escape(app)
-    elif app.monitor.choices.places:
-        await go_into(app, app.monitor.choices.places[:-1])
+    elif app.monitor.choices.scopes:
+        await drill_into(app, app.monitor.choices.scopes[:-1])
     else:
         await app.action_quit()
 
 
 def next_theme(app: KeyedApp) -> None:
     """Take the next theme."""
-    place = THEMES.index(app.theme) + 1 if app.theme in THEMES else 0
-    app.theme = THEMES[place % len(THEMES)]
-    app.tell(f"theme {app.theme}", seconds=2)
+    index = THEMES.index(app.theme) + 1 if app.theme in THEMES else 0
+    app.theme = THEMES[index % len(THEMES)]
+    app.notify(f"theme {app.theme}", timeout=2)
 
 
 def change_signs(app: KeyedApp) -> None:
     """Paint ASCII only, or all signs."""
     app.keep_to_ascii(only=not app.is_ascii)
-    app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
+    app.notify("ASCII only" if app.is_ascii else "all signs", timeout=2)
     app.refresh_css(animate=False)
     app.repaint()
     for view in app.screen_stack[0].query(LineApiWidget):  # a widget that is over another is not painted with the rest
@@ -81,12 +81,12 @@ def change_signs(app: KeyedApp) -> None:
 def can_go_back(app: FrameApp) -> bool:
     """While a page is open, something is filtered, or one has gone into something."""
     choices = app.monitor.choices
-    return app.reader.is_open or bool(app.typed_in or choices.filter or choices.places)
+    return app.reader.is_open or bool(app.typed_in or choices.filter or choices.scopes)
 
 
 def leave_label(app: FrameApp) -> str:
     """Return what the key does now."""
-    return "back" if app.reader.is_open or app.monitor.choices.places else "quit"
+    return "back" if app.reader.is_open or app.monitor.choices.scopes else "quit"
 
 
 ESCAPE = AppKey(
@@ -101,7 +101,8 @@ LEAVE = AppKey(
 )  # fmt: skip
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
 SIGNS = AppKey(
-    Key("signs", "T", "T", "signs", "Show ASCII only, for terminals that show other signs badly, or all signs."),
+    Key("signs", "T", "T", "signs", "Switch between ASCII only, for terminals that show other characters badly, and "
+        "all characters."),
     change_signs,
 )  # fmt: skip
 PALETTE = AppKey(
@@ -145,7 +146,7 @@ def go_home(app: FrameApp) -> None:
 
 def is_at_top(app: FrameApp) -> bool:
     """While neither a page is open nor anything was gone into."""
-    return not (app.reader.is_open or app.monitor.choices.places)
+    return not (app.reader.is_open or app.monitor.choices.scopes)
 
 
 async def escape_home(app: FrameApp) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import NO_DATA, PAGE_IS_OPEN, AppKey, KeyedApp, has_tables
-from presman.tui.keys.place_keys import list_sessions, shows_statement
+from presman.tui.keys.drill_keys import list_sessions, shows_statement
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -17,8 +17,8 @@ def sort(app: KeyedApp) -> None:
     """Sort the table by its next column."""
     if (grid := app.grid) is not None:
         keys = grid.drawing.sortable()
-        place = keys.index(grid.rows.sort_key) + 1 if grid.rows.sort_key in keys else 0
-        grid.sort_by(keys[place % len(keys)])
+        index = keys.index(grid.rows.sort_key) + 1 if grid.rows.sort_key in keys else 0
+        grid.sort_by(keys[index % len(keys)])
 
 
 def reverse(app: KeyedApp) -> None:
@@ -89,8 +89,8 @@ def instances(app: FrameApp) -> None:
 
 def window(app: FrameApp) -> None:
     """Let the charts show more or less time."""
-    place = WINDOWS.index(app.monitor.choices.window) + 1
-    app.monitor.choose(window=WINDOWS[place % len(WINDOWS)])
+    index = WINDOWS.index(app.monitor.choices.window) + 1
+    app.monitor.choose(window=WINDOWS[index % len(WINDOWS)])
     app.repaint()
 
 
@@ -116,9 +116,9 @@ def has_several(app: FrameApp) -> bool:
 
 
 DETAILS = AppKey(
-    Key("details", "enter", "Enter", "open", "List the sessions and statements of the group, event, instance or PDB "
-        "under the cursor; of a session or a statement all about it, on one page, and on that of a statement the "
-        "sessions that run it."),
+    Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and "
+        "statements. On a session or statement: open its page. On the page of a statement: list the sessions that run "
+        "it."),
     details, has_details, PAGE_IS_OPEN,
     relabel=lambda app: "sessions" if app.reader.is_open else "open",
 )  # fmt: skip
@@ -145,8 +145,8 @@ INSTANCES = AppKey(
     instances, has_instances, "There is only one instance.",
 )  # fmt: skip
 WINDOW = AppKey(
-    Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes. 60 is what "
-        "V$RSRCMGRMETRIC_HISTORY tells, from the first poll on."),
+    Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes. For 60, "
+        "V$RSRCMGRMETRIC_HISTORY has the minutes before the first poll."),
     window, is_over_time, "There is no chart here.",
 )  # fmt: skip
 NEXT_TABLE = AppKey(

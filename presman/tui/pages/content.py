@@ -49,9 +49,9 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
             if isinstance(last, QueuedStatement | RunningStatement) and last.sql_id:
                 lines += past_lines(sql_past(watch, last.sql_id, last.con_id, reading.at))
         elif isinstance(last, GroupReading):
-            place = (last.con_id, last.name)
+            index = (last.con_id, last.name)
             for each in watch.queue_marks.compare(reading):
-                if (each.con_id, each.name) == place:
+                if (each.con_id, each.name) == index:
                     lines += [BLANK, title("Is its queue worse than usual?"), *usual_lines(each)]
         return lines
 

@@ -13,8 +13,8 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_past import SqlExecution, SqlPast, sql_past
 from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line
-from presman.tabs.choices import Place
-from presman.tabs.drill_down import Inside, inside
+from presman.tabs.choices import DrillScope
+from presman.tabs.drill_down import ScopeContents, contents_of
 from presman.tabs.statement import Statement
 from presman.tui.pages.detail_lines import cost_lines
 from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, tells_degree, title
@@ -27,14 +27,14 @@ _TEXT = 16
 """Lines of a text that stand before the rest of the page; those of a longer one follow at its end."""
 
 
-def place_of_statement(statement: Statement) -> Place:
-    """Return the place that lists who runs a statement."""
-    return Place(statement.sql_id, con_id=statement.con_id, sql_id=statement.sql_id)
+def scope_of_statement(statement: Statement) -> DrillScope:
+    """Return the scope that lists who runs a statement."""
+    return DrillScope(statement.sql_id, con_id=statement.con_id, sql_id=statement.sql_id)
 
 
 def cursor_lines(statement: Statement, reading: Reading, watch: Watch, width: int, *, recorded: bool) -> list[Line]:
     """Return the page of a statement."""
-    found = inside(place_of_statement(statement), reading)
+    found = contents_of(scope_of_statement(statement), reading)
     past = sql_past(watch, statement.sql_id, statement.con_id, reading.at)
     text = watch.sql_texts.text(statement.sql_id) or next((row.sql_text for row in _rows(found) if row.sql_text), "")
     why_none = watch.sql_texts.why_none(statement.sql_id, reading, recorded=recorded)
@@ -49,16 +49,16 @@ def cursor_lines(statement: Statement, reading: Reading, watch: Watch, width: in
     return lines + ([BLANK, title("SQL text, the rest"), *body[_TEXT:]] if more > 1 else [])
 
 
-def _rows(found: Inside) -> tuple[QueuedStatement | RunningStatement, ...]:
+def _rows(found: ScopeContents) -> tuple[QueuedStatement | RunningStatement, ...]:
     return (*found.running, *found.queue)
 
 
 _WHY_NO_TEXT = {
-    "(no longer in V$SQL)": "V$SQL has this statement no longer: it was aged out of the shared pool.",
+    "(no longer in V$SQL)": "V$SQL no longer has this statement: it was aged out of the shared pool.",
     "(V$SQL cannot be read)": "V$SQL cannot be read; presman doctor names the grant that is missing.",
-    "(not in the spool)": "The spool has no text of it: V$SQL was spooled without it, or not at all.",
-    "(not read)": "Not read yet: it is asked for while this page is open.",
-    "(not recorded)": "The text is not recorded: at this moment nobody had read it.",
+    "(not in the spool)": "The spool does not have its text: V$SQL was spooled without it, or not at all.",
+    "(not read)": "Not read yet: presman reads it while this page is open.",
+    "(not recorded)": "The text is not recorded: at this moment presman had not read it.",
 }
 
 
@@ -66,7 +66,7 @@ def _in_words(why_none: str) -> str:
     return _WHY_NO_TEXT.get(why_none, why_none) or ABSENT
 
 
-def _who(found: Inside, past: SqlPast) -> Iterable[Line]:
+def _who(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
     """Yield whose statement it is and how many run it now."""
     row = next(iter((*_rows(found), *found.sessions)), None) or past.activity or next(iter(past.newest), None)
     yield fact("group", row.group if row else "")
@@ -79,13 +79,13 @@ def _who(found: Inside, past: SqlPast) -> Iterable[Line]:
     yield fact("now", ", ".join(parts) or "nobody runs it")
 
 
-def _own_sessions(found: Inside) -> list[SessionReading]:
+def _own_sessions(found: ScopeContents) -> list[SessionReading]:
     """Return the sessions that run it without parallel servers and are not in the queue."""
-    told = {(row.inst_id, row.sid, row.serial) for row in _rows(found)}
-    return [row for row in found.sessions if row.px_role != SERVER and (row.inst_id, row.sid, row.serial) not in told]
+    listed = {(row.inst_id, row.sid, row.serial) for row in _rows(found)}
+    return [row for row in found.sessions if row.px_role != SERVER and (row.inst_id, row.sid, row.serial) not in listed]
 
 
-def _sessions(found: Inside, reading: Reading) -> list[Line]:
+def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
     own = _own_sessions(found)
     lines = [_session(row, f"{counted(row.servers, 'server')}, {_doing(row)}") for row in found.running]
     lines += [_session(row, f"queued for {duration(row.waited)}, number {row.position}") for row in found.queue]
@@ -112,7 +112,7 @@ def _session(row: QueuedStatement | RunningStatement | SessionReading, does: str
 
 def past_lines(past: SqlPast) -> list[Line]:
     """Return what presman saw of a statement."""
-    lines = [BLANK, title("Its past here")]
+    lines = [BLANK, title("Executions seen")]
     if past.activity is not None:
         each = past.activity
         busy = f"{number(each.on_cpu)} sessions on CPU, {number(each.waiting)} waiting, {number(each.servers)} servers"
@@ -123,7 +123,7 @@ def past_lines(past: SqlPast) -> list[Line]:
     waited = f", {duration(past.mean_wait)} on average, {duration(past.longest_wait)} at most" if past.queued else ""
     lines.append(fact("in the queue", f"{past.queued} of {past.executions} were seen in it{waited}"))
     lines.append(
-        fact("ran", f"{duration(past.mean_run)} on average" if past.mean_run is not None else "none has ended")
+        fact("ran", f"{duration(past.mean_run)} on average" if past.mean_run is not None else "none has finished")
     )
     return [*lines, *(_execution(each) for each in past.newest)]
 
@@ -140,7 +140,7 @@ def _execution(each: SqlExecution) -> Line:
 
 
 def _cursor(
-    statement: Statement, found: Inside, reading: Reading, text: str, width: int, *, recorded: bool
+    statement: Statement, found: ScopeContents, reading: Reading, text: str, width: int, *, recorded: bool
 ) -> list[Line]:
     """Return statistics, degree and plan, as far as they were read."""
     detail = reading.detail if reading.detail and reading.detail.sql_id == statement.sql_id else None
@@ -155,5 +155,5 @@ def _cursor(
         plan = xplan(detail.plan, detail.plan_hash, width - 3)
         return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]
     gone = "V$SQL_PLAN has no plan of it now, or it is being read."
-    told = "They are not in the recording: they are read while somebody looks at this page." if recorded else gone
-    return [*lines, BLANK, title("Plan and statistics"), sentence(told, "dim")]
+    note = "Not in the recording: presman reads them only while this page is open." if recorded else gone
+    return [*lines, BLANK, title("Plan and statistics"), sentence(note, "dim")]

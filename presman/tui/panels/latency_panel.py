@@ -190,9 +190,9 @@ class LatencyPanel(Panel):
         found = []
         for mark in self._changes:
             at = mark.at.timestamp()
-            place = next((place for place, column in enumerate(columns) if column.at >= at), None)
-            if place is not None:
-                found.append((first + place, mark.text))
+            index = next((index for index, column in enumerate(columns) if column.at >= at), None)
+            if index is not None:
+                found.append((first + index, mark.text))
         return tuple(found)
 
     def _read(self, moment: Moment, history: LatencyHistory, column: LatencyColumn | None) -> Line:
@@ -201,7 +201,7 @@ class LatencyPanel(Panel):
             return ((" collecting: a column comes with each poll", "dim"),)
         numbers = self._maps[1].row_numbers(self._bucket)
         low, high = history.bound(numbers[0]) // 2 if numbers[0] else 0, history.bound(numbers[-1])
-        place = range_text(low, None if numbers[-1] == 32 else high)
+        index = range_text(low, None if numbers[-1] == 32 else high)
         at = moment.reading.at.astimezone().strftime("%H:%M:%S")
         if column.seconds is None:
             return ((f" {at}  ", "title"), ("no delta in this poll: a gap", "warn"))
@@ -212,7 +212,7 @@ class LatencyPanel(Panel):
         cpus = moment.reading.header.num_cpus
         held = "CPU: not known" if column.throttled is None else f"{column.throttled:.1f} CPUs, there are {cpus:g}"
         return (
-            (f" {at}  ", "title"), (f"{place}: ", "dim"), (f"{waits:,.2f} waits/s", ""), (", ", "dim"),
+            (f" {at}  ", "title"), (f"{index}: ", "dim"), (f"{waits:,.2f} waits/s", ""), (", ", "dim"),
             (f"~{seconds:.4f} s/s", ""), ("  waited for ", "dim"), (held, "waiting"),
         )  # fmt: skip
 

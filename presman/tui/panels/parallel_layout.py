@@ -169,32 +169,32 @@ def story(
     return Story(top, ordered, nothing, _worse(compared))
 
 
-def why_lines(told: Story, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
+def why_lines(story: Story, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
     """Return the block, wrapped to `width`: the first head whole, the others while there is room in `most` lines.
 
     Those without room are named. `most` None means all the room there is. Where the first needs more than `room`, its
     arithmetic goes: the table of the queue says more than that.
     """
-    lines = [*told.top, *([told.nothing] if told.nothing else [])]
-    blocks = [_head(told.heads, place, width, key=told.key and not place) for place in range(len(told.heads))]
+    lines = [*story.top, *([story.nothing] if story.nothing else [])]
+    blocks = [_head(story.heads, index, width, key=story.key and not index) for index in range(len(story.heads))]
     if blocks and room is not None and len(blocks[0]) > room:
-        blocks[0] = _head(told.heads, 0, width, key=told.key, brief=True)
-    if told.worse:
-        blocks.append(wrap(told.worse, width, _INDENT))
-    for place, block in enumerate(blocks):
-        rest = len(told.heads) - place - 1
-        if place and most is not None and len(lines) + len(block) + (rest > 0) > most:
-            return [*lines, *_unsaid(told.heads[place:], width)]
+        blocks[0] = _head(story.heads, 0, width, key=story.key, brief=True)
+    if story.worse:
+        blocks.append(wrap(story.worse, width, _INDENT))
+    for index, block in enumerate(blocks):
+        rest = len(story.heads) - index - 1
+        if index and most is not None and len(lines) + len(block) + (rest > 0) > most:
+            return [*lines, *_unsaid(story.heads[index:], width)]
         lines += block
     return lines
 
 
-def _head(heads: Sequence[Unblock], place: int, width: int, *, key: bool, brief: bool = False) -> list[Line]:
+def _head(heads: Sequence[Unblock], index: int, width: int, *, key: bool, brief: bool = False) -> list[Line]:
     """Return the lines of one head; if the same statements end the wait of one before it, that is said in its line."""
-    found = heads[place]
+    found = heads[index]
     sentence = f"{group_title(found.head)}: {found.head.why}" if brief else head_sentence(found.head)
     why: Line = ((" WHY  ", "title"), (sentence, "warn"))
-    same = next((each for each in heads[:place] if found.candidates and _who(each) == _who(found)), None)
+    same = next((each for each in heads[:index] if found.candidates and _who(each) == _who(found)), None)
     if same is not None:
         return wrap((*why, ("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", "")), width, _INDENT)
     room = width if width >= _NARROW and found.needed <= 1 else 2 * (width - _INDENT)
@@ -214,7 +214,7 @@ def _unsaid(heads: Sequence[Unblock], width: int) -> list[Line]:
         return []
     names = ", ".join(group_title(each.head) for each in heads)
     text = f"  … {len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names}"
-    whole = f"{text} (go to a row of theirs to see why)"
+    whole = f"{text} (move to one of their rows to see why)"
     return wrap(((whole if length(((whole, ""),)) <= width else text, "dim"),), width, _INDENT)[:1]
 
 

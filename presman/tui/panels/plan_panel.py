@@ -93,8 +93,8 @@ class PlanPanel(Panel):
         if self._moment is None or active is None or not active.plans:
             return
         others = ["", *(plan for plan in active.plans if plan != active.plan)]
-        place = others.index(self._chosen) if self._chosen in others else 0
-        self._chosen = others[(place + 1) % len(others)]
+        index = others.index(self._chosen) if self._chosen in others else 0
+        self._chosen = others[(index + 1) % len(others)]
         self.show(self._moment)
 
 

@@ -41,7 +41,7 @@ def chart_lines(
 
 
 def _signs(data: ChartData) -> str:
-    return "".join(SIGNS[place] if area.whose else SIGNS[-1] for place, area in enumerate(data.areas))
+    return "".join(SIGNS[index] if area.whose else SIGNS[-1] for index, area in enumerate(data.areas))
 
 
 def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int, signs: bool) -> list[Line]:
@@ -106,9 +106,9 @@ def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> 
     stretches = list(zip(*(area.values for area in data.areas), strict=True))
     drawn: dict[int, list[Cell]] = {}
     columns = []
-    marked = {place_of(x, data.length, count): "┆" for x, _ in data.marks}
+    marked = {column_of(x, data.length, count): "┆" for x, _ in data.marks}
     if data.cursor is not None:
-        marked[place_of(data.cursor, data.length, count)] = "│"
+        marked[column_of(data.cursor, data.length, count)] = "│"
     level = min(rows - 1, int(data.capacity / top * rows - 1e-9)) if data.capacity else -1
     for x in range(count):
         stretch = x * data.length // count
@@ -122,7 +122,7 @@ def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> 
     return columns
 
 
-def place_of(stretch: int, stretches: int, count: int) -> int:
+def column_of(stretch: int, stretches: int, count: int) -> int:
     """Return the first of `count` columns that shows a stretch."""
     return min(count - 1, -(-stretch * count // stretches))
 
@@ -133,10 +133,10 @@ def _time_axis(data: ChartData, width: int, margin: int) -> list[Line]:
     axis, text = ["─"] * count, [" "] * width
     free = width
     for stretch, label in reversed(data.ticks):
-        place = place_of(stretch, data.length, count)
-        start = max(0, min(width - len(label), margin + 1 + place - len(label) // 2))
+        index = column_of(stretch, data.length, count)
+        start = max(0, min(width - len(label), margin + 1 + index - len(label) // 2))
         if start + len(label) < free or free == width:
-            axis[place] = "┬"
+            axis[index] = "┬"
             text[start : start + len(label)] = label
             free = start
     return [

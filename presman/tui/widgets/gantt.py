@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from presman.analysis.trends.statement_runs import Span
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.axis import time_label, time_ticks
 from presman.base.colours import GroupColours
 from presman.figures.drawing.lines import Line, fit, merge, pad
@@ -38,7 +38,7 @@ class GanttData(NamedTuple):
     changes of plan: in which of STRETCHES stretches, and words; `colours` those of groups.
     """
 
-    spans: Sequence[Span]
+    spans: Sequence[StatementRun]
     end: datetime
     seconds: float
     in_use: Sequence[float | None]
@@ -88,16 +88,16 @@ def _marked(cells: Sequence[tuple[str, str]], marks: Collection[int], label: int
     if not marks:
         return merge([(" " * label, ""), *cells])
     drawn = [(char, style) for text, style in cells for char in text]
-    for place in marks:
-        if place < len(drawn) and drawn[place][0] == " ":
-            drawn[place] = ("┆", "mark")
+    for index in marks:
+        if index < len(drawn) and drawn[index][0] == " ":
+            drawn[index] = ("┆", "mark")
     return merge([(" " * label, ""), *drawn])
 
 
-def _fitting(spans: Sequence[Span], rows: int) -> list[Span]:
+def _fitting(spans: Sequence[StatementRun], rows: int) -> list[StatementRun]:
     """Return the spans there is room for, by when they came: first those with servers, then the queue."""
 
-    def need(span: Span) -> tuple[float, ...]:
+    def need(span: StatementRun) -> tuple[float, ...]:
         if span.ended is not None:
             return (2, -span.ended.timestamp())
         return (1, span.began.timestamp()) if span.started is None else (0, -span.servers)
@@ -106,18 +106,18 @@ def _fitting(spans: Sequence[Span], rows: int) -> list[Span]:
     return [span for span in spans if id(span) in chosen]
 
 
-def _row(span: Span, data: GanttData, width: int, largest: int, marks: Collection[int]) -> Line:
+def _row(span: StatementRun, data: GanttData, width: int, largest: int, marks: Collection[int]) -> Line:
     count = columns(width)
     start = data.end - timedelta(seconds=data.seconds)
 
-    def place(at: datetime) -> int:
+    def index(at: datetime) -> int:
         return max(0, min(count, int((at - start).total_seconds() * count / data.seconds)))
 
-    begin = min(place(span.began), count - 1)
-    end = max(place(span.ended or data.now or data.end), begin + 1)
+    begin = min(index(span.began), count - 1)
+    end = max(index(span.ended or data.now or data.end), begin + 1)
     # What was there shows, and what has run shows that it did, however short it was.
-    ran = min(max(begin, place(span.started)), end - 1) if span.started else end
-    idle = min(max(ran, place(span.idle)), end) if span.idle else end
+    ran = min(max(begin, index(span.started)), end - 1) if span.started else end
+    idle = min(max(ran, index(span.idle)), end) if span.idle else end
     style = data.colours.style(span.group, span.con_id)
     cells = [
         (" " * begin, ""),
@@ -168,14 +168,14 @@ def _axis(data: GanttData, width: int) -> Line:
     text = [" "] * count
     for at in time_ticks(start, data.end, max(1, min(6, count // 8))):
         mark = time_label(at, max(600.0, data.seconds))
-        place = int((at - start).total_seconds() * count / data.seconds)
-        if place + len(mark) <= count:
-            text[place : place + len(mark)] = mark
+        index = int((at - start).total_seconds() * count / data.seconds)
+        if index + len(mark) <= count:
+            text[index : index + len(mark)] = mark
     line = "".join(text)[:count]
     runs = [(" " * (label_width(width) + 1), "dim")]
     if data.cursor is not None and start <= data.cursor <= data.end:
-        place = min(count - 1, int((data.cursor - start).total_seconds() / data.seconds * count))
-        return merge([*runs, (line[:place], "dim"), ("▲", "key"), (line[place + 1 :], "dim")])
+        index = min(count - 1, int((data.cursor - start).total_seconds() / data.seconds * count))
+        return merge([*runs, (line[:index], "dim"), ("▲", "key"), (line[index + 1 :], "dim")])
     return merge([*runs, (line, "dim")])
 
 

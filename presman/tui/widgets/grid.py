@@ -31,13 +31,13 @@ class _Drawn(NamedTuple):
     width: int = 0
     height: int = 0
     top: int = 0
-    place: int = 0
+    position: int = 0
     focused: bool = False
 
     @property
     def cursor(self) -> int | None:
         """The line the cursor stands on, None where the grid has no focus."""
-        return HEADER_LINES + self.place - self.top if self.focused else None
+        return HEADER_LINES + self.position - self.top if self.focused else None
 
 
 class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
@@ -77,7 +77,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self._version = 0
         self._painted: list[Line] = []
         self._drawn = _Drawn()
-        self._told: str | None = None
+        self._hint: str | None = None
 
     # ---- data in
 
@@ -139,7 +139,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     def _bring_up_to_date(self) -> None:
         """Make the lines anew if something that decides how they look has changed."""
         region, top = self.scrollable_content_region, self.scroll_offset.y
-        now = _Drawn(self._version, region.width, region.height, top, self.rows.place, self.has_focus)
+        now = _Drawn(self._version, region.width, region.height, top, self.rows.position, self.has_focus)
         if now != self._drawn:
             self._painted = self.drawing.lines(region.width, region.height, top)
             self._drawn = now
@@ -194,7 +194,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     def action_move(self, lines: int) -> None:
         """Move the cursor by some rows."""
         if self.rows.shown:
-            self.rows.go(self.rows.place + lines)
+            self.rows.go(self.rows.position + lines)
             self._keep_visible()
             self._repaint()
             self.post_message(self.Moved(self))
@@ -209,20 +209,20 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     def _keep_visible(self) -> None:
         height = max(1, self.scrollable_content_region.height - HEADER_LINES)
-        top, place = self.scroll_offset.y, self.rows.place
-        if place < top:
-            self.scroll_to(y=place, animate=False)
-        elif place >= top + height:
-            self.scroll_to(y=place - height + 1, animate=False)
+        top, position = self.scroll_offset.y, self.rows.position
+        if position < top:
+            self.scroll_to(y=position, animate=False)
+        elif position >= top + height:
+            self.scroll_to(y=position - height + 1, animate=False)
 
     def on_mouse_move(self, event: MouseMove) -> None:
         """Have the head of a column explained to whoever stays on it."""
         on_heads = event.y == HEADER_LINES - 1
         column = self.drawing.column_at(event.x, self.scrollable_content_region.width) if on_heads else None
-        told = None if column is None else f"{column.head}: {column.help}"
-        if told != self._told:
-            self._told = told
-            self.tooltip = None if told is None else Content(told)
+        hint = None if column is None else f"{column.head}: {column.help}"
+        if hint != self._hint:
+            self._hint = hint
+            self.tooltip = None if hint is None else Content(hint)
 
     def on_click(self, event: Click) -> None:
         """Sort by the head that was clicked, or choose the row; a second click opens it."""
@@ -233,9 +233,9 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
                 key = column.key
                 self.sort_by(key, descending=not rows.descending if key == rows.sort_key else None)
         elif event.y >= HEADER_LINES:
-            place = event.y - HEADER_LINES + self.scroll_offset.y
-            if place < len(rows.shown):
-                self.action_move(place - rows.place)
+            position = event.y - HEADER_LINES + self.scroll_offset.y
+            if position < len(rows.shown):
+                self.action_move(position - rows.position)
                 if event.chain > 1:
                     self.action_open()
 

@@ -113,8 +113,8 @@ def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: i
     if shorter:
         blocks = _as_many_whole(blocks, [_in_one_line(line, width) for line in shorter], most)
     found: list[Line] = []
-    for place, block in enumerate(blocks):
-        left = len(blocks) - place
+    for index, block in enumerate(blocks):
+        left = len(blocks) - index
         if len(found) + len(block) + (left > 1) > most:
             cut, left = (block[: most - 1], left - 1) if not found else ([], left)
             return [*found, *cut, ((f"   … +{left} more" if left else "   …", "dim"),)]

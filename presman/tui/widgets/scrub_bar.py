@@ -52,14 +52,14 @@ def scrub_lines(
     counts = (" reading the last hour" if reads_past else f" event {happened} of {len(events)}").ljust(len(bounds))
     room = max(10, width - len(_HEADS[0]) - len(bounds) - 1)
     whole = max(1.0, (last - first).total_seconds())
-    place = min(room - 1, max(0, int((at - first).total_seconds() / whole * room)))
+    index = min(room - 1, max(0, int((at - first).total_seconds() / whole * room)))
     lines = []
     for head, text, tail in zip(_HEADS, _sparks(tuple(strip), room), (bounds, counts), strict=True):
         runs: list[Run] = [
             (head, "dim"),
-            (text[:place], "note"),
+            (text[:index], "note"),
             ("┃", "title"),
-            (text[place + 1 :], "dim"),
+            (text[index + 1 :], "dim"),
             (tail, "dim"),
         ]
         lines.append(merge(runs))

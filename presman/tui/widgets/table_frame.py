@@ -27,7 +27,7 @@ from presman.figures.figure import Figure, Table
 class TableRows:
     """Rows of `table`; `sort_key` "" is the order of the data.
 
-    `shown` are the rows that the filter leaves, in order, `place` that of the cursor among them. The cursor stays on
+    `shown` are the rows that the filter leaves, in order, `position` that of the cursor among them. The cursor stays on
     its row from poll to poll; where the row is gone, on its place. In a table that has the worst first it stays on that
     until somebody moves it.
     """
@@ -40,7 +40,7 @@ class TableRows:
         self.descending = table.descending
         self.all: Sequence[Any] = ()
         self.shown: list[Any] = []
-        self.place = 0
+        self.position = 0
         self._identities: list[Hashable] = []
         self._cursor: Hashable = None
         self._moved = False
@@ -48,7 +48,7 @@ class TableRows:
     @property
     def row(self) -> Any | None:
         """The row under the cursor, None in an empty table."""
-        return self.shown[self.place] if self.shown else None
+        return self.shown[self.position] if self.shown else None
 
     @property
     def is_filtered(self) -> bool:
@@ -73,18 +73,18 @@ class TableRows:
         if self.table.worst_first and not self._moved:
             self._stand(0)
         elif self._cursor is not None and self._cursor in self._identities:
-            self.place = self._identities.index(self._cursor)
+            self.position = self._identities.index(self._cursor)
         else:
-            self._stand(self.place)
+            self._stand(self.position)
 
-    def go(self, place: int) -> None:
-        """Put the cursor on the row at `place`, or the nearest there is, and keep it on that row."""
+    def go(self, position: int) -> None:
+        """Put the cursor on the row at `position`, or the nearest there is, and keep it on that row."""
         self._moved = True
-        self._stand(place)
+        self._stand(position)
 
-    def _stand(self, place: int) -> None:
-        self.place = max(0, min(place, len(self.shown) - 1))
-        self._cursor = self._identities[self.place] if self.shown else None
+    def _stand(self, position: int) -> None:
+        self.position = max(0, min(position, len(self.shown) - 1))
+        self._cursor = self._identities[self.position] if self.shown else None
 
     def select(self, identity: Hashable) -> None:
         """Put the cursor on the row of that identity, now or as soon as it is shown."""

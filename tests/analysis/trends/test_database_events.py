@@ -135,9 +135,11 @@ def test_instances_that_go_come_and_are_restarted() -> None:
     assert watched(snapshot(*both), snapshot(*later, after=10)) == [
         f"instance 2 (DB2) was restarted (started {started})"
     ]
-    assert watched(snapshot(instance(1)), snapshot(*later, after=10)) == [f"instance 2 (DB2) came (started {started})"]
+    assert watched(snapshot(instance(1)), snapshot(*later, after=10)) == [
+        f"instance 2 (DB2) appeared (started {started})"
+    ]
     again = watched(snapshot(*both), snapshot(instance(1), after=2), snapshot(*both, after=4))
-    assert again[1].startswith("instance 2 (DB2) is there again"), "it was only not seen"
+    assert again[1].startswith("instance 2 (DB2) is back"), "it was only not seen"
     assert watched(snapshot(*both), snapshot(*both, after=2)) == []
 
 
@@ -192,8 +194,8 @@ def test_alerts_that_were_there_before_the_first_rates_did_not_begin_then() -> N
 def test_the_end_of_an_alert_is_at_the_first_poll_without_it_and_told_once_it_was_away_for_a_minute() -> None:
     there = ((0, []), (2, [ETL]), (4, [ETL]))
     assert of_alerts(*there, (10, []), (63, [])) == [], "last seen at 4, it may come back until 64"
-    assert of_alerts(*there, (10, []), (64, [])) == [(10, "over after 8 s: ETL waits")], "it was there from 2 on"
-    assert of_alerts(*there, (10, []), (20, [ETL]), (30, []), (80, [])) == [(30, "over after 28 s: ETL waits")]
+    assert of_alerts(*there, (10, []), (64, [])) == [(10, "ended after 8 s: ETL waits")], "it was there from 2 on"
+    assert of_alerts(*there, (10, []), (20, [ETL]), (30, []), (80, [])) == [(30, "ended after 28 s: ETL waits")]
 
 
 def test_an_alert_that_grows_worse_is_told() -> None:

@@ -193,7 +193,7 @@ def test_switching_moves_the_servers() -> None:
     parallel = queue(64, rules={A: QueueRule((ServerPoolLimit("A", 32),)), B: QueueRule((ServerPoolLimit("B", 32),))})
     enter(parallel, ticket := ask(16))
     parallel.move(ticket, B)
-    assert (parallel.held_by("A"), parallel.held_by("B")) == (0, 16)
+    assert (parallel.held.of("A"), parallel.held.of("B")) == (0, 16)
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -252,7 +252,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.queue.in_use == sum(ticket.servers for ticket in running) <= self.MAXIMUM
         mine = [ticket for ticket in running if ticket.group is A]
         held = sum(ticket.servers for ticket in mine)
-        assert held == self.queue.held_by("A")
+        assert held == self.queue.held.of("A")
         assert held <= self.LIMIT or len(mine) == 1, "beyond its limit only alone"
 
     @invariant()

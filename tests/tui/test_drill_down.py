@@ -7,14 +7,14 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions
+from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, SERVERS_HIGH
 from presman.rows.session_rows import SessionCount
 from presman.tabs import drill_down
-from presman.tabs.choices import Choices, Place, breadcrumb
-from presman.tabs.drill_down import inside as inside_of
-from presman.tabs.drill_down import place_of
+from presman.tabs.choices import Choices, DrillScope, breadcrumb
+from presman.tabs.drill_down import contents_of as inside_of
+from presman.tabs.drill_down import scope_of
 from presman.tabs.moment import Moment
 from presman.tabs.parallel import queue_rows
 from tests.analysis import make
@@ -43,7 +43,7 @@ async def test_from_an_instance_into_its_group_its_session_and_back() -> None:
         assert "  Parallel › instance 1   " in await acting.press("q")
         assert before == await acting.press("escape"), "the table that one came from has the focus again"
         await acting.keys("enter", "2")
-        assert acting.app.monitor.choices.places == ()
+        assert acting.app.monitor.choices.scopes == ()
 
 
 @acted
@@ -51,21 +51,21 @@ async def test_what_waits_for_an_event_and_what_that_is_a_statement_of() -> None
     async with playing("storm", (200, 50)) as (acting, polls):
         await polls(2)
         screen = await acting.press("tab", "enter")
-        event = acting.app.monitor.choices.places[0].event
+        event = acting.app.monitor.choices.scopes[0].event
         assert f" Overview › {event}   " in screen
         waiting = [row for row in acting.app.monitor.reading.sessions if row.event == event]
         assert f"{len(waiting)} sessions, {len(waiting)} active" in screen
         await acting.keys("slash", *"zzzz", "enter")
         assert "Nothing matches" in acting.screen
         assert "Nothing matches" not in await acting.press("escape"), "the first ends the filter"
-        assert acting.app.monitor.choices.places
+        assert acting.app.monitor.choices.scopes
         await acting.keys("escape")
-        assert not acting.app.monitor.choices.places
+        assert not acting.app.monitor.choices.scopes
 
 
 @acted
 async def test_identical_queued_statements_are_one_row() -> None:
-    same = [replace(queued(place), sql_id="7k36sd695fszu", waited=90.0 - place) for place in range(1, 10)]
+    same = [replace(queued(number), sql_id="7k36sd695fszu", waited=90.0 - number) for number in range(1, 10)]
     reading = replace(busy(), queue=(*same, replace(queued(10), sql_id="")))
     async with stage(reading, size=(120, 40)) as acting:
         screen = await acting.press("4")
@@ -93,15 +93,15 @@ async def test_identical_queued_statements_are_one_row() -> None:
 
 def test_statements_that_differ_in_what_they_want_do_not_fold() -> None:
     one, other = queued(1), replace(queued(2), sql_id=queued(1).sql_id)
-    assert [type(row) for row in fold_queue((one, other))] == [QueuedFold]
+    assert [type(row) for row in collapse_queue((one, other))] == [CollapsedStatements]
     for change in ({"user": "ELSE"}, {"requested": 4}, {"wants": None}, {"group": "ETL"}, {"timeout_action": "RUN"}):
-        assert fold_queue((one, replace(other, **change))) == (one, replace(other, **change))
-    folded = fold_queue((one, other, replace(other, requested=4, sid=9), replace(other, requested=4, sid=8)))
+        assert collapse_queue((one, replace(other, **change))) == (one, replace(other, **change))
+    folded = collapse_queue((one, other, replace(other, requested=4, sid=9), replace(other, requested=4, sid=8)))
     assert len({QUEUE.identity(row) for row in folded}) == 2
     assert [SERVERS_HIGH.show(row) for row in folded] == ["64", "64"]
-    place = place_of(folded[1])
-    assert place is not None
-    there = inside_of(place, replace(busy(), queue=(one, other, replace(other, requested=4, sid=9))))
+    scope = scope_of(folded[1])
+    assert scope is not None
+    there = inside_of(scope, replace(busy(), queue=(one, other, replace(other, requested=4, sid=9))))
     assert [row.sid for row in there.queue] == [9], "those folded in that row only"
 
 
@@ -113,18 +113,18 @@ def test_servers_fold_into_their_coordinator_with_their_cpu() -> None:
         for sid in (2, 3)
     ]
     alone = servers[0]._replace(sid=4, coordinator=(base.inst_id, 77, 1))
-    folded = fold_sessions([servers[0], coordinator, servers[1], alone])
+    folded = collapse_sessions([servers[0], coordinator, servers[1], alone])
     assert [row.sid for row in folded] == [1, 4], "a server whose coordinator is not there stands for itself"
     assert (folded[0].used, folded[0].waiting) == (3.5, 0.5)
     assert SESSIONS.columns[0].show(folded[0]) == f"{base.inst_id}:1,1+2"
     assert SESSIONS.counted(folded) == 4
-    unfolded = fold_sessions([servers[0], coordinator, servers[1], alone], unfolded=True)
+    unfolded = collapse_sessions([servers[0], coordinator, servers[1], alone], unfolded=True)
     assert SESSIONS.counted(unfolded) == 4
     assert [SESSIONS.columns[0].show(row)[0] for row in unfolded if row.sid in {2, 3}] == ["└", "└"]
 
 
 def test_texts_have_every_statement() -> None:
-    reading = replace(busy(), queue=tuple(replace(queued(place), sql_id="7k36sd695fszu") for place in (1, 2)))
+    reading = replace(busy(), queue=tuple(replace(queued(number), sql_id="7k36sd695fszu") for number in (1, 2)))
     assert len(queue_rows(Moment(reading))) == 1
     assert len(queue_rows(Moment(reading, replace(Moment(reading).choices, plain=True)))) == 2
 
@@ -137,28 +137,32 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
     fields = ("con_id", "resource_consumer_group", "status", "sessions")
     taken = make.snapshot(*(make.row(SessionCount, **dict(zip(fields, each, strict=True))) for each in counts))
 
-    def look(place: Place, number: int | None = 25, **choices: Any) -> tuple[str, str]:
+    def look(scope: DrillScope, number: int | None = 25, **choices: Any) -> tuple[str, str]:
         seen = replace(reading, unlisted=number)
-        moment = Moment(seen, Choices(places=(place,), **choices), find=lambda: (None, taken))
-        return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.told(moment)
+        moment = Moment(seen, Choices(scopes=(scope,), **choices), find=lambda: (None, taken))
+        return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.session_note(moment)
 
-    about, told = look(Place("SALES", con_id=3), paused=1.0)
+    about, told = look(DrillScope("SALES", con_id=3), paused=1.0)
     assert "5 sessions, 2 active" in about
     assert told == "not listed: 3 idle sessions, which this poll did not read"
-    about, told = look(Place("SALES", con_id=3), None)
+    about, told = look(DrillScope("SALES", con_id=3), None)
     assert "2 sessions listed, 2 active" in about
     assert told.startswith("not listed: idle sessions, read once a minute")
     event = listed[0].event
-    assert "listed, " in look(Place(event, event=event))[0]
-    assert look(Place("SALES", con_id=3), 0)[1] == ""
+    assert "listed, " in look(DrillScope(event, event=event))[0]
+    assert look(DrillScope("SALES", con_id=3), 0)[1] == ""
 
 
 def test_the_instance_is_said_where_one_comes_to_it() -> None:
-    etl = Place("ETL", inst_id=2, con_id=0, group="ETL")
+    etl = DrillScope("ETL", inst_id=2, con_id=0, group="ETL")
     assert breadcrumb("CPU", [etl], "2:503,7", several=True) == "CPU › ETL on 2 › 2:503,7"
-    assert breadcrumb("CPU", [Place("ETL", con_id=0, group="ETL")], several=True) == "CPU › ETL"
-    assert breadcrumb("Overview", [Place("instance 2", inst_id=2), etl], several=True) == "Overview › instance 2 › ETL"
+    assert breadcrumb("CPU", [DrillScope("ETL", con_id=0, group="ETL")], several=True) == "CPU › ETL"
     assert (
-        breadcrumb("PDBs", [Place("SALES", inst_id=1, con_id=3), etl], several=True) == "PDBs › SALES on 1 › ETL on 2"
+        breadcrumb("Overview", [DrillScope("instance 2", inst_id=2), etl], several=True)
+        == "Overview › instance 2 › ETL"
+    )
+    assert (
+        breadcrumb("PDBs", [DrillScope("SALES", inst_id=1, con_id=3), etl], several=True)
+        == "PDBs › SALES on 1 › ETL on 2"
     )
     assert breadcrumb("CPU", [etl]) == "CPU › ETL", "there is only one"

@@ -1,4 +1,4 @@
-"""Keys about places: going into what a row stands for, all about it on a page, unfolding."""
+"""Keys about drilling down: into what a row stands for, all about it on a page, unfolding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from presman.tui.keyed_app import AppKey, has_tables
 
 if TYPE_CHECKING:
     from presman.figures.figure import Table
-    from presman.tabs.choices import Place
+    from presman.tabs.choices import DrillScope
     from presman.tabs.statement import Statement
     from presman.tui.frame_app import FrameApp
     from presman.tui.widgets.grid import Grid
@@ -22,16 +22,16 @@ FOLDING = ("parallel", "sessions", DRILL_DOWN)
 
 async def enter(app: FrameApp, row: Any, grid: Grid) -> None:
     """List what is in the group, event, instance or PDB of a row; of a session or a statement open the page."""
-    from presman.tabs.drill_down import place_of, within
+    from presman.tabs.drill_down import scope_of, within
     from presman.tabs.statement import has_cursor_page, statement_of
 
-    place = place_of(row)
+    scope = scope_of(row)
     if has_cursor_page(row):
         open_statement(app, statement_of(row))
-    elif place is None:
+    elif scope is None:
         open_page(app, row, grid.table)
     else:
-        await go_into(app, (*app.monitor.choices.places, within(app.monitor.choices.places, place)))
+        await drill_into(app, (*app.monitor.choices.scopes, within(app.monitor.choices.scopes, scope)))
 
 
 def open_statement(app: FrameApp, statement: Statement | None) -> None:
@@ -51,11 +51,11 @@ def open_statement(app: FrameApp, statement: Statement | None) -> None:
 async def list_sessions(app: FrameApp) -> None:
     """Leave the page about a statement for the list of who runs it."""
     from presman.tabs.drill_down import within
-    from presman.tui.pages.cursor_page import place_of_statement
+    from presman.tui.pages.cursor_page import scope_of_statement
 
-    statement, places = app.reader.row, app.monitor.choices.places
+    statement, scopes = app.reader.row, app.monitor.choices.scopes
     app.reader.close()
-    await go_into(app, (*places, within(places, place_of_statement(statement))))
+    await drill_into(app, (*scopes, within(scopes, scope_of_statement(statement))))
 
 
 def shows_statement(app: FrameApp) -> bool:
@@ -65,13 +65,13 @@ def shows_statement(app: FrameApp) -> bool:
     return app.reader.is_open and isinstance(app.reader.row, Statement)
 
 
-async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
-    """Show the list of the last of some places; of the tab itself without any."""
+async def drill_into(app: FrameApp, scopes: tuple[DrillScope, ...]) -> None:
+    """Show the list of the last of some scopes; of the tab itself without any."""
     monitor = app.monitor
-    deeper = len(places) > len(monitor.choices.places)
+    deeper = len(scopes) > len(monitor.choices.scopes)
     if deeper:  # what was typed in another list is not meant for this one
         monitor.choose(filters={**monitor.choices.filters, DRILL_DOWN: ""})
-    await app.panels.go_into(places)
+    await app.panels.drill_into(scopes)
     app.read_enough()
     app.reader.look_at(None)
     app.repaint()
@@ -83,7 +83,7 @@ async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
 
 def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     """Open the page about a row."""
-    from presman.analysis.folds import QueuedFold
+    from presman.analysis.collapsed_rows import CollapsedStatements
     from presman.analysis.session_list import Blocking
     from presman.figures.session_figures import SESSIONS
     from presman.tabs.drill_down import name_of
@@ -91,7 +91,7 @@ def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     from presman.tui.pages.content import details_of
     from presman.tui.pages.detail_lines import focus_of
 
-    row = row.first if isinstance(row, QueuedFold) else row
+    row = row.first if isinstance(row, CollapsedStatements) else row
     if has_cursor_page(row):
         open_statement(app, statement_of(row))
         return
@@ -105,14 +105,14 @@ def where(app: FrameApp, page: str = "") -> str:
     """Return the breadcrumb to what is on show."""
     choices, reading = app.monitor.choices, app.monitor.reading
     several = reading is not None and len(reading.header.instances) > 1
-    return breadcrumb(title(choices.tab), choices.places, page, several=several)
+    return breadcrumb(title(choices.tab), choices.scopes, page, several=several)
 
 
 def describe(app: FrameApp) -> None:
     """Open the page about the row under the cursor, whatever it is."""
     grid = app.panels.grid
     if grid is None or grid.row is None:
-        app.tell("There is no row here.")
+        app.notify("There is no row here.")
     else:
         open_page(app, grid.row, grid.table)
 
