@@ -196,7 +196,7 @@ def folded(moment: Moment) -> str:
     return "" if moment.choices.unfolded else servers_folded(sessions(moment))
 
 
-def told(moment: Moment) -> str:
+def session_note(moment: Moment) -> str:
     """Return what stands behind the title of the sessions: what is folded and what is not listed."""
     return "; ".join(filter(None, (folded(moment), _not_listed(moment))))
 
@@ -275,7 +275,7 @@ TAB = Tab(
             SESSIONS,
             sessions,
             nobody_blocked,
-            told,
+            session_note,
             unavailable=lambda moment: unavailable("V$SESSION")(moment) or nobody(moment),
         ),
     ),

@@ -58,14 +58,14 @@ def not_listed(moment: Moment, number: int | None) -> str:
     return f"not listed: {which}, {why}"
 
 
-def told(moment: Moment) -> str:
+def session_note(moment: Moment) -> str:
     """Return what stands behind the title: what is folded and what is not listed."""
     return "; ".join(filter(None, (folded(moment), without_idle(moment))))
 
 
 TAB = Tab(
     parts=(
-        Rows(SESSIONS, shown, nobody_blocked, told, unavailable=unavailable("V$SESSION")),
+        Rows(SESSIONS, shown, nobody_blocked, session_note, unavailable=unavailable("V$SESSION")),
         Rows(CPU_WAITERS, lambda moment: moment.once(waiters), hidden, optional=True, filterable=False),
     ),
     breadth=Breadth.IDLE_SESSIONS,

@@ -1,4 +1,4 @@
-"""Notes beside tables: rows folded into others, views that told nothing, verdicts in words."""
+"""Notes beside tables: rows folded into others, views that have no answer, verdicts in words."""
 
 from __future__ import annotations
 

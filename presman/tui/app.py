@@ -232,7 +232,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     `make_feed` is called before the first frame, its start comes after that; `name` is the target without secrets.
     `packs` are the licensed packs the user has; `gateway` leads to actions and is given only where they were allowed.
     `ascii_only` is for terminals that have no other signs; without a `theme`, those of 16 colours get one of their own.
-    `fixed` names what comes before what is kept of the last time; `bell` rings at new alerts; `notice` is told at
+    `fixed` names what comes before what is kept of the last time; `bell` rings at new alerts; `notice` is shown at
     first; `home` tells that there is a fleet to go back to; `tour` shows around.
     """
     name = clean(name)

@@ -95,7 +95,7 @@ _PATIENCE = 5.0
 class TapeRecording:
     """One growing file at a time, in a folder (None: where presman was started).
 
-    `say` is told from the thread what somebody should know.
+    `say` is called in the thread with what somebody should know.
     """
 
     def __init__(self, folder: Path | None, say: Callable[[str], object]) -> None:

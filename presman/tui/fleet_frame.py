@@ -169,7 +169,7 @@ class FleetFrame(KeyedApp):
         )  # fmt: skip
 
     def paint_about(self) -> None:
-        """Draw what is said of the database under the cursor."""
+        """Draw all about the database under the cursor."""
         row = self.grid.row
         to_do = "" if row is None else self.fleet.to_do(row.name)
         self.frame.about.show(about_lines(row, to_do), about_in_short(row, to_do))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _SAID = 4
-"""Events of one poll that are said when one goes there."""
+"""Events of one poll that are named when one goes there."""
 
 
 class Moments:

@@ -96,7 +96,7 @@ REPLAY_KEYS = (
 
 
 _WHOLE = 10.0
-"""Seconds between two polls from which on they are told as whole ones."""
+"""Seconds between two polls from which on they are shown as whole ones."""
 
 
 class RecordedMoments(Moments):
@@ -179,8 +179,8 @@ class ReplayApp(MonitorApp):
         self.scrub.load(event.first, event.last, event.strip, event.events)
         if not self.scrub.is_attached:
             await self.mount(self.scrub, before="#keys")
-        if event.told:
-            self.notify(event.told, severity="warning", timeout=12)
+        if event.message:
+            self.notify(event.message, severity="warning", timeout=12)
 
     def on_arrived(self, event: Arrived) -> None:
         """Take the next poll of the recording."""
@@ -193,8 +193,8 @@ class ReplayApp(MonitorApp):
         """Show another time."""
         first = self.monitor.latest is None
         self.monitor.jump(event.timeline, event.reading, event.snapshot)
-        if event.told:
-            self.notify(event.told, timeout=8)
+        if event.message:
+            self.notify(event.message, timeout=8)
         if first:
             super().on_arrived(Arrived(event.reading, None))
         self.say_state(paint=False)

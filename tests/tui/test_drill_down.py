@@ -140,7 +140,7 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
     def look(scope: DrillScope, number: int | None = 25, **choices: Any) -> tuple[str, str]:
         seen = replace(reading, unlisted=number)
         moment = Moment(seen, Choices(scopes=(scope,), **choices), find=lambda: (None, taken))
-        return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.told(moment)
+        return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.session_note(moment)
 
     about, told = look(DrillScope("SALES", con_id=3), paused=1.0)
     assert "5 sessions, 2 active" in about

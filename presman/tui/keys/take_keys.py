@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
 
 _NAMED = 40
-"""Characters of what was copied that are said again."""
+"""Characters of what was copied that are shown again."""
 
 _KILLS = "KILL SESSION"
 """What a command has that ends a session."""
@@ -154,9 +154,9 @@ def export(app: FrameApp) -> None:
     if monitor.latest is None:
         return
     measure = app.panels.present.measure(app.panels.grid)
-    told, well = app.recording.toggle(monitor.name, measure, monitor.latest)
+    message, well = app.recording.toggle(monitor.name, measure, monitor.latest)
     app.read_enough()
-    app.notify(told, severity="information" if well else "error", timeout=8 if well else 10)
+    app.notify(message, severity="information" if well else "error", timeout=8 if well else 10)
     app.paint_lines()
 
 
