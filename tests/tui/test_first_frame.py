@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 from msgspec.structs import replace
+from presman.tui.glance import Glance
 from textual.screen import Screen
 
 from presman.analysis import analyse
@@ -25,7 +26,6 @@ from presman.sources import subprocess_source
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived, Failed
-from presman.tui.glance import Glance
 from presman.tui.monitor import Monitor
 from presman.tui.screen import MonitorScreen
 from presman.tui.textual_internals import PatientScreen
