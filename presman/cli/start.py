@@ -136,9 +136,9 @@ def fixed(resolved: Resolved, options: Namespace) -> list[str]:
 def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
     """Begin to read the database in a process of its own, None where there is nothing to wait for or no process."""
     from presman.polling.cadence import budget_of
-    from presman.tui.first_look import FirstLook
+    from presman.tui.first_look import PreviewReader
 
-    first_look = FirstLook(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
+    first_look = PreviewReader(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
     source = resolved.target.source_apart(first_look)
     if source is None:
         return None
