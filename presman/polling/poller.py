@@ -116,6 +116,11 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         return (*sorted(windows), *sorted(plans))
 
 
+def is_live(source: Source) -> bool:
+    """Whether asking costs a database something."""
+    return source.kind == "oracle"
+
+
 class Poller:
     """Polls one source. Not thread safe: one thread opens, polls and closes.
 
@@ -151,8 +156,7 @@ class Poller:
         self._scope = source.scope
         self._queries: Mapping[type[Any], Query] = MappingProxyType({})
         self._asked = LastAnswers()
-        self._is_live = source.kind == "oracle"
-        """Whether asking costs a database something."""
+        self._is_live = is_live(source)
         self._lookups = _no_lookups(self._needs, is_live=self._is_live)
         self._busy = BusyTexts(at_once=not self._is_live)
         self._last: tuple[datetime, float] | None = None
