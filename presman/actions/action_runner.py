@@ -68,7 +68,7 @@ class ActionRunner:
     def carry_out(self, command: Command, source: Any, release: Release) -> Outcome:
         """Carry out one command. Nothing is sent if the victim is not the same any more or the log cannot be written.
 
-        Raises nothing: whatever goes wrong is told in the outcome.
+        Raises nothing: the outcome says what went wrong.
         """
         try:
             self._write(source.name, command, "asked for")

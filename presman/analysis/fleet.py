@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past, Vitals
+from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures, Member, Past
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import longest_wait
 
@@ -29,13 +29,13 @@ _RANKS = {
 _BAD, _WARNING, _WELL = 1, 3, 6
 
 
-def vitals_of(reading: Reading) -> Vitals:
+def key_figures_of(reading: Reading) -> KeyFigures:
     """Return what a fleet shows of a reading."""
     header, groups = reading.header, reading.cluster_groups()
     used = [group.used for group in groups if group.used is not None]
     waiting = [group.waiting for group in groups if group.waiting is not None]
     alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
-    return Vitals(
+    return KeyFigures(
         database=header.database,
         plan=header.plan,
         used=sum(used) if used else None,
@@ -68,7 +68,7 @@ def is_silent(age: float, interval: float) -> bool:
 def rank(member: Member) -> int:
     """Return where a database stands among others: 0 hurts most."""
     own = _RANKS.get(member.connection, _WELL)
-    severity = "good" if member.vitals is None else member.vitals.severity
+    severity = "good" if member.key_figures is None else member.key_figures.severity
     return min(own, {"bad": _BAD, "warn": _WARNING}.get(severity, _WELL))
 
 
@@ -78,8 +78,13 @@ def by_trouble(members: Iterable[Member]) -> list[Member]:
 
 
 def _order(member: Member) -> tuple[int, int, int, str]:
-    vitals = member.vitals
-    return rank(member), -(vitals.alerts if vitals else 0), -((vitals and vitals.queued) or 0), member.name
+    key_figures = member.key_figures
+    return (
+        rank(member),
+        -(key_figures.alerts if key_figures else 0),
+        -((key_figures and key_figures.queued) or 0),
+        member.name,
+    )
 
 
 def counts(members: Sequence[Member]) -> Counter[ConnectionState]:
@@ -87,9 +92,9 @@ def counts(members: Sequence[Member]) -> Counter[ConnectionState]:
     return Counter(member.connection for member in members)
 
 
-def further(past: Past, vitals: Vitals) -> Past:
+def further(past: Past, key_figures: KeyFigures) -> Past:
     """Return the past with one more poll."""
     return Past(
-        (*past.cpu_percent[1 - KEPT :], vitals.cpu_percent),
-        (*past.queued[1 - KEPT :], vitals.queued),
+        (*past.cpu_percent[1 - KEPT :], key_figures.cpu_percent),
+        (*past.queued[1 - KEPT :], key_figures.queued),
     )

@@ -17,7 +17,7 @@ from presman.cli.parser import Parser, command_parser, some_seconds
 
 if TYPE_CHECKING:
     from presman.analysis.alerts.alert_settings import AlertSettings
-    from presman.analysis.alerts.judge import AlertChange, Told
+    from presman.analysis.alerts.judge import AlertChange, ReportedAlert
     from presman.analysis.readings.reading import Reading
     from presman.cli.settings import Resolved
 
@@ -135,7 +135,9 @@ def _judged(
     return judged, judge.unknown, problems
 
 
-def _changed(reading: Reading, told: dict[str, Told], resolved: Resolved) -> tuple[dict[str, Told], list[AlertChange]]:
+def _changed(
+    reading: Reading, told: dict[str, ReportedAlert], resolved: Resolved
+) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
     """Return what is told now, and what changed since the last run."""
     if not resolved.on_alert:
         return told, []

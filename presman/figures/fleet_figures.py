@@ -44,18 +44,18 @@ def why(row: Member) -> str:
         if row.retry_in is None:
             return row.reason
         return f"{retry(row.retry_in)}: {row.reason}"
-    return "" if row.vitals is None else row.vitals.worst
+    return "" if row.key_figures is None else row.key_figures.worst
 
 
 def _severity(row: Member) -> str:
-    return "" if row.vitals is None else row.vitals.severity
+    return "" if row.key_figures is None else row.key_figures.severity
 
 
 def _alerts(row: Member) -> str:
-    if row.vitals is None:
+    if row.key_figures is None:
         return ABSENT
-    sign, _ = _SEVERITIES.get(row.vitals.severity, ("", ""))
-    return f"{sign} {row.vitals.alerts}".strip()
+    sign, _ = _SEVERITIES.get(row.key_figures.severity, ("", ""))
+    return f"{sign} {row.key_figures.alerts}".strip()
 
 
 def _alert_state(row: Member) -> State:
@@ -63,7 +63,7 @@ def _alert_state(row: Member) -> State:
 
 
 def _cpu_bar(row: Member) -> Bar | None:
-    found = row.vitals
+    found = row.key_figures
     if found is None or found.used is None or not found.capacity:
         return None
     # Databases differ in size: each bar is of its own CPUs, and all of them end at the same place.
@@ -71,19 +71,19 @@ def _cpu_bar(row: Member) -> Bar | None:
 
 
 def _cpus(row: Member) -> str:
-    found = row.vitals
+    found = row.key_figures
     if found is None or found.used is None:
         return ABSENT
     return f"{number(found.used)}/{ABSENT if found.capacity is None else f'{found.capacity:g}'}"
 
 
 def _servers(row: Member) -> str:
-    found = row.vitals
+    found = row.key_figures
     return ABSENT if found is None else f"{count(found.servers_in_use)}/{count(found.servers_target)}"
 
 
 def _servers_state(row: Member) -> State:
-    found = row.vitals
+    found = row.key_figures
     if found is None or not found.queued or found.servers_in_use is None or not found.servers_target:
         return ""
     return "warn" if found.servers_in_use >= found.servers_target else ""
@@ -98,20 +98,20 @@ def _age(row: Member) -> str:
 
 
 def _queue_state(row: Member) -> State:
-    return "warn" if row.vitals is not None and row.vitals.queued else ""
+    return "warn" if row.key_figures is not None and row.key_figures.queued else ""
 
 
 def _weight(row: Member) -> tuple[bool, bool, int] | None:
     """Return what alerts are sorted by: the worst of them, then their number."""
-    found = row.vitals
+    found = row.key_figures
     return None if found is None else (found.severity == "bad", found.severity == "warn", found.alerts)
 
 
 # fmt: off
 CAPACITY = Database("capacity_cpus", "CPUs", CPUS, "The CPUs that Resource Manager manages, of all instances.",
-                    "vitals.capacity")
+                    "key_figures.capacity")
 SERVERS_TARGET = Database("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET of all instances.",
-                          "vitals.servers_target")
+                          "key_figures.servers_target")
 WORST_ALERT = Database("worst_alert", "worst", WORD, "How severe the worst alert is: critical, warning, or ok.",
                        lambda row: SEVERITY_WORDS.get(_severity(row)))
 FLEET: Table[Member] = Table(
@@ -128,28 +128,28 @@ FLEET: Table[Member] = Table(
                  state=lambda row: MARKS[row.connection][1]),
         Database("alerts", "alerts", COUNT,
                  "Critical alerts (✕) and warnings (▲), with the sign of the worst. The rules and thresholds are "
-                 "those of `presman alerts`.", "vitals.alerts", text=_alerts, order=_weight, width=6,
+                 "those of `presman alerts`.", "key_figures.alerts", text=_alerts, order=_weight, width=6,
                  state=_alert_state),
         Database("cpu_percent", "CPU %", PERCENT,
                  "CPU used by all consumer groups since the last poll, in percent of the CPUs that Resource Manager "
-                 "manages (CPU_COUNT when caged, else the host's).", "vitals.cpu_percent", width=5),
+                 "manages (CPU_COUNT when caged, else the host's).", "key_figures.cpu_percent", width=5),
         Database("throttled_percent", "throttled %", PERCENT,
                  "Percent of CPU demand that had to wait since the last poll: waited / (used + waited).",
-                 "vitals.throttled_percent", width=11),
-        Database("queued", "queue", COUNT, "Parallel statements that wait in the queue now.", "vitals.queued", width=5,
-                 state=_queue_state, vital=True),
+                 "key_figures.throttled_percent", width=11),
+        Database("queued", "queue", COUNT, "Parallel statements that wait in the queue now.", "key_figures.queued",
+                 width=5, state=_queue_state, vital=True),
         Database("head_waited_s", "head", SECONDS, "How long the first statement has been in the queue.",
-                 "vitals.head_waited", width=7, state=_queue_state),
+                 "key_figures.head_waited", width=7, state=_queue_state),
         Database("servers_in_use", "servers", COUNT,
                  "Parallel servers in use now, of PARALLEL_SERVERS_TARGET (above it statements queue), over all "
-                 "instances.", "vitals.servers_in_use", text=_servers, width=7, most=12, state=_servers_state,
+                 "instances.", "key_figures.servers_in_use", text=_servers, width=7, most=12, state=_servers_state,
                  vital=True),
         Database("age_s", "age", SECONDS, "How old the newest poll is.",
                  "age", text=_age, width=5,
                  state=lambda row: "warn" if row.connection is ConnectionState.LATE else "dim"),
         Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs that Resource "
             "Manager manages; one scale for all databases.",
-            "vitals.cpu_percent", trend=True, sortable=False, width=7, most=24),
+            "key_figures.cpu_percent", trend=True, sortable=False, width=7, most=24),
         Database("why", "why", TEXT, "Why there is no data, else the worst "
             "alert.", why, width=24, most=60, flexible=True,
                  narrow=False,
@@ -157,14 +157,14 @@ FLEET: Table[Member] = Table(
                  else MARKS[row.connection][1]),
         Database("used_cpus", "CPUs █ wait ▒", CPUS,
                  "CPUs used by all consumer groups since the last poll (█), and waited for (▒), of those that "
-                 "Resource Manager manages; ▶ where demand is higher.", "vitals.used", text=_cpus,
+                 "Resource Manager manages; ▶ where demand is higher.", "key_figures.used", text=_cpus,
                  bar=_cpu_bar, side="left", narrow=False, width=17, most=25),
         Database("waited_cpus", "wait", CPUS, "CPUs that all consumer groups waited for since the last poll.",
-                 "vitals.waiting", narrow=False),
+                 "key_figures.waiting", narrow=False),
         Database("queue_past", "queue", COUNT, "Statements queued in the last polls; one scale for all databases.",
-                 "vitals.queued", trend=True, sortable=False, width=8, most=24, narrow=False),
-        Database("plan", "plan", NAME, "The resource plan in force (V$RSRC_PLAN).", "vitals.plan", width=8, most=24,
-                 narrow=False),
+                 "key_figures.queued", trend=True, sortable=False, width=8, most=24, narrow=False),
+        Database("plan", "plan", NAME, "The resource plan in force (V$RSRC_PLAN).", "key_figures.plan", width=8,
+                 most=24, narrow=False),
     ),
     lambda row: row.name,
     "There is no database in this fleet.",

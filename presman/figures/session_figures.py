@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.folds import ServerBelow, folded_servers
+from presman.analysis.collapsed_rows import ServerBelow, collapsed_servers
 from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.readings.session_readings import SessionReading
 from presman.base.formats import ABSENT, clock, count, number
@@ -27,7 +27,7 @@ def identity(row: SessionReading) -> Hashable:
 
 def stands_for(row: SessionReading) -> int:
     """Return how many sessions a row is."""
-    return 0 if isinstance(row, ServerBelow) else 1 + folded_servers(row)
+    return 0 if isinstance(row, ServerBelow) else 1 + collapsed_servers(row)
 
 
 def _coordinator(row: SessionReading) -> Hashable:
@@ -35,7 +35,7 @@ def _coordinator(row: SessionReading) -> Hashable:
 
 
 def _session(row: SessionReading) -> str:
-    servers = folded_servers(row)
+    servers = collapsed_servers(row)
     below = "└ " if isinstance(row, ServerBelow) else ""
     return f"{below}{row.inst_id}:{row.sid},{row.serial}" + (f"+{servers}" if servers else "")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.folds import QueuedFold, kind_of
+from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, group_title
 from presman.base.formats import ABSENT, count, duration
 from presman.base.text import one_line
@@ -18,7 +18,7 @@ _SHOWN_SQL = 400
 
 def statement_identity(row: QueuedStatement | RunningStatement) -> Hashable:
     """Return what makes a statement the same at the next poll: who runs which SQL where; of folded ones, which."""
-    if isinstance(row, QueuedFold):
+    if isinstance(row, CollapsedStatements):
         return kind_of(row)
     return row.inst_id, row.sid, row.serial, row.sql_id
 
@@ -80,11 +80,11 @@ def _servers_bar(row: RunningStatement) -> Bar:
 
 def stands_for(row: QueuedStatement) -> int:
     """Return how many statements a row of the queue is."""
-    return row.count if isinstance(row, QueuedFold) else 1
+    return row.count if isinstance(row, CollapsedStatements) else 1
 
 
 def _queued_sql_id(row: QueuedStatement) -> str:
-    return f"{row.sql_id or ABSENT} x{row.count}" if isinstance(row, QueuedFold) else row.sql_id or ABSENT
+    return f"{row.sql_id or ABSENT} x{row.count}" if isinstance(row, CollapsedStatements) else row.sql_id or ABSENT
 
 
 def _wanted(row: QueuedStatement) -> str:
@@ -92,7 +92,7 @@ def _wanted(row: QueuedStatement) -> str:
 
 
 def _queued_session(row: QueuedStatement) -> str:
-    return f"{_coordinator(row)} +{row.count - 1}" if isinstance(row, QueuedFold) else _coordinator(row)
+    return f"{_coordinator(row)} +{row.count - 1}" if isinstance(row, CollapsedStatements) else _coordinator(row)
 
 
 def _coordinator(row: QueuedStatement | RunningStatement) -> str:

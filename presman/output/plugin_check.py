@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
-from presman.analysis.alerts.judge import Mark, Told
+from presman.analysis.alerts.judge import Mark, ReportedAlert
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
@@ -34,7 +34,7 @@ _PATIENCE = 2.0
 _PAUSE = 0.02
 _MOST = 1_000
 
-Kept = TypeVar("Kept", Mark, Told)
+Kept = TypeVar("Kept", Mark, ReportedAlert)
 
 
 class CheckState(Struct, frozen=True):
@@ -43,7 +43,7 @@ class CheckState(Struct, frozen=True):
     format: int = FORMAT
     target: str = ""
     marks: dict[str, Mark] = field(default_factory=dict)
-    told: dict[str, Told] = field(default_factory=dict)
+    told: dict[str, ReportedAlert] = field(default_factory=dict)
 
 
 class StateFile:

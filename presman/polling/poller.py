@@ -57,6 +57,70 @@ class OnDemandRequest(Struct, frozen=True):
     lasting: bool
 
 
+class LastAnswers(dict[type[Any], LastAnswer]):
+    """What each query answered last, by its record, and what these rows tell of the database."""
+
+    def rows(self, record: type[Any]) -> tuple[Any, ...]:
+        """Return the rows that a query answered, none where it was not asked."""
+        asked = self.get(record)
+        return asked.section.rows if asked else ()
+
+    def rests(self, record: type[Any], now: datetime | None) -> bool:
+        """Whether a query that failed is not to be asked again yet."""
+        asked = self.get(record)
+        return asked is not None and asked.rests(now)
+
+    def is_of(self, poll: int, record: type[Any]) -> bool:
+        """Whether a query was answered in that poll."""
+        asked = self.get(record)
+        return asked is not None and asked.poll == poll
+
+    def forget(self, queries: Mapping[type[Any], Query], cadences: Collection[Cadence], but: int) -> None:
+        """Make the queries of these cadences due, but for those answered in poll `but`."""
+        for record, query in queries.items():
+            if query.cadence in cadences and record in self and self[record].poll != but:
+                del self[record]
+
+    def has_queue(self) -> bool:
+        """Whether a statement was queued: then who is nearly done is asked at each poll, because one waits for him."""
+        return any(is_queued(row.event, row.state) for row in self.rows(Session))
+
+    def rolls_back(self) -> bool:
+        """Whether a background process coordinates parallel servers: SMON does when it rolls a transaction back."""
+        processes = {(row.inst_id, row.sid) for row in self.rows(Session) if row.type == BACKGROUND}
+        return bool(processes) and any((row.qcinst_id, row.qcsid) in processes for row in self.rows(PxSession))
+
+    def has_containers(self) -> bool:
+        """Whether this is a container database, as far as is known: the first read of an epoch tells."""
+        return any(row.cdb == "YES" for row in self.rows(Database)) or any(row.con_id > 2 for row in self.rows(Pdb))
+
+    def is_root(self) -> bool:
+        """Whether this is the root of a container database, which alone sees the seed in V$PDBS."""
+        return self.has_containers() and any(row.con_id == SEED for row in self.rows(Pdb))
+
+    def is_cluster(self) -> bool:
+        """Whether this may be a cluster, as far as is known: where V$INSTANCE tells nothing it may be one."""
+        asked = self.get(Instance)
+        rows = self.rows(Instance)
+        return asked is not None and (len(rows) != 1 or any(row.parallel == "YES" for row in rows))
+
+    def servers(self) -> ServerProcesses:
+        """Return the parallel servers and whose they are."""
+        rows = self.rows
+        return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), self.is_cluster())
+
+    def plans(self) -> tuple[Any, ...]:
+        """Return what tells one plan window from the next, on every instance."""
+        windows = [(row.inst_id, row.con_id, row.sequence) for row in self.rows(RsrcPlanHistory) if not row.end_time]
+        plans = [(row.inst_id, row.con_id, row.name) for row in self.rows(RsrcPlan)]
+        return (*sorted(windows), *sorted(plans))
+
+
+def is_live(source: Source) -> bool:
+    """Whether asking costs a database something."""
+    return source.kind == "oracle"
+
+
 class Poller:
     """Polls one source. Not thread safe: one thread opens, polls and closes.
 
@@ -87,21 +151,18 @@ class Poller:
         self._clock = clock
         self._number = 0
         self._epoch = 0
-        self._release: Release | None = None
+        self.release: Release | None = None
+        """The database's release, None before `open`."""
         self._scope = source.scope
         self._queries: Mapping[type[Any], Query] = MappingProxyType({})
-        self._asked: dict[type[Any], LastAnswer] = {}
-        self._lookups = self._no_lookups()
-        self._busy = self._nobody_busy()
+        self._asked = LastAnswers()
+        self._is_live = is_live(source)
+        self._lookups = _no_lookups(self._needs, is_live=self._is_live)
+        self._busy = BusyTexts(at_once=not self._is_live)
         self._last: tuple[datetime, float] | None = None
         self._requests: dict[type[Any], OnDemandRequest] = {}
         self._focus: Focus | None = None
         self._focused: Focus | None = None
-
-    @property
-    def release(self) -> Release | None:
-        """The database's release, None before `open`."""
-        return self._release
 
     def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
         """Ask a query of cadence `demand` at the next poll, or at each from now on (`lasting`).
@@ -124,11 +185,6 @@ class Poller:
         """
         self._focus = focus
 
-    @property
-    def _is_live(self) -> bool:
-        """Whether asking costs a database something."""
-        return self.source.kind == "oracle"
-
     def _look_closer(self) -> None:
         """Turn the focus into requests; answers about what is no longer looked at are forgotten."""
         focus = self._focus
@@ -139,16 +195,16 @@ class Poller:
                 if record in self._queries and self._queries[record].cadence is Cadence.DEMAND:
                     self._asked.pop(record, None)
         if focus is not None:
-            for record, binds in focus.questions(self._rows(StatisticName)).items():
+            for record, binds in focus.questions(self._asked.rows(StatisticName)).items():
                 self.request(record, binds, lasting=True)
 
     def open(self) -> Release:
         """Open the source and begin a new epoch. Raises SourceError."""
-        self._release = self.source.open()
-        known = load(self._release)
+        self.release = self.source.open()
+        known = load(self.release)
         self._queries = {record: query for record, query in known.items() if query.pack in self._packs}
         self._begin_epoch()
-        return self._release
+        return self.release
 
     def close(self) -> None:
         """Close the source; it may be opened again."""
@@ -160,7 +216,7 @@ class Poller:
         `hear` is given what there is before all is read, where nothing was known before and reading takes its time:
         the first look need not wait for what it does not show (LATER).
         """
-        if self._release is None:
+        if self.release is None:
             raise RuntimeError("a poller is opened before it polls")
         self._begun = self._clock()
         self.source.advance()
@@ -169,7 +225,7 @@ class Poller:
         if self.source.scope is not self._scope:
             self._begin_epoch()
         self._number += 1
-        plans = self._plans()
+        plans = self._asked.plans()
         self._look_closer()
         expected = self._expected_now()
         self._breadth = self._listing.breadth(self.breadth, expected, is_whole=self.source.kind == "spool")
@@ -182,12 +238,12 @@ class Poller:
         measured = self._clock()
         if self._last and first.at < self._last[0]:
             self._begin_epoch(keep=self._number)
-        elif plans and plans != self._plans():
-            self._forget(Cadence.ONCE, Cadence.MINUTE)
+        elif plans and plans != self._asked.plans():
+            self._asked.forget(self._queries, {Cadence.ONCE, Cadence.MINUTE}, but=self._number)
         self._last = (first.at, measured)
         self._note_listing(first.at)
         between = self._look_up_named(first.at)
-        shown = statements_on_show(self._rows(Session), self._rows(PxSession), self._servers())[
+        shown = statements_on_show(self._asked.rows(Session), self._asked.rows(PxSession), self._asked.servers())[
             : self._needs.statements
         ]
         focus = self._focused
@@ -195,7 +251,7 @@ class Poller:
             page_about = CursorKey(focus.inst_id, focus.sql_id, focus.child or 0)
             shown = [page_about, *(each for each in shown if each != page_about)]
         if self._needs.texts:
-            self._busy.add(self._rows(Session), first.at)
+            self._busy.add(self._asked.rows(Session), first.at)
         if hear is not None and hurried:
             hear(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
@@ -203,13 +259,13 @@ class Poller:
 
     def _snapshot(self, first: Answer, shown: Sequence[CursorKey], round_trips: int) -> Snapshot:
         """Return all that is known now; `first` is the first answer of this poll."""
-        assert self._release is not None
+        assert self.release is not None
         sections = {record: asked.section for record, asked in self._asked.items()}
         sections |= self._lookups.sections(shown, self._busy.ranked)
         return Snapshot(
             target=self.source.name,
             kind=self.source.kind,
-            release=self._release,
+            release=self.release,
             scope=self._scope,
             at=first.at,
             number=self._number,
@@ -237,12 +293,12 @@ class Poller:
         known = self._asked.get(Session)
         if known is None or known.poll != self._number or known.late:
             return 0
-        if self._rests(NamedSession, now):
+        if self._asked.rests(NamedSession, now):
             return 0
         focus = self._focused
-        places = named(self._rows(Session), self._rows(PxSession))
+        places = named(self._asked.rows(Session), self._asked.rows(PxSession))
         places |= {(focus.inst_id, focus.sid)} if focus and focus.sid else set()
-        wanted = self._named.wanted(places, self._rows(Session), now)
+        wanted = self._named.wanted(places, self._asked.rows(Session), now)
         asked = [request for record in BECOME for request in requests(self._queries[record], wanted)]
         if not asked:
             return 0
@@ -252,24 +308,15 @@ class Poller:
             sections = [section for request, section in pairs if request.query.record is record]
             failed = next((section for section in sections if section.problem), None)
             if failed is not None:
-                self._asked[record] = self._answered(self._queries[record], failed, answer.at)
+                self._learn(self._queries[record], failed, answer.at)
                 continue
             self._asked.pop(record, None)
             if become in self._asked:
                 all_known = self._asked[become]
                 self._asked[become] = replace(all_known, section=together(all_known.section, sections, wanted, become))
         if NamedSession not in self._asked:
-            self._named.learn(wanted, self._rows(Session), now)
+            self._named.learn(wanted, self._asked.rows(Session), now)
         return answer.round_trips
-
-    def _no_lookups(self) -> Lookups:
-        """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
-        at_once = PER_POLL if self._is_live else None
-        needs = self._needs
-        return Lookups(at_once, needs.most, needs.largest, texts=needs.texts, few=needs.few)
-
-    def _nobody_busy(self) -> BusyTexts:
-        return BusyTexts(at_once=not self._is_live)
 
     def _busy_texts(self, now: datetime, asked: Sequence[Lookup] = ()) -> TextsLookup | None:
         """Return the question about the texts of the busiest statements, where it is time for it."""
@@ -283,18 +330,13 @@ class Poller:
         """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""
         self._epoch += 1
         self._scope = self.source.scope
-        self._asked = {record: asked for record, asked in self._asked.items() if asked.poll == keep and not asked.late}
-        self._lookups = self._no_lookups()
-        self._busy = self._nobody_busy()
+        kept = {record: asked for record, asked in self._asked.items() if asked.poll == keep and not asked.late}
+        self._asked = LastAnswers(kept)
+        self._lookups = _no_lookups(self._needs, is_live=self._is_live)
+        self._busy = BusyTexts(at_once=not self._is_live)
         self._named = NamedSessions()
         self._last = None
         self._listing.begin_epoch()
-
-    def _forget(self, *cadences: Cadence) -> None:
-        """Make the queries of these cadences due, but for those answered in this poll."""
-        for record, query in self._queries.items():
-            if query.cadence in cadences and record in self._asked and self._asked[record].poll != self._number:
-                del self._asked[record]
 
     def _expected_now(self) -> datetime | None:
         """Return what the source's clock should show if it runs like ours; the answer will tell."""
@@ -306,47 +348,25 @@ class Poller:
     def _due(self, now: datetime | None) -> list[Query]:
         asked = self._asked.get
         due = [query for record, query in self._queries.items() if is_due(query, asked(record), now, self._breadth)]
-        if self._rolls_back() and not self._rests(FastStartTransaction, now):
+        if self._asked.rolls_back() and not self._asked.rests(FastStartTransaction, now):
             due.append(self._queries[FastStartTransaction])
         progress = self._queries.get(SessionLongops)
-        if progress and progress not in due and self._has_queue() and not self._rests(SessionLongops, now):
+        if progress and progress not in due and self._asked.has_queue() and not self._asked.rests(SessionLongops, now):
             due.append(progress)
-        answers = {"": True, "cdb": self._has_containers(), "root": self._is_root(), "cluster": self._is_cluster()}
+        answers = {
+            "": True,
+            "cdb": self._asked.has_containers(),
+            "root": self._asked.is_root(),
+            "cluster": self._asked.is_cluster(),
+        }
         slow = (known := asked(Session)) is not None and known.late
         due = [query for query in due if answers[query.only] and not (slow and query.record is SessionCount)]
         # The count reads the view that is slow first where there are many sessions: last, so that it holds nobody up.
         return sorted(due, key=lambda query: query.record is SessionCount)
 
-    def _has_queue(self) -> bool:
-        """Whether a statement was queued: then who is nearly done is asked at each poll, because one waits for him."""
-        return any(is_queued(row.event, row.state) for row in self._rows(Session))
-
-    def _rolls_back(self) -> bool:
-        """Whether a background process coordinates parallel servers: SMON does when it rolls a transaction back."""
-        processes = {(row.inst_id, row.sid) for row in self._rows(Session) if row.type == BACKGROUND}
-        return bool(processes) and any((row.qcinst_id, row.qcsid) in processes for row in self._rows(PxSession))
-
-    def _has_containers(self) -> bool:
-        """Whether this is a container database, as far as is known: the first read of an epoch tells."""
-        return any(row.cdb == "YES" for row in self._rows(Database)) or any(row.con_id > 2 for row in self._rows(Pdb))
-
-    def _is_root(self) -> bool:
-        """Whether this is the root of a container database, which alone sees the seed in V$PDBS."""
-        return self._has_containers() and any(row.con_id == SEED for row in self._rows(Pdb))
-
-    def _is_cluster(self) -> bool:
-        """Whether this may be a cluster, as far as is known: where V$INSTANCE tells nothing it may be one."""
-        asked = self._asked.get(Instance)
-        rows = self._rows(Instance)
-        return asked is not None and (len(rows) != 1 or any(row.parallel == "YES" for row in rows))
-
-    def _servers(self) -> ServerProcesses:
-        rows = self._rows
-        return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), self._is_cluster())
-
     def _follow(self, shown: Sequence[CursorKey], now: datetime) -> Answer:
         """Ask what the first answer made necessary; without questions the source is left alone."""
-        late = [query for query in self._due(now) if not self._is_asked(query)]
+        late = [query for query in self._due(now) if not self._asked.is_of(self._number, query.record)]
         lookups = self._lookups.wanted(shown, self._queries, now)
         texts = None if self._is_live else self._busy_texts(now, lookups)  # of a database the first read asks
         if not late and not lookups and not texts:
@@ -358,22 +378,14 @@ class Poller:
     def _requested(self, now: datetime | None) -> list[Query]:
         """Return the queries that somebody wants answered in this poll, but for those that rest after a failure."""
         requested = [self._queries[record] for record in tuple(self._requests) if record in self._queries]
-        return [query for query in requested if not self._rests(query.record, now)]
-
-    def _rests(self, record: type[Any], now: datetime | None) -> bool:
-        asked = self._asked.get(record)
-        return asked is not None and asked.rests(now)
-
-    def _is_asked(self, query: Query) -> bool:
-        asked = self._asked.get(query.record)
-        return asked is not None and asked.poll == self._number
+        return [query for query in requested if not self._asked.rests(query.record, now)]
 
     def _ask(
         self, queries: Sequence[Query], lookups: Sequence[Lookup] = (), texts: TextsLookup | None = None
     ) -> Answer:
         kept = {query.record: self._requests.get(query.record) for query in queries}
         wanted = [
-            Request(query, request.binds if (request := kept[query.record]) else self._binds(query))
+            Request(query, request.binds if (request := kept[query.record]) else _binds(query, self._breadth))
             for query in queries
         ]
         several = [texts.request] if texts is not None else []
@@ -386,12 +398,8 @@ class Poller:
             if request and not request.lasting and self._requests.get(record) is request:
                 del self._requests[record]
         for query, section in zip(queries, answer.sections, strict=False):
-            self._asked[query.record] = self._answered(query, section, answer.at)
+            self._learn(query, section, answer.at)
         return answer
-
-    def _binds(self, query: Query) -> Mapping[str, Any]:
-        listed = query.record in BECOME.values()
-        return {"with_idle": int(Breadth.IDLE_SESSIONS in self._breadth)} if listed else {}
 
     def _read(self, asked: Sequence[Request]) -> Answer:
         left = None if self.budget is None else max(0.0, self._begun + self.budget - self._clock())
@@ -399,24 +407,24 @@ class Poller:
         self._begun -= answer.spent
         return answer
 
-    def _answered(self, query: Query, section: Section, at: datetime) -> LastAnswer:
-        """Return what is known now that `section` came; if nothing did in time, what was known before stays."""
-        if section.problem is None or not section.problem.late:
-            return LastAnswer(at, self._number, section if section.at else replace(section, at=at))
+    def _learn(self, query: Query, section: Section, at: datetime) -> None:
+        """Note what is known now that `section` came; if nothing did in time, what was known before stays."""
         before = self._asked.get(query.record)
-        late = 1 + (before.late if before else 0)
-        if before is None or not self._keep_late or (before.section.problem and not before.late):
-            return LastAnswer(at, self._number, replace(section, at=None), late)
-        old = before.section
-        why = None if is_within_cadence(query, old, at, self._breadth) else section.problem
-        return LastAnswer(at, self._number, replace(old, problem=why), late)
+        if section.problem is None or not section.problem.late:
+            answer = LastAnswer(at, self._number, section if section.at else replace(section, at=at))
+        elif before is None or not self._keep_late or (before.section.problem and not before.late):
+            answer = LastAnswer(at, self._number, replace(section, at=None), 1 + (before.late if before else 0))
+        else:
+            why = None if is_within_cadence(query, before.section, at, self._breadth) else section.problem
+            answer = LastAnswer(at, self._number, replace(before.section, problem=why), 1 + before.late)
+        self._asked[query.record] = answer
 
-    def _rows(self, record: type[Any]) -> tuple[Any, ...]:
-        asked = self._asked.get(record)
-        return asked.section.rows if asked else ()
 
-    def _plans(self) -> tuple[Any, ...]:
-        """Return what tells one plan window from the next, on every instance."""
-        windows = [(row.inst_id, row.con_id, row.sequence) for row in self._rows(RsrcPlanHistory) if not row.end_time]
-        plans = [(row.inst_id, row.con_id, row.name) for row in self._rows(RsrcPlan)]
-        return (*sorted(windows), *sorted(plans))
+def _no_lookups(needs: PollNeeds, *, is_live: bool) -> Lookups:
+    """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
+    return Lookups(PER_POLL if is_live else None, needs.most, needs.largest, texts=needs.texts, few=needs.few)
+
+
+def _binds(query: Query, breadth: Breadth) -> Mapping[str, Any]:
+    listed = query.record in BECOME.values()
+    return {"with_idle": int(Breadth.IDLE_SESSIONS in breadth)} if listed else {}

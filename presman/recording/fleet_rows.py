@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from sqlalchemy import Connection, select, text
 
-from presman.analysis.fleet import KEPT, vitals_of
+from presman.analysis.fleet import KEPT, key_figures_of
 from presman.analysis.readings.alert import Severity
-from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past, Vitals
+from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures, Member, Past
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean, one_line
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
@@ -51,10 +51,14 @@ class FleetRowWriter:
 
     def write(self, reading: Reading, connection: Connection) -> None:
         """Write the figures of a poll."""
-        vitals = vitals_of(reading)
-        member = Member("", ConnectionState.LIVE, vitals)
+        key_figures = key_figures_of(reading)
+        member = Member("", ConnectionState.LIVE, key_figures)
         row: dict[str, Any] = {each.key: each.kept(member) for each in FLEET_FIGURES}
-        row |= {"every_us": self._every, "severity": vitals.severity, "worst": one_line(vitals.worst, LONGEST)}
+        row |= {
+            "every_us": self._every,
+            "severity": key_figures.severity,
+            "worst": one_line(key_figures.worst, LONGEST),
+        }
         row |= {"link": LIVE, "reason": "", "database_id": self._database_id}
         run_named(connection, _POLLED, [row])
 
@@ -72,7 +76,7 @@ _FIELDS = {
     "head_waited_s": "head_waited", "servers_in_use": "servers_in_use", "servers_target": "servers_target",
     "alerts": "alerts", "plan": "plan",
 }  # fmt: skip
-"""The fields of Vitals by the keys of their figures."""
+"""The fields of KeyFigures by the keys of their figures."""
 
 _SEVERITIES: Mapping[str, Severity] = {"bad": "bad", "warn": "warn"}
 
@@ -91,8 +95,8 @@ class FleetRow(Struct, frozen=True):
     """One database of a store.
 
     `link` is what its recorder said last: live, lost or stopped, for `since` seconds. `polled_at` is when its newest
-    poll came, in microseconds of the store's clock, `age` the seconds since then, `every` those between two. `vitals`
-    is None where nothing was recorded of it, or by an older presman.
+    poll came, in microseconds of the store's clock, `age` the seconds since then, `every` those between two.
+    `key_figures` is None where nothing was recorded of it, or by an older presman.
     """
 
     target: str
@@ -102,7 +106,7 @@ class FleetRow(Struct, frozen=True):
     since: float | None
     every: float | None
     reason: str
-    vitals: Vitals | None
+    key_figures: KeyFigures | None
 
 
 class PastPoll(NamedTuple):
@@ -163,7 +167,7 @@ def _seconds(now: int, at: Any) -> float | None:
     return max(0.0, (now - at) / MICRO) if at else None
 
 
-def _vitals(row: Mapping[Any, Any]) -> Vitals:
+def _vitals(row: Mapping[Any, Any]) -> KeyFigures:
     found: dict[str, Any] = {}
     for each in FLEET_FIGURES:
         value = row[each.key]
@@ -175,4 +179,4 @@ def _vitals(row: Mapping[Any, Any]) -> Vitals:
     found["alerts"] = found["alerts"] or 0
     worst = one_line(clean(str(row["worst"] or "")), LONGEST)
     name, severity = clean(str(row["name"] or "")), _SEVERITIES.get(str(row["severity"]), "good")
-    return Vitals(database=name, severity=severity, worst=worst, **found)
+    return KeyFigures(database=name, severity=severity, worst=worst, **found)

@@ -190,7 +190,7 @@ BUCKET = tuple(
 """What tells one bucket of a histogram from the others."""
 
 FLEET_FIGURES = tuple(
-    KeptFigure(figure) for figure in WRITTEN if figure.path.startswith("vitals.") and figure.key not in WORKED_OUT
+    KeptFigure(figure) for figure in WRITTEN if figure.path.startswith("key_figures.") and figure.key not in WORKED_OUT
 )
 """What is kept of the newest poll of each database, for who looks at all of them at once."""
 

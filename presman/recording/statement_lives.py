@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.statement_runs import ArrivalTracker, Span, Spans
+from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.row_commands import insert, run_named, update
@@ -32,7 +32,7 @@ class _Written(NamedTuple):
     `since` is None for the first row of a statement, else from when on it had another group or number of servers.
     """
 
-    span: Span
+    span: StatementRun
     number: int
     life: dict[str, Any]
     seen: datetime
@@ -57,14 +57,14 @@ class StatementLives:
     ) -> None:
         self._database_id = database_id
         self._longest_step = max(SEEN_EVERY, timedelta(seconds=3 * (every or 0)))
-        self._spans = Spans()
+        self._spans = StatementRuns()
         self._tracker = ArrivalTracker()
         of = STATEMENTS.c
         self._next = 1 + (_highest(connection, of.statement, of.database_id, database_id))
         self._next_arrived = 1 + (_highest(connection, ARRIVED.c.statement, ARRIVED.c.database_id, database_id))
         self._last = _last_poll(connection, database_id)
         self._open = _left_open(connection, database_id, self._last) if self._last is not None else {}
-        spans: Iterable[Span] = [each.span for each in self._open.values()]
+        spans: Iterable[StatementRun] = [each.span for each in self._open.values()]
         if self._last is None and before is not None:
             self._last, spans = before._last, before._spans.open
         if self._last is not None:
@@ -120,11 +120,11 @@ class StatementLives:
         run_named(connection, _NEW_ARRIVAL, rows)
 
 
-def as_known(life: StatementLife, at: datetime) -> Span:
+def as_known(life: StatementLife, at: datetime) -> StatementRun:
     """Return a statement without what happened to it after `at`."""
     times = (life.queued_at, life.started_at, life.idle_at, life.gone if life.gone < at else life.ended_at)
     queued, started, idle, ended = (when if when is not None and when <= at else None for when in times)
-    return Span(
+    return StatementRun(
         life.inst_id, life.sid, life.serial, life.sql_id, life.con_id, life.group, life.user, life.servers,
         queued=queued, started=started, idle=idle, ended=ended, first_seen=life.first_seen,
         waiting_at=at if started is None else None,
@@ -160,14 +160,14 @@ def _highest(connection: Connection, column: Any, database: Any, database_id: in
     return connection.execute(select(func.max(column)).where(database == database_id)).scalar() or 0
 
 
-def _who(span: Span) -> dict[str, Any]:
+def _who(span: StatementRun) -> dict[str, Any]:
     return {
         "inst_id": span.inst_id, "sid": span.sid, "serial": span.serial, "sql_id": span.sql_id,
         "con_id": span.con_id, "user": span.user,
     }  # fmt: skip
 
 
-def _life(span: Span) -> dict[str, Any]:
+def _life(span: StatementRun) -> dict[str, Any]:
     # When an idle holder became so is read off a moving clock: to the second it is always the same.
     idle = None if span.idle is None else round(kept(span.idle) / 10_000_000) * 10_000_000
     return {
@@ -177,7 +177,7 @@ def _life(span: Span) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def past_spans(tape: Tape, start: datetime, at: datetime) -> list[Span]:
+def past_spans(tape: Tape, start: datetime, at: datetime) -> list[StatementRun]:
     """Return the parallel statements that were there between two instants, as they were known at the second."""
     known = [as_known(life, at) for life in tape.statements(start, at)]
     return [span for span in known if span.queued or span.started]  # a damaged file may tell of neither

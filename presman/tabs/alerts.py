@@ -77,14 +77,14 @@ def _all_clear(reading: Reading) -> list[Alert]:
 
 def _not_known(reading: Reading) -> list[Alert]:
     """Say of what nothing is known, and why."""
-    told = [f"a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
+    unknown = [f"a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
     short = f"not known: {', '.join(f'a {each.what}' for each in reading.basis if each.lacking)}"
-    return [Alert("note", "?", f"Whether there is {', or '.join(told)} is not known.", short)] if told else []
+    return [Alert("note", "?", f"Whether there is {', or '.join(unknown)} is not known.", short)] if unknown else []
 
 
 def _trouble(view: str, text: str, cure: str) -> Alert:
-    told = f"{view}: {text}" if view not in text else text
-    return Alert("note", "!", one_line(f"{told}{' – ' + cure if cure else ''}", 400), one_line(told, 60))
+    line = f"{view}: {text}" if view not in text else text
+    return Alert("note", "!", one_line(f"{line}{' – ' + cure if cure else ''}", 400), one_line(line, 60))
 
 
 QUIET = 60.0

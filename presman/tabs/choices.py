@@ -31,7 +31,7 @@ class DrillScope(Struct, frozen=True):
 def breadcrumb(tab: str, scopes: Sequence[DrillScope], page: str = "", *, several: bool = False) -> str:
     """Return where one is: ``Overview › BATCH on 2 › 1:503,7``.
 
-    With `several` instances each is said where one comes to it.
+    With `several` instances each is named where one comes to it.
     """
     named = [
         _title(scope, before) if several else scope.title

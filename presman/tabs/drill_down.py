@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions, kind_of
+from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions, kind_of
 from presman.analysis.groups.containers import PdbReading
 from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.groups.verdicts import in_words
@@ -61,8 +61,8 @@ def scope_of(row: Any) -> DrillScope | None:
         found = DrillScope(row.name, inst_id=row.inst_id or None, con_id=row.con_id)
     elif isinstance(row, TopStatement):
         found = DrillScope(row.activity.sql_id, con_id=row.activity.con_id, sql_id=row.activity.sql_id)
-    elif isinstance(row, CpuWaiter | QueuedFold) and row.sql_id:
-        alike = kind_of(row) if isinstance(row, QueuedFold) else ()
+    elif isinstance(row, CpuWaiter | CollapsedStatements) and row.sql_id:
+        alike = kind_of(row) if isinstance(row, CollapsedStatements) else ()
         found = DrillScope(row.sql_id, con_id=row.con_id, group=row.group, sql_id=row.sql_id, alike=alike)
     return found
 
@@ -174,7 +174,7 @@ def groups(moment: Moment) -> tuple[GroupReading, ...]:
 def queue(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return its queued statements. In a statement they are its executions, and never folded."""
     rows = there(moment).queue
-    return rows if moment.choices.unfolded or _is_statement(moment) else fold_queue(rows)
+    return rows if moment.choices.unfolded or _is_statement(moment) else collapse_queue(rows)
 
 
 def running(moment: Moment) -> tuple[RunningStatement, ...]:
@@ -188,7 +188,7 @@ def sessions(moment: Moment) -> tuple[SessionReading, ...]:
 
 
 def _folded(moment: Moment) -> tuple[SessionReading, ...]:
-    return fold_sessions(there(moment).sessions, unfolded=moment.choices.unfolded)
+    return collapse_sessions(there(moment).sessions, unfolded=moment.choices.unfolded)
 
 
 def folded(moment: Moment) -> str:
@@ -196,7 +196,7 @@ def folded(moment: Moment) -> str:
     return "" if moment.choices.unfolded else servers_folded(sessions(moment))
 
 
-def told(moment: Moment) -> str:
+def session_note(moment: Moment) -> str:
     """Return what stands behind the title of the sessions: what is folded and what is not listed."""
     return "; ".join(filter(None, (folded(moment), _not_listed(moment))))
 
@@ -275,7 +275,7 @@ TAB = Tab(
             SESSIONS,
             sessions,
             nobody_blocked,
-            told,
+            session_note,
             unavailable=lambda moment: unavailable("V$SESSION")(moment) or nobody(moment),
         ),
     ),

@@ -85,12 +85,12 @@ class Moment:
         indexes = {subject: index for index, subject in reversed(list(enumerate(subjects))) if subject}
 
         def worst(group: GroupReading) -> tuple[int, int]:
-            told = (
+            shown = (
                 []
                 if group.rank == QUIET
                 else [indexes[name] for name in (group.title, group.container) if name in indexes]
             )
-            return group.rank, min(told, default=len(subjects))
+            return group.rank, min(shown, default=len(subjects))
 
         cluster = tuple(sorted(self.reading.cluster_groups(), key=worst))
         if not self.choices.by_instance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from presman.analysis.folds import fold_queue
+from presman.analysis.collapsed_rows import collapse_queue
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
@@ -126,7 +126,7 @@ def _held(group: GroupReading) -> str:
 def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return the queue, identical statements in one row unless they are unfolded."""
     choices = moment.choices
-    return moment.reading.queue if choices.plain or choices.unfolded else fold_queue(moment.reading.queue)
+    return moment.reading.queue if choices.plain or choices.unfolded else collapse_queue(moment.reading.queue)
 
 
 def compared(moment: Moment) -> tuple[Comparison, ...]:

@@ -23,8 +23,8 @@ def plan_line(view: PlanView) -> Line:
     method = {"RATIO": "by shares", "EMPHASIS": "by levels"}.get(view.method.upper(), view.method)
     facts = [f"{view.plan or 'no plan'}", method, view.set_by if view.active else "not active: what it would guarantee"]
     if view.active and view.elsewhere:
-        told = ", ".join(f"{run.plan or 'no plan'} on {_numbers(run.instances)}" for run in view.elsewhere)
-        facts.insert(1, f"on instance {_numbers(view.instances)} ({told}: v shows it)")
+        others = ", ".join(f"{run.plan or 'no plan'} on {_numbers(run.instances)}" for run in view.elsewhere)
+        facts.insert(1, f"on instance {_numbers(view.instances)} ({others}: v shows it)")
     if view.doubt:
         facts.append(f"percent or shares? ({view.doubt})")
     elif not view.lines:

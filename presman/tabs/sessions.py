@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.folds import fold_sessions
+from presman.analysis.collapsed_rows import collapse_sessions
 from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.session_figures import CPU_WAITERS, SESSIONS
@@ -25,7 +25,7 @@ def shown(moment: Moment) -> Sequence[SessionReading]:
 
 
 def _folded(moment: Moment) -> tuple[SessionReading, ...]:
-    return fold_sessions(moment.reading.sessions, unfolded=moment.choices.unfolded)
+    return collapse_sessions(moment.reading.sessions, unfolded=moment.choices.unfolded)
 
 
 def folded(moment: Moment) -> str:
@@ -58,14 +58,14 @@ def not_listed(moment: Moment, number: int | None) -> str:
     return f"not listed: {which}, {why}"
 
 
-def told(moment: Moment) -> str:
+def session_note(moment: Moment) -> str:
     """Return what stands behind the title: what is folded and what is not listed."""
     return "; ".join(filter(None, (folded(moment), without_idle(moment))))
 
 
 TAB = Tab(
     parts=(
-        Rows(SESSIONS, shown, nobody_blocked, told, unavailable=unavailable("V$SESSION")),
+        Rows(SESSIONS, shown, nobody_blocked, session_note, unavailable=unavailable("V$SESSION")),
         Rows(CPU_WAITERS, lambda moment: moment.once(waiters), hidden, optional=True, filterable=False),
     ),
     breadth=Breadth.IDLE_SESSIONS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from presman.analysis.folds import QueuedFold
+from presman.analysis.collapsed_rows import CollapsedStatements
 from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
@@ -39,7 +39,7 @@ def statement_of(row: Any) -> Statement | None:
         found = Statement(row.activity.sql_id, row.activity.con_id)
     elif isinstance(row, CpuWaiter):
         found = Statement(row.sql_id, row.con_id)
-    elif isinstance(row, QueuedFold) and row.first is not None:
+    elif isinstance(row, CollapsedStatements) and row.first is not None:
         found = statement_of(row.first)
     elif isinstance(row, QueuedStatement | RunningStatement | SessionReading):
         found = Statement(row.sql_id, row.con_id, row.inst_id, row.child, (row.sid, row.serial))

@@ -1,10 +1,10 @@
-"""Notes beside tables: rows folded into others, views that told nothing, verdicts in words."""
+"""Notes beside tables: rows folded into others, views that have no answer, verdicts in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from presman.analysis.folds import folded_servers
+from presman.analysis.collapsed_rows import collapsed_servers
 from presman.analysis.groups import container_io
 from presman.analysis.groups.containers import PdbReading, io_limited
 from presman.analysis.groups.entitlement import RANK
@@ -25,7 +25,7 @@ from presman.tabs.moment import Moment
 
 def servers_folded(rows: Sequence[SessionReading]) -> str:
     """Return what is said of parallel servers under their coordinators, "" where there are none."""
-    number = sum(map(folded_servers, rows))
+    number = sum(map(collapsed_servers, rows))
     return f"{number} parallel server{'s' * (number != 1)} folded: u unfolds" if number else ""
 
 

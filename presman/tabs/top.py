@@ -109,8 +109,8 @@ def about(moment: Moment) -> list[Line]:
     first: Line = (
         (" Host CPU ", "dim"), (", ".join(hosts) or ABSENT, ""), ("   Active sessions ", "dim"), (now + mean, ""),
     )  # fmt: skip
-    told = f"Sampled by presman each {choices.refresh:g} s from V$SESSION while it runs; no ASH, no pack."
-    return [first, ((f" {told}", "dim"),)]
+    note = f"Sampled by presman each {choices.refresh:g} s from V$SESSION while it runs; no ASH, no pack."
+    return [first, ((f" {note}", "dim"),)]
 
 
 def levels(moment: Moment) -> list[GroupLevel]:

@@ -97,7 +97,7 @@ class MonitorApp(FrameApp):
         """Do what a key of the present tab does, or say which tab has it."""
         key = next((key for key in all_keys.tab_keys(self) if key.keys == keys), None)
         if key is None:
-            self.tell(all_keys.where(keys))
+            self.notify(all_keys.where(keys))
             return
         await self.run_action(key.name, self.panels.present)
         self.panels.focus_first()
@@ -126,7 +126,7 @@ class MonitorApp(FrameApp):
     async def on_grid_opened(self, event: Grid.Opened) -> None:
         """Go into what a row stands for, or show the page about it."""
         if event.row is None:
-            self.tell("There is no row here.")
+            self.notify("There is no row here.")
             return
         from presman.analysis.trends.database_events import DatabaseEvent
 
@@ -180,7 +180,7 @@ class MonitorApp(FrameApp):
 
     def _forget_view(self) -> None:
         if self.view_saver is not None:
-            self.tell(self.view_saver.forget())
+            self.notify(self.view_saver.forget())
             self.panels.saved = self.view_saver.saved
 
 
@@ -232,7 +232,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     `make_feed` is called before the first frame, its start comes after that; `name` is the target without secrets.
     `packs` are the licensed packs the user has; `gateway` leads to actions and is given only where they were allowed.
     `ascii_only` is for terminals that have no other signs; without a `theme`, those of 16 colours get one of their own.
-    `fixed` names what comes before what is kept of the last time; `bell` rings at new alerts; `notice` is told at
+    `fixed` names what comes before what is kept of the last time; `bell` rings at new alerts; `notice` is shown at
     first; `home` tells that there is a fleet to go back to; `tour` shows around.
     """
     name = clean(name)

@@ -19,7 +19,7 @@ MOST_COMMANDS = 9
 class Copyable(NamedTuple):
     """One thing to copy: the key that takes it, what it is, its text, "" where there is none and `why_not` says why.
 
-    A `command` is told with whom it `affects`.
+    A `command` comes with whom it `affects`.
     """
 
     key: str

@@ -30,7 +30,7 @@ class CsvRecording:
         """What is being written, "" while nothing is."""
 
     def toggle(self, name: str, measure: str, reading: Reading) -> tuple[str, bool]:
-        """Begin with this reading of the database `name`, or end; return what there is to tell, and if it went well."""
+        """Begin with this reading of the database `name`, or end; return what to say, and if it went well."""
         if self._file is not None:
             return self.end(), True
         from presman.output.csv_export import CsvExport, OutputError
@@ -45,7 +45,7 @@ class CsvRecording:
         return self._begun(), True
 
     def end(self) -> str:
-        """End the file, and return what there is to tell."""
+        """End the file, and return what to say."""
         self.close()
         return f"CSV export ended: {self._path}"
 
@@ -58,7 +58,7 @@ class CsvRecording:
         return f"Appending {self.measure} to {self._path} at each poll; e ends it"
 
     def write(self, reading: Reading) -> str:
-        """Append a reading; if that fails, end, and return what there is to tell."""
+        """Append a reading; if that fails, end, and return what to say."""
         if self._file is None:
             return ""
         from presman.output.csv_export import OutputError
@@ -95,7 +95,7 @@ _PATIENCE = 5.0
 class TapeRecording:
     """One growing file at a time, in a folder (None: where presman was started).
 
-    `say` is told from the thread what somebody should know.
+    `say` is called in the thread with what somebody should know.
     """
 
     def __init__(self, folder: Path | None, say: Callable[[str], object]) -> None:

@@ -178,7 +178,7 @@ class SamplerFeed:
 
 
 def message_of(heard: Heard, lasting: float = 0.0) -> Message:
-    """Return what the screen is told; a source that is lost has been for so many seconds."""
+    """Return the message to the screen; a source that is lost has been for so many seconds."""
     from presman.polling.sampler import ActionResult, SourceLost
     from presman.services import live
 

@@ -60,7 +60,7 @@ def refresh(app: FleetFrame, direction: int) -> None:
 def poll_now(app: FleetFrame) -> None:
     """Poll all at once."""
     app.fleet.poll_now()
-    app.tell("Polling all; lost databases are tried again.", seconds=2)
+    app.notify("Polling all; lost databases are tried again.", timeout=2)
 
 
 def copy(app: FleetFrame) -> None:

@@ -117,7 +117,7 @@ class FleetFrame(KeyedApp):
         if self.view.row:
             self.grid.scroll_to(y=self.view.row, animate=False)
         if notice := self.notice or self.view_saver.trouble:
-            self.tell(notice, severity="warning", seconds=12)
+            self.notify(notice, severity="warning", timeout=12)
         self.set_timer(SHORT_TICK, self._tick)
         self.set_timer(_SETTLED, self._settle)
 
@@ -169,7 +169,7 @@ class FleetFrame(KeyedApp):
         )  # fmt: skip
 
     def paint_about(self) -> None:
-        """Draw what is said of the database under the cursor."""
+        """Draw all about the database under the cursor."""
         row = self.grid.row
         to_do = "" if row is None else self.fleet.to_do(row.name)
         self.frame.about.show(about_lines(row, to_do), about_in_short(row, to_do))
@@ -217,7 +217,7 @@ class FleetFrame(KeyedApp):
     def on_grid_opened(self, event: Grid.Opened) -> None:
         """End, to open a database."""
         if event.row is None:
-            self.tell("There is no row here.")
+            self.notify("There is no row here.")
             return
         self.view.cursor, self.view.row = event.row.name, self.grid.scroll_offset.y
         self.chosen, self.hands_on = event.row, True

@@ -32,7 +32,9 @@ def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:
     for connection, (mark, style) in MARKS.items():
         if found[connection]:
             runs.append((f"  {mark} {found[connection]} {connection.value.lower()}", style))
-    hurt = [member.vitals.alerts for member in members if member.vitals is not None and member.vitals.alerts]
+    hurt = [
+        member.key_figures.alerts for member in members if member.key_figures is not None and member.key_figures.alerts
+    ]
     if hurt:
         runs.append((f"  ▲ {counted(sum(hurt), 'alert')} in {len(hurt)}", "warn"))
     return [*runs, (f"  every {interval:g}s", "dim")]
@@ -84,7 +86,7 @@ def about_lines(member: Member | None, to_do: str) -> list[Line]:
     lines: list[Line] = [((f" {member.name}  ", "title"), (f"{mark}{since}", style), (_figures(member), ""))]
     reason = why(member)
     if reason:
-        severe = "" if member.vitals is None else member.vitals.severity
+        severe = "" if member.key_figures is None else member.key_figures.severity
         lines.append(((f" {reason}", style if member.connection is not ConnectionState.LIVE else severe),))
     if to_do:
         lines.append(((" DO  ", "title"), (to_do, "")))
@@ -97,7 +99,7 @@ def about_in_short(member: Member | None, to_do: str) -> list[Line]:
 
 
 def _figures(member: Member) -> str:
-    found = member.vitals
+    found = member.key_figures
     if found is None:
         return "" if member.age is None else f"  last data {duration(member.age)} ago"
     parts = [

@@ -70,7 +70,7 @@ class FrameApp(KeyedApp):
         self.news: AlertNews | None = None
         self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
-        self.moments = Moments(self.monitor, self.tell, self.repaint)
+        self.moments = Moments(self.monitor, self.notify, self.repaint)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
         self.reader = PageReader(self, self.panels, self.feed, self.repaint)
@@ -79,7 +79,7 @@ class FrameApp(KeyedApp):
         self.replayed: Callable[[], RecordingSource] | None = None
         """What makes the source of a replay, None where a database is watched."""
         self.recording = CsvRecording(folder)
-        self.tape = TapeRecording(folder, lambda text: self.call_from_thread(self.tell, text, severity="error"))
+        self.tape = TapeRecording(folder, lambda text: self.call_from_thread(self.notify, text, severity="error"))
         self.begun = False
         self.take_theme(theme)
 
@@ -122,7 +122,7 @@ class FrameApp(KeyedApp):
         self.call_after_refresh(self._paint)
         self.set_interval(1.0, self._tick)
         if notice := self.notice or (self.view_saver.trouble if self.view_saver is not None else ""):
-            self.tell(notice, severity="warning", seconds=12)
+            self.notify(notice, severity="warning", timeout=12)
 
     def _paint(self) -> None:
         """Paint the first frame, for what was drawn is laid out now; the terminal guard is started when that is out."""
@@ -164,7 +164,7 @@ class FrameApp(KeyedApp):
         if problem := self.recording.write(event.reading):
             self.read_enough()
             self.paint_lines()
-            self.tell(problem, severity="error", seconds=15)
+            self.notify(problem, severity="error", timeout=15)
             self.bell()
         if first:
             self.set_timer(PACE, self.panels.mount_ahead)
@@ -197,7 +197,7 @@ class FrameApp(KeyedApp):
         if not event.tried and self.gateway is not None:
             self.gateway.note(self.monitor.name, event.command, event.text)
         text = f"{event.command.kind.value}: {event.text}\n{event.command.text}"
-        self.tell(text, severity="information" if event.done else "error", seconds=12)
+        self.notify(text, severity="information" if event.done else "error", timeout=12)
 
     def read_enough(self) -> None:
         """Have each poll read what the present tab shows and what is being written."""

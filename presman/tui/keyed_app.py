@@ -148,7 +148,7 @@ class KeyedApp(TerminalApp):
         if not key.when(self):
             why_not = key.why_not if isinstance(key.why_not, str) else key.why_not(self)
             if why_not:
-                self.tell(why_not)
+                self.notify(why_not)
             return
         done = key.run(self)
         if isawaitable(done):

@@ -42,27 +42,29 @@ class TapeLoaded(Message):
     """The recording is open: from when to when it is, what it holds in short, and what happened in what is replayed."""
 
     def __init__(
-        self, first: datetime, last: datetime, strip: list[Stretch], events: list[DatabaseEvent], told: str
+        self, first: datetime, last: datetime, strip: list[Stretch], events: list[DatabaseEvent], message: str
     ) -> None:
         super().__init__()
         self.first = first
         self.last = last
         self.strip = strip
         self.events = events
-        self.told = told
+        self.message = message
 
 
 class Jumped(Message):
     """Another time is on show: the reading, what it was made of, and the charts before it.
 
-    `told` says that there is no poll at the time that was asked for, "" where there is one. So many `keys` asked for a
+    `message` says that no poll is at the time that was asked for, "" where there is one. So many `keys` asked for a
     poll before this one was shown.
     """
 
-    def __init__(self, timeline: Timeline, reading: Reading, snapshot: Snapshot, told: str = "", keys: int = 0) -> None:
+    def __init__(
+        self, timeline: Timeline, reading: Reading, snapshot: Snapshot, message: str = "", keys: int = 0
+    ) -> None:
         super().__init__()
         self.keys = keys
-        self.told = told
+        self.message = message
         self.timeline = timeline
         self.reading = reading
         self.snapshot = snapshot

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 _SAID = 4
-"""Events of one poll that are said when one goes there."""
+"""Events of one poll that are named when one goes there."""
 
 
 class Moments:
     """The moments of the polls that are kept, and the events that are found as polls come."""
 
-    def __init__(self, monitor: Monitor, tell: Callable[..., None], repaint: Callable[[], None]) -> None:
+    def __init__(self, monitor: Monitor, notify: Callable[..., None], repaint: Callable[[], None]) -> None:
         self.monitor = monitor
-        self.tell = tell
+        self.notify = notify
         self.repaint = repaint
 
     @cached_property
@@ -61,9 +61,9 @@ class Moments:
 
         if words and self.span is not None:
             try:
-                self.go_to(instant_of(words, *self.span, tell=partial(self.tell, seconds=8)))
+                self.go_to(instant_of(words, *self.span, tell=partial(self.notify, timeout=8)))
             except InputError as error:
-                self.tell(str(error), severity="error", seconds=8)
+                self.notify(str(error), severity="error", timeout=8)
 
     def click(self, at: datetime) -> None:
         """Go to an instant of a chart, whose newest stretch ends after the newest poll."""
@@ -80,15 +80,15 @@ class Moments:
         self.monitor.look_back(self.monitor.timeline.behind(at))
         self.repaint()
         if at < first.replace(microsecond=0):  # a time is typed in whole seconds
-            self.tell(f"No poll before {spelled_instant(first)}: this is the first.", seconds=8)
+            self.notify(f"No poll before {spelled_instant(first)}: this is the first.", timeout=8)
         elif at > last:
-            self.tell(f"No poll after {spelled_instant(last)}: this is the newest.", seconds=8)
+            self.notify(f"No poll after {spelled_instant(last)}: this is the newest.", timeout=8)
 
     def to_event(self, direction: int) -> None:
         """Go to what happened next (1) or before (-1)."""
         event = self.event(direction)
         if event is None:
-            self.tell("Nothing else happened after this." if direction > 0 else self._nothing_before())
+            self.notify("Nothing else happened after this." if direction > 0 else self._nothing_before())
         else:
             self.show(event)
 
@@ -97,7 +97,7 @@ class Moments:
         self.go_to(event.at)
         there = [each.text for each in self.monitor.events if each.at == event.at]
         more = [f"+{len(there) - _SAID} more: E lists them"] if len(there) > _SAID else []
-        self.tell(" · ".join([*there[:_SAID], *more]), seconds=8)
+        self.notify(" · ".join([*there[:_SAID], *more]), timeout=8)
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, as far back as polls are kept."""

@@ -42,8 +42,8 @@ class Following:
         assert tape.first is not None
         assert tape.last is not None
         self._summed_up = time.monotonic()
-        told = " ".join([*source.notes, *source.damage])
-        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(*ends_of(source)), told))
+        message = " ".join([*source.notes, *source.damage])
+        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(*ends_of(source)), message))
 
     def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
         """Return the places of the poll on show, which may have moved, and of the newest; None where none is newer."""
@@ -264,8 +264,8 @@ class Player(_PastFeed):
             if target == _LAST or at is not None:
                 target = min(target, places.stop - 1) + more
             if target < places.stop:
-                told = _beyond(source, at) if at is not None else ""
-                self._show(source, max(target, places.start), jumped=jumped, told=told)
+                message = _beyond(source, at) if at is not None else ""
+                self._show(source, max(target, places.start), jumped=jumped, message=message)
             elif not self._follow:
                 self._end("")
 
@@ -331,7 +331,7 @@ class Player(_PastFeed):
             self._recall = None
             self._post(Recalled(timeline))
 
-    def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, told: str = "") -> None:
+    def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, message: str = "") -> None:
         """Show a poll; in place of a damaged one the nearest that can be read, in the direction one goes."""
         from presman.recording.store import RecordingError
         from presman.tui.past_timeline import Recall, timeline_before
@@ -362,7 +362,7 @@ class Player(_PastFeed):
         if timeline is None:
             self._post(Arrived(reading, current, keys=keys))
         else:
-            self._post(Jumped(timeline, reading, current, told, keys))
+            self._post(Jumped(timeline, reading, current, message, keys))
         if place != wanted:
             self._post(Passed(_passed(wanted, place)))
 

@@ -96,14 +96,14 @@ REPLAY_KEYS = (
 
 
 _WHOLE = 10.0
-"""Seconds between two polls from which on they are told as whole ones."""
+"""Seconds between two polls from which on they are shown as whole ones."""
 
 
 class RecordedMoments(Moments):
     """The moments of a recording, and the events in it."""
 
     def __init__(self, app: ReplayApp) -> None:
-        super().__init__(app.monitor, app.tell, app.repaint)
+        super().__init__(app.monitor, app.notify, app.repaint)
         self._replay = app
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
@@ -179,8 +179,8 @@ class ReplayApp(MonitorApp):
         self.scrub.load(event.first, event.last, event.strip, event.events)
         if not self.scrub.is_attached:
             await self.mount(self.scrub, before="#keys")
-        if event.told:
-            self.tell(event.told, severity="warning", seconds=12)
+        if event.message:
+            self.notify(event.message, severity="warning", timeout=12)
 
     def on_arrived(self, event: Arrived) -> None:
         """Take the next poll of the recording."""
@@ -193,8 +193,8 @@ class ReplayApp(MonitorApp):
         """Show another time."""
         first = self.monitor.latest is None
         self.monitor.jump(event.timeline, event.reading, event.snapshot)
-        if event.told:
-            self.tell(event.told, seconds=8)
+        if event.message:
+            self.notify(event.message, timeout=8)
         if first:
             super().on_arrived(Arrived(event.reading, None))
         self.say_state(paint=False)
@@ -209,12 +209,12 @@ class ReplayApp(MonitorApp):
 
     def on_passed(self, event: Passed) -> None:
         """Say which polls cannot be read."""
-        self.tell(event.text, severity="warning", seconds=12)
+        self.notify(event.text, severity="warning", timeout=12)
 
     def on_stopped(self, event: Stopped) -> None:
         """Say that it plays no more."""
         if event.text:
-            self.tell(event.text, severity="warning", seconds=10)
+            self.notify(event.text, severity="warning", timeout=10)
         self.say_state()
         self._arrive(event.keys)
 

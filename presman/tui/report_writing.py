@@ -26,12 +26,12 @@ async def write_report(app: FrameApp) -> None:
 
     path = (app.folder or Path.cwd()) / file_name(app.monitor.name, "report", datetime.now(UTC), "html")
     try:
-        app.tell("Writing the report …", seconds=3)
+        app.notify("Writing the report …", timeout=3)
         polls = await _of_replay(app, path) if app.replayed is not None else await _of_history(app, path)
-        app.tell(f"Report of {counted(polls, 'poll')}: {path}", seconds=15)
+        app.notify(f"Report of {counted(polls, 'poll')}: {path}", timeout=15)
     except (OSError, RecordingError, SourceError, InputError) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
-        app.tell(f"No report in {path.parent}: {one_line(clean(str(why)), 300)}", severity="error", seconds=15)
+        app.notify(f"No report in {path.parent}: {one_line(clean(str(why)), 300)}", severity="error", timeout=15)
     except Exception as error:
         app.complain(error)
     finally:

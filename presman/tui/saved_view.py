@@ -218,7 +218,7 @@ class ViewSaver:
         return {name: value for name, value in found.items() if value is not None and name not in self._fixed}
 
     def note(self, app: TerminalApp, now: SavedView) -> None:
-        """Keep what has changed since the last time, the first time nothing; that it cannot be kept is told once."""
+        """Save what has changed since the last time, the first time nothing; a failure is reported once."""
         before, self._noted = self._noted, now
         if before is None or now == before:
             return
@@ -227,7 +227,7 @@ class ViewSaver:
         except OSError as error:
             if not self._complained:
                 why = f"{error.filename or 'its file'}: {error.strerror}"
-                app.tell(f"Settings are not kept: {why}", severity="warning")
+                app.notify(f"Settings are not kept: {why}", severity="warning")
             self._complained = True
 
     def forget(self) -> str:

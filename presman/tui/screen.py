@@ -35,7 +35,7 @@ class MonitorScreen(PatientScreen, PlainBackground):
         self.body = Container(*body, id="body")
 
     def fit(self, size: Size, widths: Sequence[tuple[int, str]], heights: Sequence[tuple[int, str]]) -> None:
-        """Take the classes of a size before it is told: whoever is styled once need not be styled again."""
+        """Take the classes of a size before Textual reports it: whoever is styled once need not be styled again."""
         for length, names in ((size.width, widths), (size.height, heights)):
             self.add_class(max((least, name) for least, name in names if least <= length)[1])
 

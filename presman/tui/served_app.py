@@ -41,7 +41,7 @@ class CsvDownload(CsvRecording):
         self._name = ""
 
     def write(self, reading: Reading) -> str:
-        """Append a reading; if that fails or the file is full, end, and return what there is to tell."""
+        """Append a reading; if that fails or the file is full, end, and return what to say."""
         problem = super().write(reading)
         if not problem and self._content is not None and self._content.tell() > LARGEST:
             return f"{LARGEST // 1_000_000} MB are reached. {self.end()}"

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _LONGEST = 500
 """Characters of a notice."""
 
+_USUAL = 4.0
+"""Seconds that a notice is shown."""
+
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end an app in good order, with 128 and their number as exit code."""
 
@@ -79,7 +82,7 @@ class TerminalApp(App[None]):
         """Go back to the shell until it says go on."""
         go = getattr(self._driver, "go_to_shell", None)
         if go is None or not go():
-            self.tell("There is no shell to go back to here.")
+            self.notify("There is no shell to go back to here.")
 
     def set_timer(self, *arguments: Any, **named: Any) -> Timer:
         """Make a timer that rings once, however late: without the one that takes a new size, none is taken again."""
@@ -157,24 +160,33 @@ class TerminalApp(App[None]):
         where = f" Traceback: {path}" if path else ""
         self.panic(Text(f"presman: a fault in presman: {clean(f'{type(error).__name__}: {error}')[:300]}.{where}"))
 
-    # ---- telling
+    # ---- notices
 
-    def tell(self, text: str, *, severity: SeverityLevel = "information", seconds: float = 4) -> None:
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
         """Show a notice for a while, in place of the one before: more of them would hide what they are about."""
         self.clear_notifications()
         if self.screen_stack:  # Textual would keep what each stood in, and a task with it, for as long as the app runs
             self.screen.query("ToastHolder").remove()
-        self.notify(clean(text)[:_LONGEST], severity=severity, markup=False, timeout=seconds)
+        text, seconds = clean(message)[:_LONGEST], _USUAL if timeout is None else timeout
+        super().notify(text, title=title, severity=severity, timeout=seconds, markup=markup)
 
     def complain(self, error: Exception) -> None:
         """Tell of a fault that the screen survives."""
         if limit := ran_out(error):
-            self.tell(f"Not shown: {limit}.", severity="error", seconds=8)
+            self.notify(f"Not shown: {limit}.", severity="error", timeout=8)
             return
         path = private_files.keep_crash(error)
         where = f" Traceback: {path}" if path else ""
         text = f"Not shown because of a fault in presman: {type(error).__name__}: {error}.{where}"
-        self.tell(text, severity="error", seconds=8)
+        self.notify(text, severity="error", timeout=8)
 
 
 async def run_until_ended(app: TerminalApp) -> None:

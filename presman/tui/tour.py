@@ -96,7 +96,7 @@ class Tour:
             self._line.remove()
         with suppress(OSError):  # then it comes again the next time
             private_files.keep_file(_FILE, "over\n")
-        app.tell("The tour is over; presman demo --tour shows it again.")
+        app.notify("The tour is over; presman demo --tour shows it again.")
 
 
 def tour_lines(index: int, width: int) -> list[Line]:

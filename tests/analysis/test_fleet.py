@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from presman.analysis.fleet import KEPT, by_trouble, counts, further, is_late, is_silent, vitals_of
+from presman.analysis.fleet import KEPT, by_trouble, counts, further, is_late, is_silent, key_figures_of
 from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past
 from presman.analysis.readings.reading import Evidence
 from presman.analysis.readings.statement_readings import Cause, Servers
-from tests.services.fleet.members import every_state, live, vitals
+from tests.services.fleet.members import every_state, key_figures, live
 from tests.tui.readings import busy, quiet
 
 
 def test_vitals_are_those_of_the_reading() -> None:
     reading = busy()
-    found = vitals_of(reading)
+    found = key_figures_of(reading)
     groups = reading.cluster_groups()
     assert found.used == sum(group.used for group in groups)
     assert found.waiting == sum(group.waiting for group in groups)
@@ -28,10 +28,10 @@ def test_vitals_are_those_of_the_reading() -> None:
 
 def test_what_is_not_known_is_no_zero() -> None:
     unseen = replace(quiet(), basis=(Evidence("queue", ("GV$SESSION",), "no grant"),))
-    assert vitals_of(unseen).queued is None
-    assert vitals_of(quiet()).queued == 0
+    assert key_figures_of(unseen).queued is None
+    assert key_figures_of(quiet()).queued == 0
     first = replace(quiet(), groups=tuple(group._replace(used=None, waiting=None) for group in quiet().groups))
-    found = vitals_of(first)
+    found = key_figures_of(first)
     assert (found.used, found.waiting, found.cpu_percent, found.throttled_percent) == (None,) * 4
     assert (found.alerts, found.severity, found.worst) == (0, "good", "")
 
@@ -49,10 +49,10 @@ def test_a_storm_stands_before_a_wait_of_ten_seconds() -> None:
     short = replace(reading.heads[0], cause=Cause.NEVER_FITS, wants=Servers(36, 72), target=24, allowed=None)
     long = replace(reading.heads[0], queue_waited=27 * 260.0)  # 7,020 s
     found = [
-        Member(name, ConnectionState.LIVE, vitals_of(replace(quiet(), heads=(head,), queue=reading.queue[:1])))
+        Member(name, ConnectionState.LIVE, key_figures_of(replace(quiet(), heads=(head,), queue=reading.queue[:1])))
         for name, head in (("a-queueing", short), ("b-storm", long))
     ]
-    assert [each.vitals.severity for each in found if each.vitals] == ["warn", "bad"]
+    assert [each.key_figures.severity for each in found if each.key_figures] == ["warn", "bad"]
     assert [each.name for each in by_trouble(found)] == ["b-storm", "a-queueing"]
 
 
@@ -65,6 +65,6 @@ def test_late_and_silent_go_by_the_interval() -> None:
 def test_the_past_has_an_end() -> None:
     past = Past()
     for number in range(3 * KEPT):
-        past = further(past, vitals(queued=number))
+        past = further(past, key_figures(queued=number))
     assert len(past.cpu_percent) == len(past.queued) == KEPT
     assert past.queued[-1] == 3 * KEPT - 1

@@ -114,7 +114,7 @@ def test_the_monitors_of_the_cluster_are_no_statements(release: Release) -> None
         assert not users & {"DBSNMP", "PRESMAN"}
         assert all(each.certain and each.sid != OWN_SID for each in reading.running)
         assert reading.monitor_servers in {2, 4}  # one on each of two instances, for one monitor or both
-        assert not {span.user for span in watch.spans.within(NOON, reading.at)} & {"DBSNMP", "PRESMAN"}
+        assert not {span.user for span in watch.runs.within(NOON, reading.at)} & {"DBSNMP", "PRESMAN"}
         roles = {each.user: each.px_role for each in reading.sessions if each.program in {"emagent", "presman"}}
         assert roles in ({"DBSNMP": "GV$"}, {"DBSNMP": ""})
     assert {reading.monitor_servers for reading in found} == {2, 4}

@@ -15,7 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.readings.wait_readings import Bucket
 from presman.analysis.view_availability import believed
-from tests.services.fleet.members import vitals
+from tests.services.fleet.members import key_figures
 from tests.tui.readings import busy, group, instance
 
 
@@ -78,8 +78,8 @@ def test_whether_a_group_is_judged() -> None:
 def test_small_rows() -> None:
     assert Operation("Table Scan", "SALES", 30, 120, "Blocks", None).progress == 0.25
     assert Operation("Table Scan", "SALES", 30, 0, "Blocks", None).progress == 0.0
-    assert vitals(used=6.0, capacity=8.0).cpu_percent == 75.0
-    assert (vitals(used=None).cpu_percent, vitals(capacity=None).cpu_percent) == (None, None)
+    assert key_figures(used=6.0, capacity=8.0).cpu_percent == 75.0
+    assert (key_figures(used=None).cpu_percent, key_figures(capacity=None).cpu_percent) == (None, None)
     assert Bucket(1024, 9, 4).estimated_delta_us == 0.75 * 1024 * 4
     assert Bucket(1024, 9, 4).estimated_us == 0.75 * 1024 * 9
     assert Bucket(1024, 9, None).estimated_delta_us is None

@@ -11,6 +11,7 @@ from msgspec.structs import fields
 from presman.analysis import analyse
 from presman.base.release import Release
 from presman.base.secret import Secret
+from presman.polling import poller
 from presman.polling.poller import Poller
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Snapshot
@@ -91,7 +92,7 @@ def test_the_wire_changes_nothing(
     scenario: str, release: Release, scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But for how many texts and plans are asked for at each poll: here all, as of the simulator itself."""
-    monkeypatch.setattr(Poller, "_is_live", False)
+    monkeypatch.setattr(poller, "is_live", lambda source: False)
     direct = directly(scenario, release, scope)
     remote = over_the_wire(scenario, release, scope)
     previous: tuple[Snapshot | None, Snapshot | None] = (None, None)

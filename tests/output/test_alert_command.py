@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, Told, put_back
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back
 from presman.analysis.readings.alert import Alert
 from presman.base import secret
 from presman.config.alert_lines import read_alerts
@@ -90,7 +90,7 @@ def test_the_worst_is_told_first() -> None:
 def test_what_could_not_be_told_is_news_at_the_next_look() -> None:
     warning, critical = Alert("warn", "▲", "t", "s", "late"), Alert("bad", "✕", "t", "s", "late")
     looks: list[tuple[list[Alert], float]] = [([warning], 0.0), ([critical], 10.0), ([], 100.0)]
-    told: dict[str, Told] = {}
+    told: dict[str, ReportedAlert] = {}
     for alerts, at in looks:
         for again in (False, True):
             changes = AlertChanges(told)
@@ -103,7 +103,7 @@ def test_what_could_not_be_told_is_news_at_the_next_look() -> None:
     assert never_told.told == {}
 
 
-def _began(alert: Alert) -> tuple[dict[str, Told], list[AlertChange]]:
+def _began(alert: Alert) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
     changes = AlertChanges()
     found = changes.take([alert], 0.0)
     return changes.told, found
@@ -132,7 +132,7 @@ def _group_of(process: int) -> int:
 
 def test_the_state_of_a_check_survives_damage_and_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    kept = CheckState(marks={"a\tb": Mark(1.0, None, 2.0)}, told={"a\tb": Told("warn", 1.0, 2.0)})
+    kept = CheckState(marks={"a\tb": Mark(1.0, None, 2.0)}, told={"a\tb": ReportedAlert("warn", 1.0, 2.0)})
     with state_of("prod") as file:
         assert file.load().marks == {}
         file.save(kept)

@@ -7,7 +7,7 @@ import os
 import pytest
 from sqlalchemy import Connection, text
 
-from presman.analysis.fleet import vitals_of
+from presman.analysis.fleet import key_figures_of
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
@@ -57,7 +57,7 @@ def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServ
         assert tape.place(moments[2][0].at) == 2
         assert tape.at(3) == moments[3][0].at
         before = timeline_before(tape, moments[3][0], moments[4][0].at)
-        assert before.watch.spans.open
+        assert before.watch.runs.open
         assert before.series.names("used", CLUSTER)
         with tape._parts[0][0].engine.connect() as connection:
             for measure in MEASURES:
@@ -119,8 +119,10 @@ def test_hundreds_of_databases_are_one_select(server: PostgresServer) -> None:
         plan = "\n".join(line for (line,) in connection.execute(text(f"EXPLAIN {PAST['postgresql']}"), {"kept": 60}))
     store.close()
     assert len([name for name in rows if name.startswith("many-")]) == 300
-    assert rows["fleet-0"].vitals == rows["fleet-1"].vitals == vitals_of(list(polled("queueing", 3))[-1][1])
-    assert rows["many-7"].vitals.queued == rows["fleet-0"].vitals.queued
+    assert (
+        rows["fleet-0"].key_figures == rows["fleet-1"].key_figures == key_figures_of(list(polled("queueing", 3))[-1][1])
+    )
+    assert rows["many-7"].key_figures.queued == rows["fleet-0"].key_figures.queued
     assert rows["many-7"].link == "live"
     assert rows["many-7"].age < 60
     assert [each.queued for each in past["many-7"]] == [number % 7 for number in range(940, 1000)]

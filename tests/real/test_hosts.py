@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from presman.analysis.fleet import LATE_AFTER, vitals_of
+from presman.analysis.fleet import LATE_AFTER, key_figures_of
 from presman.recording.reader import Recording
 from presman.recording.store import Store
 from tests.cli.run import Run, command, environment
@@ -137,9 +137,13 @@ def _is_what_was_polled(url: str, found: Mapping[str, Mapping[str, Any]]) -> Non
     with Recording(url) as recording:
         assert [tape.target for tape in recording.tapes] == sorted(SCENARIOS)
         for tape in recording.tapes:
-            vitals, shown = vitals_of(tape.reading(len(tape) - 1)), found[tape.target]
-            assert (shown["plan"], shown["queued"], shown["alerts"]) == (vitals.plan, vitals.queued, vitals.alerts)
-            assert shown["used_cpus"] == pytest.approx(vitals.used, abs=1e-4)
+            key_figures, shown = key_figures_of(tape.reading(len(tape) - 1)), found[tape.target]
+            assert (shown["plan"], shown["queued"], shown["alerts"]) == (
+                key_figures.plan,
+                key_figures.queued,
+                key_figures.alerts,
+            )
+            assert shown["used_cpus"] == pytest.approx(key_figures.used, abs=1e-4)
             numbers = [tape.snapshot(place).number for place in range(len(tape))]
             first = numbers.index(1, 1) if tape.target in THIRDS[1] else len(numbers)
             assert numbers == [*range(1, first + 1), *range(1, len(numbers) - first + 1)], "one run, then the other"

@@ -310,7 +310,7 @@ def metrics(task: Task, course: int = COURSE) -> str:
         if number % 50 == 49:
             for database in exporter.databases:
                 observation = database.state().observation
-                sane(None if observation is None else observation.reading, database.target.label)
+                sane(None if observation is None else observation.reading, database.target.name)
             for family in families(exporter.databases):
                 sane(list(family.samples), family.metric.name)
 
@@ -338,7 +338,7 @@ def fleet(task: Task, course: int = COURSE) -> str:
         months[1].give()
         if number % 50 == 49:
             for member in watched.members():
-                sane(member.vitals, member.name)
+                sane(member.key_figures, member.name)
                 sane(member.past, f"{member.name}: past")
                 watched.to_do(member.name)
 

@@ -7,7 +7,7 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions
+from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, SERVERS_HIGH
 from presman.rows.session_rows import SessionCount
@@ -93,10 +93,10 @@ async def test_identical_queued_statements_are_one_row() -> None:
 
 def test_statements_that_differ_in_what_they_want_do_not_fold() -> None:
     one, other = queued(1), replace(queued(2), sql_id=queued(1).sql_id)
-    assert [type(row) for row in fold_queue((one, other))] == [QueuedFold]
+    assert [type(row) for row in collapse_queue((one, other))] == [CollapsedStatements]
     for change in ({"user": "ELSE"}, {"requested": 4}, {"wants": None}, {"group": "ETL"}, {"timeout_action": "RUN"}):
-        assert fold_queue((one, replace(other, **change))) == (one, replace(other, **change))
-    folded = fold_queue((one, other, replace(other, requested=4, sid=9), replace(other, requested=4, sid=8)))
+        assert collapse_queue((one, replace(other, **change))) == (one, replace(other, **change))
+    folded = collapse_queue((one, other, replace(other, requested=4, sid=9), replace(other, requested=4, sid=8)))
     assert len({QUEUE.identity(row) for row in folded}) == 2
     assert [SERVERS_HIGH.show(row) for row in folded] == ["64", "64"]
     scope = scope_of(folded[1])
@@ -113,12 +113,12 @@ def test_servers_fold_into_their_coordinator_with_their_cpu() -> None:
         for sid in (2, 3)
     ]
     alone = servers[0]._replace(sid=4, coordinator=(base.inst_id, 77, 1))
-    folded = fold_sessions([servers[0], coordinator, servers[1], alone])
+    folded = collapse_sessions([servers[0], coordinator, servers[1], alone])
     assert [row.sid for row in folded] == [1, 4], "a server whose coordinator is not there stands for itself"
     assert (folded[0].used, folded[0].waiting) == (3.5, 0.5)
     assert SESSIONS.columns[0].show(folded[0]) == f"{base.inst_id}:1,1+2"
     assert SESSIONS.counted(folded) == 4
-    unfolded = fold_sessions([servers[0], coordinator, servers[1], alone], unfolded=True)
+    unfolded = collapse_sessions([servers[0], coordinator, servers[1], alone], unfolded=True)
     assert SESSIONS.counted(unfolded) == 4
     assert [SESSIONS.columns[0].show(row)[0] for row in unfolded if row.sid in {2, 3}] == ["└", "└"]
 
@@ -140,7 +140,7 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
     def look(scope: DrillScope, number: int | None = 25, **choices: Any) -> tuple[str, str]:
         seen = replace(reading, unlisted=number)
         moment = Moment(seen, Choices(scopes=(scope,), **choices), find=lambda: (None, taken))
-        return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.told(moment)
+        return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.session_note(moment)
 
     about, told = look(DrillScope("SALES", con_id=3), paused=1.0)
     assert "5 sessions, 2 active" in about

@@ -200,7 +200,7 @@ def test_bars_of_the_gantt_have_the_colour_of_their_group() -> None:
         watch.add(reading)
         watch.colours.add((group.con_id, group.name) for group in reading.groups)
     end = readings[-1].at
-    data = GanttData(watch.spans.within(START, end), end, 300.0, (), None, colours=watch.colours)
+    data = GanttData(watch.runs.within(START, end), end, 300.0, (), None, colours=watch.colours)
     seen: dict[str, set[str]] = defaultdict(set)
     for line in gantt(data, 120, 40)[1:-4]:
         name = plain(line).split()[0] if plain(line).strip() else ""

@@ -101,7 +101,7 @@ async def test_notices_leave_nothing_behind() -> None:
     """Textual keeps what each stood in, with a task of its own: a hundred in a few minutes of keys."""
     async with stage(busy()) as acting:
         for number in range(5):
-            acting.app.tell(f"notice {number}")
+            acting.app.notify(f"notice {number}")
             await acting.settle()
         await acting.settle()
         assert len(acting.app.screen.query("ToastHolder")) == 1

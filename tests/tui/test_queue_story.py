@@ -12,7 +12,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.detail_readings import PlanStep
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
-from presman.analysis.trends.statement_runs import Span
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.figures.drawing.lines import length, plain
 from presman.figures.statement_figures import QUEUE, at_timeout
 from presman.polling.poller import Poller
@@ -31,14 +31,14 @@ from tests.tui.readings import busy, queued, quiet
 END = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 
 
-def span(sid: int, *, queued: float | None = None, started: float | None = None, **more: object) -> Span:
+def span(sid: int, *, queued: float | None = None, started: float | None = None, **more: object) -> StatementRun:
     """A span with its instants as seconds before the end of the chart."""
     moments = {"queued": queued, "started": started, **{name: more.pop(name, None) for name in ("idle", "ended")}}
     instants = {name: END - timedelta(seconds=value) for name, value in moments.items() if value is not None}  # type: ignore[arg-type]
-    return Span(1, sid, 7, "9md3ukhghgj58", 0, "BATCH", "RPT", 32, **instants)
+    return StatementRun(1, sid, 7, "9md3ukhghgj58", 0, "BATCH", "RPT", 32, **instants)
 
 
-def chart(*spans: Span, height: int = 12, **changes: object) -> list[str]:
+def chart(*spans: StatementRun, height: int = 12, **changes: object) -> list[str]:
     data = GanttData(spans, END, 900.0, [64.0] * 180, 128)._replace(**changes)
     lines = gantt(data, 121, height)
     assert all(length(line) <= 121 for line in lines)

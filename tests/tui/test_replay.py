@@ -18,7 +18,7 @@ from textual.message import Message
 
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
-from presman.analysis.trends.statement_runs import Span
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.config.targets import parse_target
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
@@ -199,8 +199,8 @@ def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp
                 watch.add(reading)
             found = timeline_before(tape, moments[last - 1][0], end).watch
             found.add(moments[last][1])
-            expected = watch.spans.within(end - timedelta(hours=1), end)
-            assert [_of(span) for span in found.spans.within(end - timedelta(hours=1), end)] == [*map(_of, expected)]
+            expected = watch.runs.within(end - timedelta(hours=1), end)
+            assert [_of(span) for span in found.runs.within(end - timedelta(hours=1), end)] == [*map(_of, expected)]
             assert last == 20 or any(span.ended for span in expected)
             activity = moments[last][1].activity
             assert activity is not None
@@ -308,7 +308,7 @@ async def test_latencies_and_sessions_before_a_jump_are_there_soon_after_it(tmp_
             await until(lambda: app.monitor.reading == moments[9][1] and len(app.monitor.timeline) == 10)
 
 
-def _of(span: Span) -> tuple[object, ...]:
+def _of(span: StatementRun) -> tuple[object, ...]:
     who = span.inst_id, span.sid, span.sql_id, span.group, span.servers
     return *who, span.queued, span.started, span.idle is not None, span.ended
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,16 +38,7 @@ Marks = Mapping[str, Mark]
 """By :func:`mark_of`."""
 
 
-class Marked(Protocol):
-    """What key and subject tell from poll to poll: an alert, a change of one."""
-
-    @property
-    def key(self) -> str: ...  # noqa: D102
-    @property
-    def subject(self) -> str: ...  # noqa: D102
-
-
-def mark_of(each: Marked) -> str:
+def mark_of(each: Alert | AlertChange) -> str:
     """Return what tells an alert from poll to poll."""
     return f"{each.key}\t{each.subject}"
 
@@ -193,11 +184,11 @@ QUIET = 60.0
 """Seconds for which an alert must have been away to have ended: one that comes and goes is told once."""
 
 
-UNTOLD = ""
+UNREPORTED = ""
 """Severity of an alert that was seen, but could not be told: it is at the next look."""
 
 
-class Told(Struct, frozen=True):
+class ReportedAlert(Struct, frozen=True):
     """An alert that was told: its worst severity since it began, when that was, when it was last seen, its text."""
 
     state: str
@@ -220,10 +211,10 @@ class AlertChange(NamedTuple):
 class AlertChanges:
     """Tells what changed. `told` is what the last look left, None to take what is there at first as known."""
 
-    def __init__(self, told: Mapping[str, Told] | None = MappingProxyType({})) -> None:
+    def __init__(self, told: Mapping[str, ReportedAlert] | None = MappingProxyType({})) -> None:
         self.is_silent = told is None
         """Whether what comes next is taken as known."""
-        self.told: dict[str, Told] = dict(told or {})
+        self.told: dict[str, ReportedAlert] = dict(told or {})
 
     def take(self, alerts: Iterable[Alert], at: float, *, whole: bool = True) -> list[AlertChange]:
         """Take the alerts of the next look and return the changes, the worst first.
@@ -234,7 +225,7 @@ class AlertChanges:
         changes = [change for mark, alert in now.items() if (change := self._seen(mark, alert, at)) is not None]
         for mark, told in list(self.told.items()):
             if mark not in now and whole and not 0 <= at - told.seen < QUIET:
-                if told.state != UNTOLD:
+                if told.state != UNREPORTED:
                     changes.append(AlertChange("ended", *marked(mark), told.state, told.text, told.since))
                 del self.told[mark]
         silent, self.is_silent = self.is_silent, False
@@ -245,18 +236,18 @@ class AlertChanges:
         since = at if before is None else before.since
         worse = before is not None and before.state == "warn" and alert.state == "bad"
         state = "bad" if before is not None and before.state == "bad" else alert.state
-        self.told[mark] = Told(state, since, at, alert.text)
-        if before is not None and before.state != UNTOLD and not worse:
+        self.told[mark] = ReportedAlert(state, since, at, alert.text)
+        if before is not None and before.state != UNREPORTED and not worse:
             return None
         return AlertChange("worse" if worse else "began", alert.key, alert.subject, alert.state, alert.text, since)
 
 
-def put_back(told: Mapping[str, Told], changes: Iterable[AlertChange]) -> dict[str, Told]:
+def put_back(told: Mapping[str, ReportedAlert], changes: Iterable[AlertChange]) -> dict[str, ReportedAlert]:
     """Return what was told without some changes, which could not be: the next look tells them."""
     kept = dict(told)
     for change in changes:
         mark = mark_of(change)
-        before = {"began": UNTOLD, "worse": "warn"}.get(change.change, change.state)
+        before = {"began": UNREPORTED, "worse": "warn"}.get(change.change, change.state)
         seen = kept[mark].seen if mark in kept else change.since
-        kept[mark] = Told(before, change.since, seen, change.text)
+        kept[mark] = ReportedAlert(before, change.since, seen, change.text)
     return kept

@@ -21,7 +21,7 @@ class ConnectionState(Enum):
     STOPPED = "STOPPED"
 
 
-class Vitals(Struct, frozen=True):
+class KeyFigures(Struct, frozen=True):
     """What a fleet shows of one poll of a database.
 
     `used`, `waiting`: CPUs of all consumer groups since the poll before; `capacity`: the CPUs handed out. `queued`
@@ -63,15 +63,15 @@ class Past(Struct, frozen=True):
 class Member(Struct, frozen=True):
     """One database of a fleet, now.
 
-    `name` is its target, without secrets; `vitals` are of its newest poll, None where there is none that can be called
-    new: before the first, and when it is lost. `age` is how many seconds old the newest poll is, None without one;
-    `since` how many it has been lost, refused, starting or stopped. `reason` says why in one line, `retry_in` in how
-    many seconds another attempt follows, None where none does.
+    `name` is its target, without secrets; `key_figures` are of its newest poll, None where there is none that can be
+    called new: before the first, and when it is lost. `age` is how many seconds old the newest poll is, None without
+    one; `since` how many it has been lost, refused, starting or stopped. `reason` says why in one line, `retry_in` in
+    how many seconds another attempt follows, None where none does.
     """
 
     name: str
     connection: ConnectionState
-    vitals: Vitals | None = None
+    key_figures: KeyFigures | None = None
     age: float | None = None
     since: float | None = None
     reason: str = ""

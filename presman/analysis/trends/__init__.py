@@ -12,7 +12,7 @@ from presman.analysis.parallel.usual import QueueMarks
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.sql_minutes import SqlMinutes, SqlTexts
-from presman.analysis.trends.statement_runs import Span, Spans
+from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.base.colours import GroupColours
 
 
@@ -25,23 +25,23 @@ class Watch:
     def __init__(self) -> None:
         self.ledger = DowngradeLedger()
         self.queue_marks = QueueMarks()
-        self.spans = Spans()
+        self.runs = StatementRuns()
         self.sql_minutes = SqlMinutes()
         self.sql_texts = SqlTexts()
         self.colours = GroupColours()
         self.lacks_past = False
         """Whether it began in the middle, and what was seen before is not known (yet)."""
 
-    def begin(self, at: datetime, spans: Iterable[Span]) -> None:
+    def begin(self, at: datetime, runs: Iterable[StatementRun]) -> None:
         """Begin behind a reading at an instant, with what is known of the time before it."""
         self.lacks_past = True
-        self.spans.begin(at, spans)
+        self.runs.begin(at, runs)
         self.sql_minutes.begin(at)
 
     def add(self, reading: Reading) -> None:
         """Take the next reading. One that is not newer than the last begins anew."""
         self.ledger.add(reading)
         self.queue_marks.add(reading)
-        self.spans.add(reading)
+        self.runs.add(reading)
         self.sql_minutes.add(reading)
         self.sql_texts.add(reading)

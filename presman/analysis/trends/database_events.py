@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, Told, mark_of, sees_all
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, ReportedAlert, mark_of, sees_all
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.analysis.readings.group_readings import Verdict
@@ -120,7 +120,7 @@ class EventWatch:
         self._downgraded: dict[tuple[int, int, int, str], datetime] = {}
 
     @property
-    def alerts(self) -> dict[str, Told]:
+    def alerts(self) -> dict[str, ReportedAlert]:
         """The alerts that are there now, or were within the last minute, by :func:`mark_of`."""
         return self._alerts.told
 

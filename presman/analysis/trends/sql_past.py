@@ -8,7 +8,7 @@ from typing import NamedTuple
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import KEPT as MINUTES
 from presman.analysis.trends.sql_minutes import SqlActivity
-from presman.analysis.trends.statement_runs import Span
+from presman.analysis.trends.statement_runs import StatementRun
 
 LISTED = 8
 """Executions that are listed, the newest ones."""
@@ -52,17 +52,17 @@ class SqlPast(NamedTuple):
 
 def sql_past(watch: Watch, sql_id: str, con_id: int | None, at: datetime) -> SqlPast:
     """Return what was seen of a statement of a container (None: of any) until an instant."""
-    spans = [each for each in watch.spans.of(sql_id) if con_id in {None, each.con_id} and each.began <= at]
-    found = [_execution(each, at) for each in spans]
+    seen = (each for each in watch.runs.of(sql_id) if con_id in {None, each.con_id} and each.began <= at)
+    found = [_execution(each, at) for each in seen]
     waits = [each.queued for each in found if each.queued is not None]
-    runs = [each.ran for each in found if each.ran is not None and each.ended]
+    times = [each.ran for each in found if each.ran is not None and each.ended]
     busy = [each for each in watch.sql_minutes.top(at, MINUTES) if each.sql_id == sql_id]
     return SqlPast(
         executions=len(found),
         queued=len(waits),
         mean_wait=_mean(waits),
         longest_wait=max(waits, default=None),
-        mean_run=_mean(runs),
+        mean_run=_mean(times),
         servers=max((each.servers for each in found if each.ran is not None), default=0),
         newest=tuple(sorted(found, key=lambda each: each.began, reverse=True)[:LISTED]),
         activity=next((each for each in busy if con_id in {None, each.con_id}), None),
@@ -70,19 +70,19 @@ def sql_past(watch: Watch, sql_id: str, con_id: int | None, at: datetime) -> Sql
     )
 
 
-def _execution(span: Span, at: datetime) -> SqlExecution:
-    ended = span.ended is not None and span.ended <= at
-    end = span.ended if span.ended is not None and ended else at
-    started = span.started if span.started is not None and span.started <= at else None
+def _execution(run: StatementRun, at: datetime) -> SqlExecution:
+    ended = run.ended is not None and run.ended <= at
+    end = run.ended if run.ended is not None and ended else at
+    started = run.started if run.started is not None and run.started <= at else None
     return SqlExecution(
-        began=span.began,
-        group=span.group,
-        user=span.user,
-        queued=None if span.queued is None else max(0.0, ((started or end) - span.queued).total_seconds()),
+        began=run.began,
+        group=run.group,
+        user=run.user,
+        queued=None if run.queued is None else max(0.0, ((started or end) - run.queued).total_seconds()),
         ran=None if started is None else max(0.0, (end - started).total_seconds()),
-        servers=span.servers,
+        servers=run.servers,
         ended=ended,
-        idle=None if ended or span.idle is None or span.idle > at else (at - span.idle).total_seconds(),
+        idle=None if ended or run.idle is None or run.idle > at else (at - run.idle).total_seconds(),
     )
 
 

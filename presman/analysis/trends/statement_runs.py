@@ -22,7 +22,7 @@ _LONGEST = 3650 * 86400.0
 """Seconds that anything lasts; a counter that is wrong may say that it is longer than there are calendars."""
 
 
-class Span(Struct):
+class StatementRun(Struct):
     """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
 
     `servers` is what it holds, or wants at most while it waits (0: not known); `waiting_at` is when it was last seen in
@@ -52,22 +52,22 @@ class Span(Struct):
         return found
 
 
-class Spans:
+class StatementRuns:
     """The executions of the last while, by when they came."""
 
     def __init__(self, kept: int = KEPT) -> None:
-        self._open: dict[tuple[int, int, int, str], Span] = {}
-        self._ended: deque[Span] = deque(maxlen=kept)
+        self._open: dict[tuple[int, int, int, str], StatementRun] = {}
+        self._ended: deque[StatementRun] = deque(maxlen=kept)
         self._last: datetime | None = None
 
-    def begin(self, at: datetime, spans: Iterable[Span]) -> None:
+    def begin(self, at: datetime, runs: Iterable[StatementRun]) -> None:
         """Begin behind a reading at an instant, with what is known until then, by when it came."""
         self._last = at
-        for span in spans:
-            if span.ended is not None:
-                self._ended.append(span)
+        for run in runs:
+            if run.ended is not None:
+                self._ended.append(run)
             else:
-                self._open[span.inst_id, span.sid, span.serial, span.sql_id] = span
+                self._open[run.inst_id, run.sid, run.serial, run.sql_id] = run
 
     def add(self, reading: Reading) -> None:
         """Take the next reading. A statement that is no longer there has ended between the last and this: halfway."""
@@ -88,58 +88,60 @@ class Spans:
     def _queued(self, row: QueuedStatement, at: datetime) -> tuple[int, int, int, str]:
         key = (row.inst_id, row.sid, row.serial, row.sql_id)
         since = at - _lasting(row.waited or 0.0)
-        span = self._open.get(key)
-        if span is not None and (span.started is not None or since - span.began > _SAME):
+        run = self._open.get(key)
+        if run is not None and (run.started is not None or since - run.began > _SAME):
             self._end(key, since)
-            span = None
-        if span is None:
+            run = None
+        if run is None:
             wants = row.wants.high if row.wants else 0
-            span = self._open[key] = Span(*key, row.con_id, row.group, row.user, wants, queued=since, first_seen=at)
-        span.waiting_at = at
+            run = self._open[key] = StatementRun(
+                *key, row.con_id, row.group, row.user, wants, queued=since, first_seen=at
+            )
+        run.waiting_at = at
         return key
 
     def _running(self, row: RunningStatement, at: datetime) -> tuple[int, int, int, str]:
         key = (row.inst_id, row.sid, row.serial, row.sql_id)
-        span = self._open.get(key)
+        run = self._open.get(key)
         # Of an idle holder nobody tells when it began; it has been there for as long as it is idle.
         known = row.elapsed if row.elapsed is not None else row.idle
         since = at - _lasting(known) if known is not None else None
-        if span is not None and span.started and row.elapsed is not None and since and since - span.started > _SAME:
+        if run is not None and run.started and row.elapsed is not None and since and since - run.started > _SAME:
             self._end(key, since)
-            span = None
-        if span is None:
-            span = self._open[key] = Span(
+            run = None
+        if run is None:
+            run = self._open[key] = StatementRun(
                 *key, row.con_id, row.group, row.user, row.servers, started=since or at, first_seen=at
             )
-        if span.started is None:
+        if run.started is None:
             # SQL_EXEC_START may be when it was submitted: it has not run before it left the queue.
-            left = span.waiting_at or span.began
-            span.started = since if since is not None and since >= left else left + (at - left) / 2
-        span.group, span.servers = row.group, row.servers
-        span.idle = at - _lasting(row.idle) if row.idle is not None else None
+            left = run.waiting_at or run.began
+            run.started = since if since is not None and since >= left else left + (at - left) / 2
+        run.group, run.servers = row.group, row.servers
+        run.idle = at - _lasting(row.idle) if row.idle is not None else None
         return key
 
     def _end(self, key: tuple[int, int, int, str], at: datetime) -> None:
-        span = self._open.pop(key)
-        span.ended = at
-        self._ended.append(span)
+        run = self._open.pop(key)
+        run.ended = at
+        self._ended.append(run)
 
     @property
-    def open(self) -> list[Span]:
+    def open(self) -> list[StatementRun]:
         """The executions that are there, by when they came."""
         return sorted(self._open.values(), key=lambda each: (each.began, each.inst_id, each.sid))
 
-    def of(self, sql_id: str) -> list[Span]:
+    def of(self, sql_id: str) -> list[StatementRun]:
         """Return the executions of a statement, as far as they are remembered."""
         return [each for each in (*self._ended, *self._open.values()) if each.sql_id == sql_id]
 
-    def ended_since(self, at: datetime) -> list[Span]:
+    def ended_since(self, at: datetime) -> list[StatementRun]:
         """Return the executions that have ended after an instant, as far as they are remembered."""
         return [each for each in self._ended if each.ended is not None and each.ended > at]
 
-    def within(self, start: datetime, end: datetime) -> list[Span]:
+    def within(self, start: datetime, end: datetime) -> list[StatementRun]:
         """Return the executions that were there at some time between two instants, by when they came."""
-        every: Iterable[Span] = (*self._ended, *self._open.values())
+        every: Iterable[StatementRun] = (*self._ended, *self._open.values())
         found = [each for each in every if each.began <= end and (each.ended is None or each.ended >= start)]
         return sorted(found, key=lambda each: (each.began, each.inst_id, each.sid))
 
@@ -184,7 +186,7 @@ class ArrivalTracker:
     """Turns consecutive readings into arrivals, each told once, when it is over."""
 
     def __init__(self) -> None:
-        self._spans = Spans(kept=2000)
+        self._runs = StatementRuns(kept=2000)
         self._timeouts: dict[tuple[int, str], tuple[float, str]] = {}
         self._reading: Reading | None = None
 
@@ -194,42 +196,42 @@ class ArrivalTracker:
         for row in reading.queue:
             if row.timeout_left is not None and row.waited is not None:
                 self._timeouts[row.con_id, row.group] = (row.waited + row.timeout_left, row.timeout_action)
-        self._spans.add(reading)
+        self._runs.add(reading)
         if before is None:
             return []
-        return [self._arrival(span, before.at) for span in self._spans.ended_since(before.at)]
+        return [self._arrival(run, before.at) for run in self._runs.ended_since(before.at)]
 
     def rest(self) -> list[Arrival]:
         """Return the statements that are not over yet."""
         reading = self._reading
-        return [] if reading is None else [self._arrival(span, reading.at) for span in self._spans.open]
+        return [] if reading is None else [self._arrival(run, reading.at) for run in self._runs.open]
 
-    def _arrival(self, span: Span, last: datetime) -> Arrival:
+    def _arrival(self, run: StatementRun, last: datetime) -> Arrival:
         assert self._reading is not None
-        key = (span.con_id, span.group)
+        key = (run.con_id, run.group)
         group = next((each for each in self._reading.cluster_groups() if (each.con_id, each.name) == key), None)
         timeout, action = self._timeouts.get(key, (None, ""))
-        end = span.ended or last
-        started = span.started
+        end = run.ended or last
+        started = run.started
         return Arrival(
-            at=span.began,
-            con_id=span.con_id,
-            group=span.group,
-            servers=span.servers,
-            waited=((started or end) - span.began).total_seconds() if span.queued else 0.0,
+            at=run.began,
+            con_id=run.con_id,
+            group=run.group,
+            servers=run.servers,
+            waited=((started or end) - run.began).total_seconds() if run.queued else 0.0,
             ran=None if started is None else (end - started).total_seconds(),
-            outcome=_outcome(span),
+            outcome=_outcome(run),
             target=self._reading.header.servers.target,
             limit=group.servers_limit if group else None,
             weight=group.share if group else 0.0,
             timeout=timeout,
             action=action,
-            first=span.first_seen or span.began,
+            first=run.first_seen or run.began,
             last=end,
         )
 
 
-def _outcome(span: Span) -> ArrivalOutcome:
-    if span.ended is None:
-        return ArrivalOutcome.RUNNING if span.started else ArrivalOutcome.QUEUED
-    return ArrivalOutcome.ENDED if span.started else ArrivalOutcome.LEFT
+def _outcome(run: StatementRun) -> ArrivalOutcome:
+    if run.ended is None:
+        return ArrivalOutcome.RUNNING if run.started else ArrivalOutcome.QUEUED
+    return ArrivalOutcome.ENDED if run.started else ArrivalOutcome.LEFT

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.fleet import further, is_late, vitals_of
-from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past, Vitals
+from presman.analysis.fleet import further, is_late, key_figures_of
+from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures, Member, Past
 from presman.analysis.readings.reading import Reading
 from presman.base.text import one_line
 from presman.polling.cadence import PollNeeds
@@ -30,7 +30,7 @@ class _Seen(Struct, frozen=True):
 
     connection: ConnectionState
     since: float
-    vitals: Vitals | None = None
+    key_figures: KeyFigures | None = None
     fresh: float | None = None
     reason: str = ""
     retry_at: float | None = None
@@ -89,7 +89,7 @@ class WatchedDatabase:
         since = None if connection in {ConnectionState.LIVE, ConnectionState.LATE} else now - seen.since
         retry_in = None if seen.retry_at is None else max(0.0, seen.retry_at - now)
         return Member(
-            self.target.name, connection, seen.vitals, age, since, seen.reason, retry_in, seen.past
+            self.target.name, connection, seen.key_figures, age, since, seen.reason, retry_in, seen.past
         )  # fmt: skip
 
     @property
@@ -106,9 +106,9 @@ class WatchedDatabase:
     def is_settled(self) -> bool:
         """Whether there are rates, or is known why there are none."""
         seen, reading = self._seen, self.reading
-        if seen.connection is not ConnectionState.LIVE or seen.vitals is None or reading is None:
+        if seen.connection is not ConnectionState.LIVE or seen.key_figures is None or reading is None:
             return seen.connection is not ConnectionState.STARTING
-        return reading.number > 1 and (seen.vitals.used is not None or reading.number >= ENOUGH)
+        return reading.number > 1 and (seen.key_figures.used is not None or reading.number >= ENOUGH)
 
     def listen(self, listener: Callable[[Heard], object], interval: float) -> None:
         """Tell `listener` all that comes from now on, at first what there is, and poll every `interval` seconds."""
@@ -174,10 +174,10 @@ class WatchedDatabase:
         return heard
 
     def _came(self, reading: Reading) -> None:
-        vitals = vitals_of(reading)
+        key_figures = key_figures_of(reading)
         now = self._clock()
         fresh = now - reading.poll_seconds - (reading.stale or 0.0)
-        self._seen = _Seen(ConnectionState.LIVE, now, vitals, fresh, past=further(self._seen.past, vitals))
+        self._seen = _Seen(ConnectionState.LIVE, now, key_figures, fresh, past=further(self._seen.past, key_figures))
 
     def _lose(self, event: SourceLost) -> None:
         now, seen = self._clock(), self._seen

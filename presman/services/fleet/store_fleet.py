@@ -143,10 +143,10 @@ class StoreFleet:
         """Return the polls that are drawn: those of before, and the newest if it is new."""
         known = self._known.get(row.target)
         if known is None:
-            capacity = row.vitals.capacity if row.vitals else None
+            capacity = row.key_figures.capacity if row.key_figures else None
             return past_of(self._past.get(row.target, []), capacity)
         is_new = row.polled_at != known.row.polled_at
-        return further(known.past, row.vitals) if is_new and row.vitals is not None else known.past
+        return further(known.past, row.key_figures) if is_new and row.key_figures is not None else known.past
 
     def _is_wanted(self, name: str) -> bool:
         return not self._patterns or any(fnmatchcase(name, pattern) for pattern in self._patterns)
@@ -194,4 +194,4 @@ def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member
         reason = f"its recorder has written nothing for {duration(age)}"
         return Member(row.target, ConnectionState.LOST, None, age, age, reason, past=past)
     connection = ConnectionState.LATE if is_late(age, every) else ConnectionState.LIVE
-    return Member(row.target, connection, row.vitals, age, past=past)
+    return Member(row.target, connection, row.key_figures, age, past=past)

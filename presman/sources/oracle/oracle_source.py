@@ -16,13 +16,13 @@ import oracledb
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.rows.catalog import OLDEST
-from presman.rows.conversion import field_types, has_long_texts, shortened, to_records, untold
+from presman.rows.conversion import field_types, shortened, to_records, untold
 from presman.rows.queries import Query, Scope, bind_names
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.guard import AnswerTooLarge
 from presman.sources.oracle.oracle_errors import code_of, login_error, problem, source_error
-from presman.sources.oracle.session_identity import HERE_AND_NOW, FetchSizes, SessionIdentity
+from presman.sources.oracle.session_identity import HERE_AND_NOW, AnswerFacts, SessionClock, SessionIdentity
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import (
@@ -39,6 +39,8 @@ ABOUT_CONTAINER = "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM dual"
 ABOUT_CONTAINER_ID = "SELECT SYS_CONTEXT('USERENV', 'CON_ID') FROM dual"
 ABOUT_CLOUD = "SELECT SYS_CONTEXT('USERENV', 'CLOUD_SERVICE') FROM dual"
 """Session facts that older releases do not know by name and answer with an error."""
+
+ASK_TIME = BoundSelect(HERE_AND_NOW, {}, 2)
 
 AUTONOMOUS_SINCE = Release(18)
 """Before it there was no Autonomous Database to ask for."""
@@ -63,6 +65,26 @@ class SessionDetails(NamedTuple):
     user: str
     container: str
     cloud_service: str
+
+
+class TimeLeft:
+    """The time that a read may still take, by `clock` in seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._deadline = math.inf
+
+    def begin(self, within: float | None) -> None:
+        """Begin a read that may take so many seconds; None: as long as it takes."""
+        self._deadline = math.inf if within is None else self._clock() + within
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return self._deadline - self._clock()
+
+    def patience(self, call_timeout: float) -> float:
+        """Return the seconds that the next question may take: it must not hold up those behind it."""
+        return min(call_timeout, max(SHORTEST_CALL, self.left() / 2))
 
 
 class OracleSource:
@@ -90,14 +112,12 @@ class OracleSource:
         self._connect_timeout = connect_timeout
         self._release = OLDEST
         self._connection: Connection | None = None
-        self._identity: SessionIdentity | None = None
-        self._fetch_sizes = FetchSizes()
-        self._apart: set[str] = set()
-        self._odd: set[str] = set()
+        self._session = SessionClock(clock)
+        self._facts = AnswerFacts()
         self._cloud = ""
         self._cancelled = False
         self._spent = 0
-        self._deadline = math.inf
+        self._time = TimeLeft(clock)
         self._apart_until = -math.inf
 
     # -- open, close ----------------------------------------------------------------------------------------------
@@ -120,30 +140,28 @@ class OracleSource:
             if self._cancelled:
                 raise Cancelled
             connection.connect(timeout)
-            self._locate(connection.fetch(self._here_and_now(), min(timeout, self._settings.call_timeout)))
+            self._session.locate(connection.fetch(ASK_TIME, min(timeout, self._settings.call_timeout)))
         except Cancelled:
             self.close()
             raise SourceError("cancelled") from None
         except ConnectionLost as lost:
             self.close()
             if isinstance(lost.cause, TimeoutError):  # the first question got no answer
-                raise self._silent(lost.cause, begun=True) from None
+                raise _silent(self._settings, lost.cause, begun=True) from None
             raise login_error(lost.cause, self._settings.user) from None
         except (TimeoutError, gaierror) as error:
             self.close()
-            raise self._silent(error, begun=isinstance(error, TimeoutError) and connection.received > 0) from None
+            raise _silent(
+                self._settings, error, begun=isinstance(error, TimeoutError) and connection.received > 0
+            ) from None
         except (oracledb.Error, OSError, ValueError, TypeError) as error:
             self.close()
             raise login_error(error, self._settings.user) from None
 
-    def _silent(self, error: OSError, *, begun: bool) -> SourceError:
-        """Return what a login that did not end is for the caller; `begun` tells that something had answered."""
-        return login_error(error, self._settings.user, clean(self._settings.address), begun=begun)
-
     @property
     def instance(self) -> int:
         """The number of the instance the session is on, 0 if not connected."""
-        return self._identity.instance if self._identity else 0
+        return self._session.identity.instance if self._session.identity else 0
 
     def container(self) -> int | None:
         """Ask which container the session is in (CON_ID); None where the release knows of none or does not tell."""
@@ -158,7 +176,7 @@ class OracleSource:
 
     def close(self) -> None:
         """Log off. Never raises, and takes a fraction of a second at most."""
-        connection, self._connection, self._identity = self._connection, None, None
+        connection, self._connection, self._session.identity = self._connection, None, None
         if connection is not None:
             self._spent += connection.round_trips
             connection.close()
@@ -177,8 +195,8 @@ class OracleSource:
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         """Run `requests`. Raises SourceError if the connection is lost."""
-        before = self._round_trips()
-        self._deadline = math.inf if within is None else self._clock() + within
+        before = self._spent + _round_trips(self._connection)
+        self._time.begin(within)
         try:
             sections = self._sections(requests)
         except Cancelled:
@@ -187,25 +205,14 @@ class OracleSource:
         except ConnectionLost as lost:
             self.close()
             raise source_error(lost.cause) from None
-        at = self._identity.at if self._identity else datetime.now(UTC)
-        return Answer(at, sections, self._round_trips() - before, self._cloud)
-
-    def _round_trips(self) -> int:
-        return self._spent + (self._connection.round_trips if self._connection else 0)
-
-    def _left(self) -> float:
-        """Return the seconds that are left of those that a read may take."""
-        return self._deadline - self._clock()
-
-    def _patience(self) -> float:
-        """Return the seconds that the next question may take: it must not hold up those behind it."""
-        return min(self._settings.call_timeout, max(SHORTEST_CALL, self._left() / 2))
+        at = self._session.identity.at if self._session.identity else datetime.now(UTC)
+        return Answer(at, sections, self._spent + _round_trips(self._connection) - before, self._cloud)
 
     def _sections(self, requests: Sequence[Request]) -> tuple[Section, ...]:
         """Answer all requests, together where the database can, else one by one; those known to be slow come last."""
         found: dict[int, Section] = {}
-        self._fetch_sizes.wary = False
-        self._reckon()
+        self._facts.wary = False
+        self._session.reckon()
         if self._connected.pipelines and self._clock() >= self._apart_until:
             found = self._read_together(requests)
         else:
@@ -213,13 +220,15 @@ class OracleSource:
         left = [index for index in range(len(requests)) if index not in found]
         reconnected = False
         silent: set[str] = set()
-        for index in sorted(left, key=lambda index: requests[index].query.name in self._apart):
+        for index in sorted(left, key=lambda index: requests[index].query.name in self._facts.apart):
             request, begun = requests[index], self._clock()
             if request.query.view in silent:  # asked another question it would take as long again
-                found[index] = self._failed(request.query, TimeoutError("not asked, its view did not answer"), 0.0)
+                found[index] = self._section(request.query, TimeoutError("not asked, its view did not answer"), 0.0)
                 continue
-            if self._left() <= 0:
-                found[index] = self._failed(request.query, TimeoutError("not asked, the time for the poll was up"), 0.0)
+            if self._time.left() <= 0:
+                found[index] = self._section(
+                    request.query, TimeoutError("not asked, the time for the poll was up"), 0.0
+                )
                 continue
             try:
                 found[index] = self._read_any(request)
@@ -227,7 +236,7 @@ class OracleSource:
                 if not lost.stuck or reconnected:
                     raise
                 reconnected = True
-                found[index] = self._failed(request.query, lost.cause, self._clock() - begun)
+                found[index] = self._section(request.query, lost.cause, self._clock() - begun)
                 self._reconnect()
             if (problem := found[index].problem) is not None and problem.late:
                 silent.add(request.query.view)
@@ -239,92 +248,94 @@ class OracleSource:
         The driver fetches CLOBs after a pipeline one by one, so they would save nothing in it, and if the line is cut
         then, it takes the process with it.
         """
-        chosen = [index for index, request in enumerate(requests) if not self._is_read_alone(request.query)]
+        chosen = [index for index, request in enumerate(requests) if not self._facts.is_read_alone(request.query)]
         if requests and not chosen:
             return {}
-        statements = [self._statement(requests[index]) for index in chosen]
+        statements = [_statement(requests[index], self.scope, self._session.identity, self._facts) for index in chosen]
         begun = self._clock()
         try:
-            first, *others = self._connected.fetch_all([self._here_and_now(), *statements], self._patience())
+            first, *others = self._connected.fetch_all(
+                [ASK_TIME, *statements], self._time.patience(self._settings.call_timeout)
+            )
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
             # One of them is slow, too large or cannot be converted: asked one by one they show which.
-            self._fetch_sizes.wary = isinstance(lost.cause, AnswerTooLarge)
+            self._facts.wary = isinstance(lost.cause, AnswerTooLarge)
             self._apart_until = self._clock() + APART
             self._reconnect()
             return {}
         if isinstance(first, Sequence):
             with suppress(ValueError):  # the clock of the last answer, carried on, will do
-                self._locate(first)
+                self._session.locate(first)
         seconds = (self._clock() - begun) / len(statements) if statements else 0.0
         found = {}
         for index, rows in zip(chosen, others, strict=True):
             query = requests[index].query
             if isinstance(rows, Sequence):
-                self._fetch_sizes.learn(query, len(rows))
-                found[index] = self._section(query, rows, seconds, self._now())
+                self._facts.learn(query, len(rows))
+                found[index] = self._section(query, rows, seconds)
             elif code_of(rows).startswith("ORA-"):
-                found[index] = self._failed(query, rows, seconds)
+                found[index] = self._section(query, rows, seconds)
         return found  # what the driver could not convert is asked again, alone
-
-    def _is_read_alone(self, query: Query) -> bool:
-        return query.name in self._apart or self._fetch_sizes.is_huge(query) or has_long_texts(query.record)
 
     def _read_any(self, request: Request) -> Section:
         """Read one request, a few rows at a time if the answer is too large for one go. Raises Lost."""
         query = request.query
-        if self._fetch_sizes.is_refused(query):
-            return self._failed(query, AnswerTooLarge(), 0.0)
+        if self._facts.is_refused(query):
+            return self._section(query, AnswerTooLarge(), 0.0)
         try:
             return self._read_one(request)
         except ConnectionLost as lost:
             if not isinstance(lost.cause, AnswerTooLarge):
                 raise
-            if self._fetch_sizes.is_huge(query):
-                self._fetch_sizes.refuse(query)
+            if self._facts.is_huge(query):
+                self._facts.refuse(query)
                 raise
-        self._fetch_sizes.wary = True
+        self._facts.wary = True
         self._reconnect()
         return self._read_any(request)
 
     def _read_one(self, request: Request) -> Section:
-        query, begun, timeout = request.query, self._clock(), self._patience()
+        query, begun, timeout = request.query, self._clock(), self._time.patience(self._settings.call_timeout)
         received = self._connected.received
         try:
             try:
-                rows = self._connected.fetch(self._statement(request), timeout)
+                rows = self._connected.fetch(
+                    _statement(request, self.scope, self._session.identity, self._facts),
+                    timeout,
+                )
             except (ValueError, OverflowError):
                 # A date that Python has no word for (before the year 1): such dates are left out from now on.
-                self._odd.add(query.name)
-                rows = self._connected.fetch(self._statement(request), timeout)
+                self._facts.odd.add(query.name)
+                rows = self._connected.fetch(
+                    _statement(request, self.scope, self._session.identity, self._facts),
+                    timeout,
+                )
         except (oracledb.Error, ValueError, OverflowError) as error:
-            return self._failed(query, error, self._clock() - begun)
-        except TimeoutError as error:
-            self._set_apart(query)
-            return self._failed(query, error, self._clock() - begun)
-        except ConnectionLost as lost:
-            if lost.stuck:
-                self._set_apart(query)
-            raise
-        self._apart.discard(query.name)
-        self._fetch_sizes.learn(query, len(rows), self._connected.received - received)
-        return self._section(query, rows, self._clock() - begun, self._now())
-
-    def _set_apart(self, query: Query) -> None:
-        """Ask a slow query by itself from now on: then the others may go together again."""
-        self._apart.add(query.name)
-        self._apart_until = -math.inf
+            return self._section(query, error, self._clock() - begun)
+        except (TimeoutError, ConnectionLost) as error:
+            if (
+                isinstance(error, TimeoutError) or error.stuck
+            ):  # a slow one is asked by itself: then the others may go together again
+                self._facts.apart.add(query.name)
+                self._apart_until = -math.inf
+            if isinstance(error, ConnectionLost):
+                raise
+            return self._section(query, error, self._clock() - begun)
+        self._facts.apart.discard(query.name)
+        self._facts.learn(query, len(rows), self._connected.received - received)
+        return self._section(query, rows, self._clock() - begun)
 
     def _reconnect(self) -> None:
         """Replace a connection that is out of step. Raises SourceError, also if it leads to another instance.
 
         What was read before and what is read from now on would not belong together, so the source is to be opened anew.
         """
-        before = self._identity
+        before = self._session.identity
         self.close()
-        self._connect(min(self._connect_timeout, max(SHORTEST_LOGIN, self._left())))
-        now = self._identity
+        self._connect(min(self._connect_timeout, max(SHORTEST_LOGIN, self._time.left())))
+        now = self._session.identity
         if before is not None and now is not None and now.instance != before.instance:
             self.close()
             raise SourceError(f"the session moved from instance {before.instance} to instance {now.instance}")
@@ -332,7 +343,7 @@ class OracleSource:
     def about(self) -> SessionDetails:
         """Return what is known of the session. Raises SourceError if the connection is lost."""
         mode = "thick" if self._settings.thick else "thin"
-        place = self._identity
+        place = self._session.identity
         return SessionDetails(
             f"python-oracledb {oracledb.__version__}, {mode}",
             place.sid if place else 0,
@@ -370,16 +381,9 @@ class OracleSource:
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
-    def _here_and_now(self) -> BoundSelect:
-        return BoundSelect(HERE_AND_NOW, {}, 2)
-
-    def _locate(self, rows: Rows) -> None:
-        """Learn who and when presman is. Raises ValueError if the answer does not tell."""
-        self._identity = SessionIdentity.of(rows, self._clock())
-
     def _ask_time(self) -> None:
         try:
-            self._locate(self._connected.fetch(self._here_and_now(), self._patience()))
+            self._session.locate(self._connected.fetch(ASK_TIME, self._time.patience(self._settings.call_timeout)))
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
@@ -387,41 +391,43 @@ class OracleSource:
         except (oracledb.Error, TimeoutError, ValueError):
             return  # the clock of the last answer, carried on, will do
 
-    def _reckon(self) -> None:
-        """Carry the database's clock on by ours, in case it does not answer."""
-        if self._identity is not None:
-            self._identity = self._identity.carried_on(self._clock())
-
-    def _now(self) -> datetime | None:
-        """Return the database's present time by the clock it showed last."""
-        return self._identity.time(self._clock()) if self._identity else None
-
-    def _statement(self, request: Request) -> BoundSelect:
-        query = request.query
-        sql = _without_odd_dates(query, self.scope) if query.name in self._odd else query.sql(self.scope)
-        place = self._identity
-        known: dict[str, Any] = {**USUAL_BINDS, **request.binds}
-        if place is not None:
-            known |= {"inst_id": place.instance, "own_inst_id": place.instance, "own_sid": place.sid}
-        binds = {name: known[name] for name in bind_names(sql) if name in known}
-        shorten = partial(shortened, query.record) if self._fetch_sizes.is_huge(query) else None
-        return BoundSelect(sql, binds, self._fetch_sizes.rows(query), shorten)
-
-    def _section(self, query: Query, rows: Rows, seconds: float, at: datetime | None) -> Section:
-        zone = self._identity.zone if self._identity else UTC
-        try:
-            records = to_records(query.record, rows, zone)
-            return Section(records, at=at, seconds=seconds, absent=untold(query.record, rows))
-        except (ValueError, TypeError, OverflowError, AttributeError) as error:
-            return self._failed(query, error, seconds)
-
-    def _failed(self, query: Query, error: Any, seconds: float) -> Section:
+    def _section(self, query: Query, found: Rows | Any, seconds: float) -> Section:
+        """Return the section of what a query brought: rows, or the error that it ended in."""
+        error, now = found, self._session.now()
+        if isinstance(found, Sequence):
+            zone = self._session.identity.zone if self._session.identity else UTC
+            try:
+                records = to_records(query.record, found, zone)
+                return Section(records, at=now, seconds=seconds, absent=untold(query.record, found))
+            except (ValueError, TypeError, OverflowError, AttributeError) as unfit:
+                error = unfit
         if code_of(error):
             why = problem(error, query, self.scope, self._settings.user or "", self._release)
         else:
             late = isinstance(error, TimeoutError)
             why = Problem("", clean(str(error)) or type(error).__name__, query.view_in(self.scope), late=late)
-        return Section(at=self._now(), seconds=seconds, problem=why)
+        return Section(at=now, seconds=seconds, problem=why)
+
+
+def _statement(request: Request, scope: Scope, session: SessionIdentity | None, facts: AnswerFacts) -> BoundSelect:
+    """Return what is asked for a request, without dates that Python has no word for where there were some."""
+    query = request.query
+    sql = _without_odd_dates(query, scope) if query.name in facts.odd else query.sql(scope)
+    known: dict[str, Any] = {**USUAL_BINDS, **request.binds}
+    if session is not None:
+        known |= {"inst_id": session.instance, "own_inst_id": session.instance, "own_sid": session.sid}
+    binds = {name: known[name] for name in bind_names(sql) if name in known}
+    shorten = partial(shortened, query.record) if facts.is_huge(query) else None
+    return BoundSelect(sql, binds, facts.rows(query), shorten)
+
+
+def _round_trips(connection: Connection | None) -> int:
+    return connection.round_trips if connection else 0
+
+
+def _silent(settings: ConnectSettings, error: OSError, *, begun: bool) -> SourceError:
+    """Return what a login that did not end is for the caller; `begun` tells that something had answered."""
+    return login_error(error, settings.user, clean(settings.address), begun=begun)
 
 
 @cache

@@ -8,11 +8,13 @@ come a few at a time and are shortened as they come (records.conversion.shortene
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from presman.rows.conversion import has_long_texts
 from presman.rows.queries import Query
 from presman.sources.oracle.guard import MOST
 from presman.sources.oracle.thin_connection import Rows
@@ -58,6 +60,27 @@ class SessionIdentity(Struct, frozen=True):
         return replace(self, at=self.time(now), measured=now)
 
 
+class SessionClock:
+    """Which session presman has, `identity`, None while it has none, and what time it is there by `clock`, ours."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.identity: SessionIdentity | None = None
+
+    def locate(self, rows: Rows) -> None:
+        """Learn who and when presman is. Raises ValueError if the answer to HERE_AND_NOW does not tell."""
+        self.identity = SessionIdentity.of(rows, self._clock())
+
+    def reckon(self) -> None:
+        """Carry the database's clock on by ours, in case it does not answer."""
+        if self.identity is not None:
+            self.identity = self.identity.carried_on(self._clock())
+
+    def now(self) -> datetime | None:
+        """Return the database's present time by the clock it showed last."""
+        return self.identity.time(self._clock()) if self.identity else None
+
+
 FEWEST_ROWS, FIRST_ROWS = 64, 512
 """Rows asked for at once: at least, and as long as nothing is known."""
 
@@ -68,7 +91,7 @@ AT_ONCE = MOST // 8
 """Bytes of huge rows asked for at once."""
 
 
-class FetchSizes:
+class AnswerFacts:
     """What is known of the queries' answers. `wary` for as long as it is not known whose answer was too large."""
 
     def __init__(self) -> None:
@@ -76,6 +99,10 @@ class FetchSizes:
         self._huge: dict[str, int] = {}
         self._refused: set[str] = set()
         self.wary = False
+        self.apart: set[str] = set()
+        """Queries that are slow, and asked by themselves, after all others."""
+        self.odd: set[str] = set()
+        """Queries that bring dates for which Python has no word."""
 
     def rows(self, query: Query) -> int:
         """Return how many rows to ask for at once."""
@@ -86,6 +113,10 @@ class FetchSizes:
     def is_huge(self, query: Query) -> bool:
         """Say whether the rows of this query may be huge: it is not asked together with others."""
         return self.wary or query.name in self._huge
+
+    def is_read_alone(self, query: Query) -> bool:
+        """Say whether a query is not asked together with others: a slow or huge one, and one of CLOBs."""
+        return query.name in self.apart or self.is_huge(query) or has_long_texts(query.record)
 
     def learn(self, query: Query, count: int, received: int = 0) -> None:
         """Take note that an answer had `count` rows, and how many bytes if it was asked alone."""

@@ -83,7 +83,7 @@ async def drill_into(app: FrameApp, scopes: tuple[DrillScope, ...]) -> None:
 
 def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     """Open the page about a row."""
-    from presman.analysis.folds import QueuedFold
+    from presman.analysis.collapsed_rows import CollapsedStatements
     from presman.analysis.session_list import Blocking
     from presman.figures.session_figures import SESSIONS
     from presman.tabs.drill_down import name_of
@@ -91,7 +91,7 @@ def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     from presman.tui.pages.content import details_of
     from presman.tui.pages.detail_lines import focus_of
 
-    row = row.first if isinstance(row, QueuedFold) else row
+    row = row.first if isinstance(row, CollapsedStatements) else row
     if has_cursor_page(row):
         open_statement(app, statement_of(row))
         return
@@ -112,7 +112,7 @@ def describe(app: FrameApp) -> None:
     """Open the page about the row under the cursor, whatever it is."""
     grid = app.panels.grid
     if grid is None or grid.row is None:
-        app.tell("There is no row here.")
+        app.notify("There is no row here.")
     else:
         open_page(app, grid.row, grid.table)
 

@@ -35,7 +35,7 @@ async def go(app: FrameApp, text: str) -> None:
         return
     found = goal(text, app.monitor.reading, app.panels.hidden(), app.targets)
     if found.trouble:
-        app.tell(found.trouble, seconds=8)
+        app.notify(found.trouble, timeout=8)
         if not app.reader.is_open:
             app.panels.focus_first()
     elif found.target:
@@ -56,7 +56,7 @@ async def go(app: FrameApp, text: str) -> None:
 def switch(app: FrameApp, target: str) -> None:
     """End, to begin again with another target."""
     if target == app.monitor.name:
-        app.tell(f"{target} is on the screen.")
+        app.notify(f"{target} is on the screen.")
         return
     app.switch_to, app.hands_on = target, app.home  # away from a fleet a password may be asked for between the two
     app.exit()

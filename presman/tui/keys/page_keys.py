@@ -65,13 +65,13 @@ def next_theme(app: KeyedApp) -> None:
     """Take the next theme."""
     index = THEMES.index(app.theme) + 1 if app.theme in THEMES else 0
     app.theme = THEMES[index % len(THEMES)]
-    app.tell(f"theme {app.theme}", seconds=2)
+    app.notify(f"theme {app.theme}", timeout=2)
 
 
 def change_signs(app: KeyedApp) -> None:
     """Paint ASCII only, or all signs."""
     app.keep_to_ascii(only=not app.is_ascii)
-    app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
+    app.notify("ASCII only" if app.is_ascii else "all signs", timeout=2)
     app.refresh_css(animate=False)
     app.repaint()
     for view in app.screen_stack[0].query(LineApiWidget):  # a widget that is over another is not painted with the rest

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
 
 _NAMED = 40
-"""Characters of what was copied that are said again."""
+"""Characters of what was copied that are shown again."""
 
 _KILLS = "KILL SESSION"
 """What a command has that ends a session."""
@@ -56,14 +56,14 @@ def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
         if what is None:
             return
         if not what.text:
-            app.tell(f"Nothing copied: {what.why_not or f'there is no {what.what}'}.", seconds=8)
+            app.notify(f"Nothing copied: {what.why_not or f'there is no {what.what}'}.", timeout=8)
         elif what.command is not None:
             _take_command(app, what.text, f"It affects {what.affects}. {what.command.note}")
         else:
             named = (
                 f"{what.what} {what.text}" if len(what.text) <= _NAMED else f"{what.what}, {len(what.text)} characters"
             )
-            app.tell(f"Copied: {named}, {_keep(app, what.text)}", seconds=8)
+            app.notify(f"Copied: {named}, {_keep(app, what.text)}", timeout=8)
 
     app.push_screen(CopyChooser(offered), chosen)
 
@@ -72,7 +72,7 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
     """Copy a command, and tell that it is one, what it does and that nothing was run."""
     kept = _keep(app, text)
     kills = "\nIt is a KILL command: it ends a session when you run it." if _KILLS in text.upper() else ""
-    app.tell(f"Copied, not run: {text}\n({kept}){kills}{_as_old(app)}\n{affects}", seconds=12)
+    app.notify(f"Copied, not run: {text}\n({kept}){kills}{_as_old(app)}\n{affects}", timeout=12)
 
 
 def copy_to_do(app: FrameApp) -> None:
@@ -106,7 +106,7 @@ def _row_text(table: Table[Any], row: Any) -> str:
 
 def copy_text(app: KeyedApp, text: str) -> None:
     """Copy a text, and say how long it is and where else it is."""
-    app.tell(f"Copied {len(text)} characters, {_keep(app, text)}" if text else "There is no row here to copy.")
+    app.notify(f"Copied {len(text)} characters, {_keep(app, text)}" if text else "There is no row here to copy.")
 
 
 def _keep(app: KeyedApp, text: str) -> str:
@@ -125,25 +125,25 @@ def act(app: FrameApp) -> None:
 
     What a page is about may have gone on meanwhile: nothing is sent but to the session and statement that was seen.
     """
-    from presman.analysis.folds import QueuedFold
+    from presman.analysis.collapsed_rows import CollapsedStatements
 
     grid, reading, gateway = app.panels.grid, app.monitor.reading, app.gateway
     row = app.reader.row if app.reader.is_open else grid.row if grid is not None else None
-    if isinstance(row, QueuedFold):
-        app.tell(f"{counted(row.count, 'statement')} in one row: u unfolds them, then choose one.", seconds=8)
+    if isinstance(row, CollapsedStatements):
+        app.notify(f"{counted(row.count, 'statement')} in one row: u unfolds them, then choose one.", timeout=8)
         return
     if gateway is None or reading is None or not gateway.offers(row, reading):
         what = "what this page shows" if app.reader.is_open else "this row"
         why = gateway.refusal(row, reading) if gateway is not None and reading is not None else ""
-        app.tell(f"No action on {what}: {why or 'actions are on a session or a statement'}.")
+        app.notify(f"No action on {what}: {why or 'actions are on a session or a statement'}.")
         return
 
     def send(command: Command) -> None:
         if trouble := gateway.note(app.monitor.name, command, "confirmed"):
-            app.tell(f"Not sent: {trouble}", severity="error", seconds=12)
+            app.notify(f"Not sent: {trouble}", severity="error", timeout=12)
             return
         app.feed.act(command)
-        app.tell("It is sent as soon as the database answers, within 10 s or not at all.", seconds=5)
+        app.notify("It is sent as soon as the database answers, within 10 s or not at all.", timeout=5)
 
     gateway.ask(app, row, reading, send)
 
@@ -154,9 +154,9 @@ def export(app: FrameApp) -> None:
     if monitor.latest is None:
         return
     measure = app.panels.present.measure(app.panels.grid)
-    told, well = app.recording.toggle(monitor.name, measure, monitor.latest)
+    message, well = app.recording.toggle(monitor.name, measure, monitor.latest)
     app.read_enough()
-    app.tell(told, severity="information" if well else "error", seconds=8 if well else 10)
+    app.notify(message, severity="information" if well else "error", timeout=8 if well else 10)
     app.paint_lines()
 
 
@@ -166,7 +166,7 @@ def tape(app: FrameApp) -> None:
     if taping.is_on:
         path = taping.path
         taping.close()
-        app.tell(f"Recording ended: presman replay {path}", seconds=8)
+        app.notify(f"Recording ended: presman replay {path}", timeout=8)
         app.paint_lines()
         return
     latest = monitor.latest
@@ -193,13 +193,13 @@ async def _load(app: FrameApp, latest: Reading) -> None:
         return
     taping.loaded()
     since = spelled((latest.at - kept.first).total_seconds())
-    app.tell(f"Recording to {path}, from {since} ago on ({counted(kept.polls, 'poll')}); R ends it", seconds=8)
+    app.notify(f"Recording to {path}, from {since} ago on ({counted(kept.polls, 'poll')}); R ends it", timeout=8)
 
 
 def report(app: FrameApp) -> None:
     """Write the report of what is on show, meanwhile polls and keys go on."""
     if app.is_reporting:
-        app.tell("The report is being written.")
+        app.notify("The report is being written.")
         return
     app.is_reporting = True
     app.run_worker(write_report(app), group="report")

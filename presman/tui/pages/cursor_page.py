@@ -81,8 +81,8 @@ def _who(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
 
 def _own_sessions(found: ScopeContents) -> list[SessionReading]:
     """Return the sessions that run it without parallel servers and are not in the queue."""
-    told = {(row.inst_id, row.sid, row.serial) for row in _rows(found)}
-    return [row for row in found.sessions if row.px_role != SERVER and (row.inst_id, row.sid, row.serial) not in told]
+    listed = {(row.inst_id, row.sid, row.serial) for row in _rows(found)}
+    return [row for row in found.sessions if row.px_role != SERVER and (row.inst_id, row.sid, row.serial) not in listed]
 
 
 def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
@@ -155,5 +155,5 @@ def _cursor(
         plan = xplan(detail.plan, detail.plan_hash, width - 3)
         return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]
     gone = "V$SQL_PLAN has no plan of it now, or it is being read."
-    told = "Not in the recording: presman reads them only while this page is open." if recorded else gone
-    return [*lines, BLANK, title("Plan and statistics"), sentence(told, "dim")]
+    note = "Not in the recording: presman reads them only while this page is open." if recorded else gone
+    return [*lines, BLANK, title("Plan and statistics"), sentence(note, "dim")]

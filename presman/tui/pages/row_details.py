@@ -116,8 +116,8 @@ def _wants(wants: Servers | None) -> str:
         return f"not known; those queued in its group wanted {wants.low} each on average in the last minute"
     if wants.low == wants.high or wants.source is WantsSource.DEGREE:
         return f"{wants} parallel servers, by {wants.source.value}"
-    told = f"{wants} parallel servers: one set by {wants.source.value}"
-    return f"{told}; whether the queue counts the DOP then, or twice the DOP, is not documented"
+    text = f"{wants} parallel servers: one set by {wants.source.value}"
+    return f"{text}; whether the queue counts the DOP then, or twice the DOP, is not documented"
 
 
 def _coordinator(row: RunningStatement) -> str:
@@ -182,44 +182,44 @@ def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[
     if hinted:
         lines.append(sentence(f"Its SQL text has the hint{'s' * (len(hinted) > 1)} {', '.join(hinted)}."))
     lines += [sentence(text) for text in dop_story(dop, requested)]
-    told = ("dop", "derived_", "queuing_reason", *_IN_MEMORY)
+    shown = ("dop", "derived_", "queuing_reason", *_IN_MEMORY)
     for name, text in sorted(dop.facts.items()):
-        if not name.startswith(told):
+        if not name.startswith(shown):
             lines.append(fact(name, text, "dim"))
     return lines
 
 
 def tells_degree(dop: DopStory) -> bool:
     """Whether a plan says anything of a degree: that of a serial statement has facts of other kinds."""
-    told = (dop.degree, dop.cpu_degree, dop.io_degree)
+    degrees = (dop.degree, dop.cpu_degree, dop.io_degree)
     why = dop.reason or dop.operation_reason or dop.queuing_reason or dop.unread
-    return bool(why) or any(each is not None for each in told)
+    return bool(why) or any(each is not None for each in degrees)
 
 
 def dop_story(dop: DopStory, requested: int | None) -> list[str]:
     """Return the sentences about a degree; what the plan does not say is not guessed."""
-    told: list[str] = []
+    sentences: list[str] = []
     degrees = ((dop.cpu_degree, "CPU"), (dop.io_degree, "I/O"))
     by = [f"{degree} from {resource}" for degree, resource in degrees if degree is not None]
     if by:
         derived = max(dop.cpu_degree or 0, dop.io_degree or 0)
-        told.append(f"Automatic DOP derived {' and '.join(by)}.")
+        sentences.append(f"Automatic DOP derived {' and '.join(by)}.")
         if dop.degree is not None and dop.degree < derived:
-            told.append(f"The optimizer chose {dop.degree}, less than the {derived} derived.")
-    if dop.degree is not None and not any("chose" in text for text in told):
-        told.append(f"The optimizer chose DOP {dop.degree}.")
+            sentences.append(f"The optimizer chose {dop.degree}, less than the {derived} derived.")
+    if dop.degree is not None and not any("chose" in text for text in sentences):
+        sentences.append(f"The optimizer chose DOP {dop.degree}.")
     if dop.reason:
-        told.append(f"Reason in the plan: {dop.reason}.")
+        sentences.append(f"Reason in the plan: {dop.reason}.")
     if dop.operation_reason:
-        told.append(f"Reason of the operation: {dop.operation_reason}.")
+        sentences.append(f"Reason of the operation: {dop.operation_reason}.")
     if dop.queuing_reason:
-        told.append(f"Queuing reason in the plan: {dop.queuing_reason}.")
+        sentences.append(f"Queuing reason in the plan: {dop.queuing_reason}.")
     if requested is not None:
-        told.append(f"The execution asked for DOP {requested}.")
-    told += [f"{words} {dop.facts[name]}." for name, words in _IN_MEMORY.items() if dop.facts.get(name)]
+        sentences.append(f"The execution asked for DOP {requested}.")
+    sentences += [f"{words} {dop.facts[name]}." for name, words in _IN_MEMORY.items() if dop.facts.get(name)]
     if dop.unread:
-        told.append(f"V$SQL_PLAN.OTHER_XML is {dop.unread}.")
-    return told or ["V$SQL_PLAN.OTHER_XML does not say, or could not be read."]
+        sentences.append(f"V$SQL_PLAN.OTHER_XML is {dop.unread}.")
+    return sentences or ["V$SQL_PLAN.OTHER_XML does not say, or could not be read."]
 
 
 def _same_group(name: str, reading: Reading) -> list[Line]:
@@ -333,15 +333,15 @@ def _session_pool(row: GroupReading) -> list[Line]:
     if row.pool is None:
         return []
     pool = row.pool
-    told = f"{count(row.active_sessions)} active, the limit is not known"
+    text = f"{count(row.active_sessions)} active, the limit is not known"
     if pool.allowed is not None:
-        told = f"{count(row.active_sessions)} of {pool.allowed} allowed active"
+        text = f"{count(row.active_sessions)} of {pool.allowed} allowed active"
     if pool.queued:
         longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
         end = end if pool.timeout_known else "the timeout is not known"
-        told += f"; waiting: {pool.queued}{longest}, {end}"
-    return [fact("session pool", told, "warn" if pool.queued else "")]
+        text += f"; waiting: {pool.queued}{longest}, {end}"
+    return [fact("session pool", text, "warn" if pool.queued else "")]
 
 
 def _only(row: GroupReading, reading: Reading) -> str:

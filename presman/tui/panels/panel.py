@@ -1,4 +1,4 @@
-"""The panel of a tab: widgets mounted once, filled by one method, told nothing else."""
+"""The panel of a tab: widgets mounted once, filled by one method and by nothing else."""
 
 from __future__ import annotations
 

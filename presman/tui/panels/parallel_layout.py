@@ -169,22 +169,22 @@ def story(
     return Story(top, ordered, nothing, _worse(compared))
 
 
-def why_lines(told: Story, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
+def why_lines(story: Story, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
     """Return the block, wrapped to `width`: the first head whole, the others while there is room in `most` lines.
 
     Those without room are named. `most` None means all the room there is. Where the first needs more than `room`, its
     arithmetic goes: the table of the queue says more than that.
     """
-    lines = [*told.top, *([told.nothing] if told.nothing else [])]
-    blocks = [_head(told.heads, index, width, key=told.key and not index) for index in range(len(told.heads))]
+    lines = [*story.top, *([story.nothing] if story.nothing else [])]
+    blocks = [_head(story.heads, index, width, key=story.key and not index) for index in range(len(story.heads))]
     if blocks and room is not None and len(blocks[0]) > room:
-        blocks[0] = _head(told.heads, 0, width, key=told.key, brief=True)
-    if told.worse:
-        blocks.append(wrap(told.worse, width, _INDENT))
+        blocks[0] = _head(story.heads, 0, width, key=story.key, brief=True)
+    if story.worse:
+        blocks.append(wrap(story.worse, width, _INDENT))
     for index, block in enumerate(blocks):
-        rest = len(told.heads) - index - 1
+        rest = len(story.heads) - index - 1
         if index and most is not None and len(lines) + len(block) + (rest > 0) > most:
-            return [*lines, *_unsaid(told.heads[index:], width)]
+            return [*lines, *_unsaid(story.heads[index:], width)]
         lines += block
     return lines
 

@@ -136,10 +136,10 @@ class ParallelPanel(Panel):
         row = self._queued.row
         under = (row.con_id, row.group) if row is not None else None
         compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table
-        told = story(moment.reading, self._unblocks, compared, top, under)
+        found = story(moment.reading, self._unblocks, compared, top, under)
         old = moment.choices.behind or moment.choices.paused is not None
-        told = told._replace(key=self._is_about_queue() and not old)
-        return why_lines(told, width, most_for_why(height), room_for_why(height))
+        found = found._replace(key=self._is_about_queue() and not old)
+        return why_lines(found, width, most_for_why(height), room_for_why(height))
 
     def _apply(self, parts: Division) -> None:
         """Set the heights that differ: each makes the screen be laid out again."""
@@ -190,7 +190,7 @@ def gantt_data(moment: Moment) -> GanttData:
     step = seconds / STRETCHES
     found = moment.series.buckets(("in_use", CLUSTER, 0, ""), start.timestamp(), step, STRETCHES)
     return GanttData(
-        spans=moment.watch.spans.within(start, end),
+        spans=moment.watch.runs.within(start, end),
         end=end,
         seconds=seconds,
         in_use=bridged(found, max(1, round(BRIDGE / step))),

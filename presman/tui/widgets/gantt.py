@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from presman.analysis.trends.statement_runs import Span
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.axis import time_label, time_ticks
 from presman.base.colours import GroupColours
 from presman.figures.drawing.lines import Line, fit, merge, pad
@@ -38,7 +38,7 @@ class GanttData(NamedTuple):
     changes of plan: in which of STRETCHES stretches, and words; `colours` those of groups.
     """
 
-    spans: Sequence[Span]
+    spans: Sequence[StatementRun]
     end: datetime
     seconds: float
     in_use: Sequence[float | None]
@@ -94,10 +94,10 @@ def _marked(cells: Sequence[tuple[str, str]], marks: Collection[int], label: int
     return merge([(" " * label, ""), *drawn])
 
 
-def _fitting(spans: Sequence[Span], rows: int) -> list[Span]:
+def _fitting(spans: Sequence[StatementRun], rows: int) -> list[StatementRun]:
     """Return the spans there is room for, by when they came: first those with servers, then the queue."""
 
-    def need(span: Span) -> tuple[float, ...]:
+    def need(span: StatementRun) -> tuple[float, ...]:
         if span.ended is not None:
             return (2, -span.ended.timestamp())
         return (1, span.began.timestamp()) if span.started is None else (0, -span.servers)
@@ -106,7 +106,7 @@ def _fitting(spans: Sequence[Span], rows: int) -> list[Span]:
     return [span for span in spans if id(span) in chosen]
 
 
-def _row(span: Span, data: GanttData, width: int, largest: int, marks: Collection[int]) -> Line:
+def _row(span: StatementRun, data: GanttData, width: int, largest: int, marks: Collection[int]) -> Line:
     count = columns(width)
     start = data.end - timedelta(seconds=data.seconds)
 

@@ -77,7 +77,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self._version = 0
         self._painted: list[Line] = []
         self._drawn = _Drawn()
-        self._told: str | None = None
+        self._hint: str | None = None
 
     # ---- data in
 
@@ -219,10 +219,10 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         """Have the head of a column explained to whoever stays on it."""
         on_heads = event.y == HEADER_LINES - 1
         column = self.drawing.column_at(event.x, self.scrollable_content_region.width) if on_heads else None
-        told = None if column is None else f"{column.head}: {column.help}"
-        if told != self._told:
-            self._told = told
-            self.tooltip = None if told is None else Content(told)
+        hint = None if column is None else f"{column.head}: {column.help}"
+        if hint != self._hint:
+            self._hint = hint
+            self.tooltip = None if hint is None else Content(hint)
 
     def on_click(self, event: Click) -> None:
         """Sort by the head that was clicked, or choose the row; a second click opens it."""

@@ -185,8 +185,8 @@ def axis_text(data: HeatData, left: int, capacity: int, span: int) -> str:
     for number, words in data.marks:
         x = (number - left) * span
         if 0 <= x < width:
-            told = f"┆{words} "[: width - x]
-            text[x : x + len(told)] = told
+            mark = f"┆{words} "[: width - x]
+            text[x : x + len(mark)] = mark
     if 0 <= looked_at < width:
         text[looked_at] = "▲"
     return "".join(text)

@@ -16,7 +16,7 @@ from presman.analysis.readings.statement_readings import Downgrades, RunningStat
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.series import Series, completed
-from presman.analysis.trends.statement_runs import Spans
+from presman.analysis.trends.statement_runs import StatementRuns
 from presman.rows.queries import Breadth
 from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
 from tests.analysis.test_simulated import play, started
@@ -127,7 +127,7 @@ def test_what_came_since_the_counters_began_anew_is_all_in_the_hour() -> None:
 
 
 def test_a_statement_queues_runs_idles_and_ends() -> None:
-    spans = Spans()
+    spans = StatementRuns()
     waiting = analyse(None, snapshot(instance(), active_plan(), queued_session(1, "ETL", 40.0), after=0)).queue
     queued = replace(waiting[0], serial=7, sql_id="9md3ukhghgj58")
     spans.add(at(0, queue=(queued,)))
@@ -143,7 +143,7 @@ def test_a_statement_queues_runs_idles_and_ends() -> None:
 
 
 def test_the_same_session_again_is_another_span() -> None:
-    spans = Spans()
+    spans = StatementRuns()
     spans.add(at(0, running(elapsed=5.0)))
     spans.add(at(20, running(elapsed=5.0)))
     first, second = spans.within(NOON, NOON + timedelta(minutes=1))
@@ -152,7 +152,7 @@ def test_the_same_session_again_is_another_span() -> None:
 
 def test_one_that_never_ran_before_it_queued() -> None:
     """The start of an execution may be told as when it was submitted."""
-    spans = Spans()
+    spans = StatementRuns()
     waiting = analyse(None, snapshot(instance(), active_plan(), queued_session(1, "ETL", 10.0))).queue
     spans.add(at(0, queue=(replace(waiting[0], serial=7, sql_id="9md3ukhghgj58"),)))
     spans.add(at(20, running(elapsed=60.0)))
@@ -169,7 +169,7 @@ def test_spans_agree_with_the_simulator() -> None:
         for session, one in source.simulation.workload.executions.items():
             truth.setdefault((session.sid, session.serial), {})[one.queued_at] = one.started
     origin = datetime(2026, 3, 14, 9, tzinfo=UTC)
-    known = [span for span in watch.spans.within(origin, reading.at) if span.started and span.queued]
+    known = [span for span in watch.runs.within(origin, reading.at) if span.started and span.queued]
     assert known
     for span in known:
         began = (span.queued - origin).total_seconds()

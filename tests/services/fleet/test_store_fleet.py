@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.analysis.fleet import KEPT, vitals_of
+from presman.analysis.fleet import KEPT, key_figures_of
 from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past
 from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
@@ -28,7 +28,7 @@ from presman.services.recorder import DatabaseRecorder
 from presman.sources import SourceError
 from tests.patience import until
 from tests.recording.taped import polled
-from tests.services.fleet.members import vitals
+from tests.services.fleet.members import key_figures
 from tests.sources.fakes import FakeSource
 from tests.sources.test_sampler import PATIENCE
 
@@ -81,12 +81,12 @@ def test_the_newest_poll_with_its_age_and_the_past_before_it(
     with watching(place) as fleet:
         (member,) = fleet.members()
         assert (member.name, member.connection) == ("prod", ConnectionState.LIVE)
-        assert member.vitals is not None
-        expected = vitals_of(moments[1][1])
-        assert (member.vitals.queued, member.vitals.alerts, member.vitals.worst) == (
+        assert member.key_figures is not None
+        expected = key_figures_of(moments[1][1])
+        assert (member.key_figures.queued, member.key_figures.alerts, member.key_figures.worst) == (
             expected.queued, expected.alerts, expected.worst
         )  # fmt: skip
-        assert member.vitals.cpu_percent == pytest.approx(expected.cpu_percent, abs=0.01)
+        assert member.key_figures.cpu_percent == pytest.approx(expected.cpu_percent, abs=0.01)
         assert member.age is not None
         assert 0 <= member.age < 60
         assert member.past.queued == tuple(len(reading.queue) for _, reading in moments[:2])
@@ -106,10 +106,10 @@ def test_states_by_age_and_by_what_the_recorder_said(tmp_path: Path, moments: li
         found = again(fleet)
         assert [member.connection.name for member in found.values()] == ["LIVE", "LOST", "STOPPED"]
         assert found["b-lost"].reason == "its recorder lost the connection: ORA-12541: no listener"
-        assert (found["b-lost"].vitals, found["c-over"].vitals) == (None, None)
+        assert (found["b-lost"].key_figures, found["c-over"].key_figures) == (None, None)
         aged(place, 20)
         late = again(fleet)["a-live"]
-        assert (late.connection, late.vitals is not None) == (ConnectionState.LATE, True)
+        assert (late.connection, late.key_figures is not None) == (ConnectionState.LATE, True)
         aged(place, 100)
         lost = again(fleet)["a-live"]
         assert lost.connection is ConnectionState.LOST
@@ -157,9 +157,9 @@ def test_what_a_stranger_wrote_is_looked_at(tmp_path: Path, moments: list[tuple[
     with closing(Store(str(place), writing=False)) as store, store.engine.connect() as connection:
         first, second = read_fleet(connection)
     assert {first.link, second.link} == {"stopped"}
-    known = first if first.vitals else second
-    assert known.vitals is not None
-    assert (known.vitals.severity, known.vitals.worst, known.vitals.plan) == ("good", "␛[2J", "␛]0;")
+    known = first if first.key_figures else second
+    assert known.key_figures is not None
+    assert (known.key_figures.severity, known.key_figures.worst, known.key_figures.plan) == ("good", "␛[2J", "␛]0;")
     assert "\x1b" not in first.target + second.target
 
 
@@ -183,7 +183,7 @@ def test_a_recorder_tells_its_store_that_a_database_is_lost(tmp_path: Path) -> N
     assert recorder.finish(PATIENCE)
     with closing(Store(str(place), writing=False)) as store, store.engine.connect() as connection:
         (row,) = read_fleet(connection)
-    assert (row.target, row.link, row.reason, row.vitals) == ("prod", "lost", "ORA-01017: wrong", None)
+    assert (row.target, row.link, row.reason, row.key_figures) == ("prod", "lost", "ORA-01017: wrong", None)
     assert [(event.event, event.level, event.database) for event in told] == [("lost", "warning", "prod")]
     recorder.stop_polling()
 
@@ -199,7 +199,7 @@ def test_times_are_those_of_the_store(tmp_path: Path, moments: list[tuple[Snapsh
 
 
 def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, since: float | None = 100.0) -> FleetRow:
-    return FleetRow("prod", link, 0, age, since, every, "why", vitals())
+    return FleetRow("prod", link, 0, age, since, every, "why", key_figures())
 
 
 @pytest.mark.parametrize(
@@ -224,4 +224,4 @@ def test_a_database_grows_old_by_the_time_that_passes(
 ) -> None:
     member = member_of(read, passed, Past(), 5.0)
     assert (member.connection, member.age, member.since) == (connection, pytest.approx(age), pytest.approx(since))
-    assert (member.vitals is None) is (connection not in {ConnectionState.LIVE, ConnectionState.LATE})
+    assert (member.key_figures is None) is (connection not in {ConnectionState.LIVE, ConnectionState.LATE})

@@ -56,12 +56,12 @@ def test_live_and_late_by_its_age(watch: Callable[..., WatchedDatabase]) -> None
     database = watch(FakeSource(), 5.0, clock=clock)
     assert database.member().connection in {ConnectionState.STARTING, ConnectionState.LIVE}
     member = reaches(database, ConnectionState.LIVE)
-    assert member.vitals is not None
+    assert member.key_figures is not None
     assert member.since is None
     clock.now += 12.0
     late = database.member()
     assert late.connection is ConnectionState.LATE
-    assert late.vitals == member.vitals
+    assert late.key_figures == member.key_figures
     assert late.age is not None
     assert late.age >= 12.0
 
@@ -74,7 +74,7 @@ def test_lost_is_tried_again_and_what_was_known_is_no_longer_shown(watch: Callab
     source.failures += [SourceError("ORA-03113: end-of-file", code="ORA-03113")]
     database.sampler.poll_now()
     lost = reaches(database, ConnectionState.LOST)
-    assert (lost.vitals, lost.reason) == (None, "ORA-03113: end-of-file")
+    assert (lost.key_figures, lost.reason) == (None, "ORA-03113: end-of-file")
     assert lost.retry_in is not None
     assert 0 < lost.retry_in <= 1
     assert len(lost.past.cpu_percent) == 1
@@ -132,7 +132,7 @@ def test_a_poll_that_makes_no_sense_is_told_and_the_next_one_counts(
         raise ZeroDivisionError("a fault")
 
     with monkeypatch.context() as broken:
-        broken.setattr("presman.services.fleet.live_fleet.vitals_of", fail)
+        broken.setattr("presman.services.fleet.live_fleet.key_figures_of", fail)
         database = watch(FakeSource())
         until(lambda: "a fault" in database.member().reason, "the fault is told")
     database.sampler.poll_now()

@@ -1,4 +1,4 @@
-"""Folds: identical queued statements in one row, and parallel servers under their coordinator. `u` unfolds them."""
+"""Collapsed rows: identical queued statements in one, parallel servers under their coordinator. `u` unfolds them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from presman.analysis.session_list import COORDINATOR, SERVER
 _FIELDS = QueuedStatement.__struct_fields__
 
 
-class QueuedFold(QueuedStatement, frozen=True):
+class CollapsedStatements(QueuedStatement, frozen=True):
     """Several queued statements that are the same but for their sessions: the fields are those of the `first`.
 
     `count` is how many they are.
@@ -21,13 +21,13 @@ class QueuedFold(QueuedStatement, frozen=True):
     first: QueuedStatement | None = None
 
 
-def fold_queue(rows: Sequence[QueuedStatement]) -> tuple[QueuedStatement, ...]:
+def collapse_queue(rows: Sequence[QueuedStatement]) -> tuple[QueuedStatement, ...]:
     """Return the queue with identical statements in one row, in the place of the first: the same SQL_ID of one user
     and group, of the same DOP, that want as many servers and have the same end of waiting."""
     alike: dict[Hashable, list[QueuedStatement]] = {}
     for row in rows:
         alike.setdefault(kind_of(row), []).append(row)
-    return tuple(same[0] if len(same) == 1 else _fold(same) for same in alike.values())
+    return tuple(same[0] if len(same) == 1 else _collapse(same) for same in alike.values())
 
 
 def kind_of(row: QueuedStatement) -> Hashable:
@@ -38,9 +38,9 @@ def kind_of(row: QueuedStatement) -> Hashable:
     return row.con_id, row.group, row.user, row.sql_id, row.requested, row.dop.degree, wants, row.timeout_action
 
 
-def _fold(same: Sequence[QueuedStatement]) -> QueuedFold:
+def _collapse(same: Sequence[QueuedStatement]) -> CollapsedStatements:
     first = same[0]
-    return QueuedFold(**{name: getattr(first, name) for name in _FIELDS}, count=len(same), first=first)
+    return CollapsedStatements(**{name: getattr(first, name) for name in _FIELDS}, count=len(same), first=first)
 
 
 class ServerBelow(SessionReading):
@@ -49,7 +49,7 @@ class ServerBelow(SessionReading):
     __slots__ = ()
 
 
-def fold_sessions(rows: Iterable[SessionReading], *, unfolded: bool = False) -> tuple[SessionReading, ...]:
+def collapse_sessions(rows: Iterable[SessionReading], *, unfolded: bool = False) -> tuple[SessionReading, ...]:
     """Return the sessions without the servers whose coordinator is among them: its row has their sums, and says so.
 
     CPU and I/O are those of all; what it does is what the coordinator does. `unfolded`, the servers are there, too.
@@ -88,7 +88,7 @@ def _with_servers(row: SessionReading, servers: Sequence[SessionReading]) -> Ses
     )
 
 
-def folded_servers(row: SessionReading) -> int:
+def collapsed_servers(row: SessionReading) -> int:
     """Return how many servers are folded under a session."""
     _, plus, number = row.px_role.partition(" +")
     return int(number) if plus and number.isdigit() else 0
