@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from presman.analysis.latency.system_waits import redo_sizes
+from presman.analysis.readings.group_readings import QueueTotals, SessionTotals
 from presman.analysis.readings.session_readings import OTHER
 from presman.analysis.readings.wait_readings import EventWaits, InstanceTotals, UsageTotals
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
 from presman.rows.instance_rows import RsrcPdb, SystemEvent
 from presman.rows.snapshot import Snapshot
 
-_COLUMNS = (
-    "consumed_cpu_time",
-    "cpu_wait_time",
-    "io_service_time",
-    "small_read_megabytes",
-    "small_write_megabytes",
-    "large_read_megabytes",
-    "large_write_megabytes",
-    "small_read_requests",
-    "small_write_requests",
-    "large_read_requests",
-    "large_write_requests",
-)
+_COLUMNS = (*CPU_COLUMNS, "io_service_time", *IO_COLUMNS)
 """What both views count, in the order of UsageTotals."""
 
 
@@ -36,6 +25,15 @@ def _columns(record: Any, *more: str) -> Callable[[Any], tuple[int, ...]]:
 USAGE_COLUMNS = (*_COLUMNS, "requests", "cpu_waits")
 """The columns of V$RSRC_CONSUMER_GROUP that UsageTotals has, in its order."""
 
+QUEUE_COLUMNS = (
+    "pqs_queued", "pqs_completed", "pq_servers_used", "pq_active_time", "pq_queued_time", "pq_queue_time_outs",
+)  # fmt: skip
+"""The columns of V$RSRC_CONSUMER_GROUP that QueueTotals has, in its order."""
+
+SESSION_COLUMNS = ("active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time")
+"""The columns of V$RSRC_CONSUMER_GROUP that SessionTotals has, in its order."""
+
+_of_queue, _of_sessions = attrgetter(*QUEUE_COLUMNS), attrgetter(*SESSION_COLUMNS)
 _of_group = _columns(ConsumerGroup, "requests", "cpu_waits")
 _of_container = _columns(RsrcPdb)
 
@@ -43,6 +41,16 @@ _of_container = _columns(RsrcPdb)
 def usage_of_group(row: ConsumerGroup | None) -> UsageTotals | None:
     """Return what a consumer group has used; None without a row of V$RSRC_CONSUMER_GROUP."""
     return None if row is None else UsageTotals._make(_of_group(row))
+
+
+def queue_totals(row: ConsumerGroup | None) -> QueueTotals:
+    """Return what was counted of a group's parallel statements."""
+    return QueueTotals._make(_of_queue(row) if row is not None else (None,) * len(QUEUE_COLUMNS))
+
+
+def session_totals(row: ConsumerGroup | None) -> SessionTotals:
+    """Return what was counted of a group's sessions."""
+    return SessionTotals._make(_of_sessions(row) if row is not None else (None,) * len(SESSION_COLUMNS))
 
 
 def usage_of_container(row: RsrcPdb | None) -> UsageTotals | None:

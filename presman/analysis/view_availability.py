@@ -15,9 +15,9 @@ from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Evidence, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.analysis.readings.wait_readings import UsageTotals
-from presman.analysis.usage_totals import USAGE_COLUMNS
+from presman.analysis.usage_totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
 from presman.rows.conversion import RecordType, field_types
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
 from presman.rows.instance_rows import Sysstat, SystemEvent
 from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.rows.queries import Scope
@@ -117,7 +117,7 @@ def _starvation_views(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
     """Return why it is not known whether a group is starved."""
-    found = unavailable(snapshot, RsrcPlan, ("cpu_managed",)) or unavailable(snapshot, ConsumerGroup, CPU_COUNTERS)
+    found = unavailable(snapshot, RsrcPlan, ("cpu_managed",)) or unavailable(snapshot, ConsumerGroup, CPU_COLUMNS)
     found = found or next((row.doubt for row in groups if row.doubt), "")
     if found:
         return found
@@ -133,10 +133,6 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
     return f"no delta of {', '.join(uncounted)} yet" if uncounted else ""
 
 
-CPU_COUNTERS = ("consumed_cpu_time", "cpu_wait_time")
-"""What of V$RSRC_CONSUMER_GROUP tells whether a group gets its due."""
-
-
 def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:
     """Return the views that were asked and told nothing."""
     asked = (record for record in VIEWS if record in snapshot.sections)
@@ -144,14 +140,6 @@ def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:
         UnavailableView(view_of(snapshot, record), why) for record in asked if (why := unavailable(snapshot, record))
     )
 
-
-IO_COUNTERS = frozenset(
-    f"{size}_{kind}_{unit}"
-    for size in ("small", "large")
-    for kind in ("read", "write")
-    for unit in ("megabytes", "requests")
-)
-"""What of V$RSRC_CONSUMER_GROUP and V$RSRC_PDB tells what is read and written."""
 
 _COLUMNS_OF = {
     "used": frozenset({"consumed_cpu_time"}),
@@ -161,20 +149,16 @@ _COLUMNS_OF = {
     "cpu_waits_per_s": frozenset({"cpu_waits"}),
     "execution_waiters": frozenset({"execution_waiters"}),
     "pool_queue_length": frozenset({"queue_length"}),
-    "io": IO_COUNTERS,
+    "io": frozenset(IO_COLUMNS),
 }
 """Figures of a group that may be not known, with the columns of V$RSRC_CONSUMER_GROUP that they are made of."""
 
 
 _TOTALS_OF = {
-    "totals": dict(zip(QueueTotals._fields, (
-        "pqs_queued", "pqs_completed", "pq_servers_used", "pq_active_time", "pq_queued_time", "pq_queue_time_outs",
-    ), strict=True)),
-    "sessions": dict(zip(SessionTotals._fields, (
-        "active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time",
-    ), strict=True)),
+    "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
+    "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
     "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
-}  # fmt: skip
+}
 """The column of V$RSRC_CONSUMER_GROUP that each counter of a group's totals is."""
 
 
@@ -189,7 +173,7 @@ def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[Grou
     if not gone and not any(lost.values()):
         return rows
     if not gone.keys().isdisjoint({"used", "waiting"}):
-        gone["doubt"] = unavailable(snapshot, ConsumerGroup, CPU_COUNTERS)
+        gone["doubt"] = unavailable(snapshot, ConsumerGroup, CPU_COLUMNS)
     known = (
         row._replace(**gone, **{field: _without(getattr(row, field), names) for field, names in lost.items()})
         for row in rows

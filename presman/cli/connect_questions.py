@@ -12,7 +12,7 @@ from presman.base.errors import InputError
 from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import asking, console
-from presman.config.config_file import Config
+from presman.config.config_file import Config, PasswordCommand
 from presman.config.connect_answers import (
     Answers,
     aliases,
@@ -23,7 +23,6 @@ from presman.config.connect_answers import (
     writable,
 )
 from presman.config.credentials import PasswordCommandError, has_keyring, password_of, to_keyring
-from presman.config.password_words import PasswordCommand
 
 
 class Keeping(Struct, frozen=True):

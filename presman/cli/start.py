@@ -136,10 +136,10 @@ def fixed(resolved: Resolved, options: Namespace) -> list[str]:
 def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
     """Begin to read the database in a process of its own, None where there is nothing to wait for or no process."""
     from presman.polling.cadence import budget_of
-    from presman.tui.glance import Glance
+    from presman.tui.first_look import PreviewReader
 
-    glance = Glance(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
-    source = resolved.target.source_apart(glance)
+    first_look = PreviewReader(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
+    source = resolved.target.source_apart(first_look)
     if source is None:
         return None
     from presman.services.live import HeadStart, sampler_of
@@ -148,7 +148,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
         carry_out = gateway.carry_out if gateway is not None else None
         target = resolved.live()._replace(make_source=lambda: source, renewed=None)
         sampler = sampler_of(target, hear, carry_out=carry_out)
-        sampler.glimpse = partial(source.looked, glance.budget)
+        sampler.glimpse = partial(source.looked, first_look.budget)
         return sampler
 
     return HeadStart(make_sampler, source.end)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Callable, Mapping
 from configparser import (
@@ -18,7 +19,7 @@ from configparser import (
     ParsingError,
 )
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
 
@@ -32,9 +33,37 @@ from presman.base.measure_names import MEASURES
 from presman.base.private_files import expanded
 from presman.base.secret import Secret
 from presman.config.alert_lines import read_alerts, read_command
-from presman.config.password_words import PasswordCommand
 from presman.rows.queries import Scope
 from presman.sources.oracle.settings import MODES
+
+
+class PasswordCommand(Struct, frozen=True):
+    """The words of a command. It is shown by its name alone: its arguments may be nobody's business."""
+
+    argv: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> PasswordCommand:
+        """Read a command as a shell splits it into words; nothing else of a shell works. Raises ValueError."""
+        try:
+            words = tuple(shlex.split(text))
+        except ValueError:
+            raise ValueError("a quote that does not end") from None
+        if not words or not words[0]:
+            raise ValueError("no command")
+        return cls(words)
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return PurePath(self.argv[0]).name
+
+    def __str__(self) -> str:
+        return f"{self.name} ***" if len(self.argv) > 1 else self.name
+
+    def __repr__(self) -> str:
+        return f"PasswordCommand({self})"
+
 
 DEFAULT_REFRESH = 2.0
 SHORTEST_REFRESH = 0.5

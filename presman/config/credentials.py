@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from presman.base.errors import InputError, LimitError
 from presman.base.running_out import ran_out
 from presman.base.secret import Secret
-from presman.config.password_words import PasswordCommand
+from presman.config.config_file import PasswordCommand
 from presman.config.target import Target
 
 if TYPE_CHECKING:

@@ -3,6 +3,17 @@
 from datetime import datetime
 from typing import NamedTuple
 
+CPU_COLUMNS = ("consumed_cpu_time", "cpu_wait_time")
+"""What V$RSRC_CONSUMER_GROUP, V$RSRC_PDB and V$RSRC_SESSION_INFO count of CPU, in milliseconds."""
+
+IO_COLUMNS = tuple(
+    f"{size}_{kind}_{unit}"
+    for unit in ("megabytes", "requests")
+    for size in ("small", "large")
+    for kind in ("read", "write")
+)
+"""What the three count of I/O: megabytes, then requests."""
+
 
 class ConsumerGroup(NamedTuple):
     """GV$RSRC_CONSUMER_GROUP: gauges now, totals since the plan was activated.

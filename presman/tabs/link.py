@@ -1,10 +1,14 @@
-"""The link to the database: how the data comes in."""
+"""Facts of the top line: the link to the database, how the data comes in, and the name of the active plan."""
 
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
 
 
 class LinkState(Enum):
@@ -30,3 +34,10 @@ class Link(Struct, frozen=True):
     since: float = 0.0
     fresh: float = 0.0
     retry_at: float | None = None
+
+
+def plan_name(reading: Reading) -> str:
+    """Return the plan's name; none if no plan is active, and not known if no view tells."""
+    if reading.header.plan:
+        return reading.header.plan
+    return "not known" if any(each.view.endswith("RSRC_PLAN") for each in reading.unseen) else "none"

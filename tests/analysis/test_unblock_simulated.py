@@ -29,11 +29,11 @@ def ends(source: SimulatorSource, found: Unblock, number: int) -> bool:
     queue = source.simulation.workload.queue
     tickets = [execution_of(source, each.statement).ticket for each in found.candidates[:number]]
     head = execution_of(source, found.head.statement).ticket  # type: ignore[arg-type]
-    saved = queue.in_use, dict(queue._held), dict(queue._running)
+    saved = queue.in_use, dict(queue.held._held), dict(queue._running)
     for ticket in tickets:
         queue.release(ticket)
     hold = queue.why(head)
-    queue.in_use, queue._held, queue._running = saved
+    queue.in_use, queue.held._held, queue._running = saved
     for ticket in tickets:
         ticket.running = True
     return not (hold.system_binds or hold.group_binds)

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from presman.base.secret import Secret
-from presman.config.config_file import ConfigError, read_config
+from presman.config.config_file import ConfigError, PasswordCommand, read_config
 from presman.config.credentials import PasswordCommandError, password_of, with_password
-from presman.config.password_words import PasswordCommand
 from presman.config.target import TargetError
 from presman.config.targets import parse_target
 

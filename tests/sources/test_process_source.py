@@ -23,7 +23,7 @@ from presman.sources import Answer, OutcomeUnknown, Request, SourceError, Source
 from presman.sources.simulator_source import SimulatorSource
 from presman.sources.source_process import LookedAt
 from presman.sources.subprocess_source import ProcessSource
-from presman.tui.glance import Glance
+from presman.tui.first_look import PreviewReader
 from tests.cli.run import environment
 from tests.patience import until
 from tests.sources import odd_sources
@@ -281,7 +281,7 @@ def test_what_a_look_has_read_is_not_read_again(scenario: str) -> None:
     recipe = SourceRecipe("tests.sources.odd_sources", "CountingSource", {"scenario": scenario, "seed": 3})
     source = ProcessSource(recipe, kind="oracle", name="counted")
     try:
-        source.begin(Glance(Scope.CLUSTER, (), 6.0))
+        source.begin(PreviewReader(Scope.CLUSTER, (), 6.0))
         looked = source.looked()
         assert looked is not None
         seen = looked.value
@@ -349,7 +349,7 @@ def test_what_a_look_has_read_costs_what_it_took_and_not_the_wait(monkeypatch: p
     poller = Poller(source, clock=lambda: now[0])
     poller.breadth = Breadth.NARROW
     poller.open()
-    looked = source.calls.look(Glance(Scope.CLUSTER, (), 6.0))
+    looked = source.calls.look(PreviewReader(Scope.CLUSTER, (), 6.0))
     assert looked is not None
     assert reads[0] > 1
     assert looked.seconds == reads[0] * 0.25

@@ -25,7 +25,7 @@ from presman.sources import subprocess_source
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived, Failed
-from presman.tui.glance import Glance
+from presman.tui.first_look import PreviewReader
 from presman.tui.monitor import Monitor
 from presman.tui.screen import MonitorScreen
 from presman.tui.textual_internals import PatientScreen
@@ -46,7 +46,7 @@ def test_a_glance_sees_what_the_first_look_shows(scenario: str, kind: str) -> No
     source = SimulatorSource(with_short_past(scenario), seed=3, clock=lambda: 0.0, start=START)
     source.kind = kind
     source.open()
-    glimpse = Glance(Scope.CLUSTER, (), 6.0)(source)
+    glimpse = PreviewReader(Scope.CLUSTER, (), 6.0)(source)
     assert pickle.loads(subprocess_source._written(glimpse, subprocess_source._WRITERS)) == glimpse
     poller = Poller(source)
     poller.breadth = Breadth.NARROW

@@ -213,7 +213,7 @@ async def test_one_view_hangs_and_holds_nothing_else_up() -> None:
         assert states[-1] == "◌ LATE 1:00 1 view"
         screen = outage.acting.screen.splitlines()
         assert "age ≤4s" in screen[0]
-        assert "GV$SESSION: no answer within 3 s; its data on show is" in " ".join(screen[1].split())
+        assert "GV$SESSION: no answer within 3 s; its data is" in " ".join(screen[1].split())
         assert " old" in title(outage)
         assert title(outage).split()[1] == sessions, "what is known is shown"
         assert len(outage.database.unheard) <= 6, "it is asked the more rarely, the longer it is silent"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,16 +38,7 @@ Marks = Mapping[str, Mark]
 """By :func:`mark_of`."""
 
 
-class Marked(Protocol):
-    """What key and subject tell from poll to poll: an alert, a change of one."""
-
-    @property
-    def key(self) -> str: ...  # noqa: D102
-    @property
-    def subject(self) -> str: ...  # noqa: D102
-
-
-def mark_of(each: Marked) -> str:
+def mark_of(each: Alert | AlertChange) -> str:
     """Return what tells an alert from poll to poll."""
     return f"{each.key}\t{each.subject}"
 

@@ -305,32 +305,35 @@ def _levels(parent: Branch) -> Iterable[Level]:
         yield Level(number, tuple((i, part / whole) for i, part in parts))
 
 
+def _by_level(parent: Branch, whole: float) -> tuple[list[list[float]], float]:
+    """Return what each branch gets of each level when everyone is busy, and what nobody is given.
+
+    A level divides what those above it left (MGMT_P1 to MGMT_P8), not the whole: 50 % at level 2 under a level 1 that
+    gives away 80 % is 10 %.
+    """
+    amounts = [[0.0] * LEVELS for _ in parent.branches]
+    rest = whole
+    for number, level in parent.levels:
+        for i, part in level:
+            amounts[i][number] = rest * part
+        rest = max(0.0, rest - sum(amounts[i][number] for i, _ in level))
+    return amounts, rest
+
+
 def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
     """Add what each group gets when everyone is busy; return what nobody is given."""
     if parent.key is not None:
         shares[parent.key] += whole
         return 0.0
-    rest, amounts = whole, [0.0] * len(parent.branches)
-    for _, level in parent.levels:
-        given = 0.0
-        for i, part in level:
-            amounts[i] += rest * part
-            given += rest * part
-        rest = max(0.0, rest - given)
-    return rest + sum(_guarantee(child, amount, shares) for child, amount in zip(parent.branches, amounts, strict=True))
+    amounts, rest = _by_level(parent, whole)
+    return rest + sum(
+        _guarantee(child, sum(each), shares) for child, each in zip(parent.branches, amounts, strict=True)
+    )
 
 
 def positions(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[PlanPosition]:
     """Yield every branch below `parent`, each before its own branches, with what it gets when everyone is busy."""
-    amounts = [[0.0] * LEVELS for _ in parent.branches]
-    rest = whole
-    for number, level in parent.levels:
-        given = 0.0
-        for i, part in level:
-            amounts[i][number] = rest * part
-            given += rest * part
-        rest = max(0.0, rest - given)
-    for child, by_level in zip(parent.branches, amounts, strict=True):
+    for child, by_level in zip(parent.branches, _by_level(parent, whole)[0], strict=True):
         share = sum(by_level)
         yield PlanPosition(depth, child, share, tuple(by_level), parent.by_weight)
         yield from positions(child, share, depth + 1)
@@ -364,13 +367,13 @@ def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
     The rest is drawn for again and again, so it falls to who wants more in proportion to what the levels gave him, and
     to those without a part in any level only when nobody else wants more.
     """
-    if sum(rooms) <= whole + _ENOUGH:
+    if sum(rooms) <= whole + _ENOUGH:  # there is enough for all: a plan divides only what is scarce
         return rooms
     amounts = [0.0] * len(rooms)
     rest = whole
     for _, level in parent.levels:
         entitled = [(i, part) for i, part in level if rooms[i] > amounts[i]]
-        if parent.by_weight:
+        if parent.by_weight:  # shares are of those who want CPU; percentages are of the level, whoever is there
             total = sum(part for _, part in entitled)
             entitled = [(i, part / total) for i, part in entitled]
         given = {i: min(rest * part, rooms[i] - amounts[i]) for i, part in entitled}
@@ -381,6 +384,8 @@ def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
         open_ = [i for i, room in enumerate(rooms) if room - amounts[i] > _ENOUGH]
         if not open_ or rest <= _ENOUGH:
             break
+        # In proportion to what each has already: what a group leaves goes to the others as the plan ranks them, and a
+        # group without a part is served only where nobody with one wants more.
         weight = sum(amounts[i] for i in open_)
         given = {i: rest * (amounts[i] / weight if weight > 0 else 1 / len(open_)) for i in open_}
         for i, amount in given.items():

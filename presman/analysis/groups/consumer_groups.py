@@ -24,7 +24,7 @@ from presman.analysis.readings.group_readings import (
 )
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
-from presman.analysis.usage_totals import together_used, usage_of_group
+from presman.analysis.usage_totals import queue_totals, session_totals, together_used, usage_of_group
 from presman.analysis.view_availability import unavailable
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
@@ -288,11 +288,11 @@ def _row(
         servers_limit=None,
         servers_limit_percent=None if percent is None else round(100 * percent),
         head_waited=counts.waited,
-        totals=_totals(found),
+        totals=queue_totals(found),
         cpu_waits_per_s=rated.cpu_waits / seconds if rated and seconds else None,
         all_used=frame.used if load else None,
         cpu_exhausted=here.exhausted.get(key),
-        sessions=_session_totals(found),
+        sessions=session_totals(found),
         pool=here.pools.get(key),
         container=here.facts.system.container_name(con_id),
         limited_by=cap.owner if cap else "",
@@ -330,27 +330,6 @@ def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) 
         return fraction * capacity
     shown = metric.running_sessions_limit if metric else 0.0
     return shown if 0 < shown < capacity else None
-
-
-def _totals(row: ConsumerGroup | None) -> QueueTotals:
-    if row is None:
-        return QueueTotals(None, None, None, None, None, None)
-    return QueueTotals(
-        row.pqs_queued,
-        row.pqs_completed,
-        row.pq_servers_used,
-        row.pq_active_time,
-        row.pq_queued_time,
-        row.pq_queue_time_outs,
-    )
-
-
-def _session_totals(row: ConsumerGroup | None) -> SessionTotals:
-    if row is None:
-        return SessionTotals(None, None, None, None)
-    return SessionTotals(
-        row.active_session_limit_hit, row.queued_time, row.switches_in_cpu_time, row.switches_out_cpu_time
-    )
 
 
 def _order(rows: Iterable[GroupReading]) -> dict[Key, tuple[float, int, str]]:
@@ -414,7 +393,7 @@ def _cluster(
         servers_limit=number,
         servers_limit_percent=percent,
         head_waited=max(waits, default=None),
-        totals=_sum_totals([row.totals for row in rows]),
+        totals=QueueTotals._make(map(_sum, zip(*(row.totals for row in rows), strict=True))),
         sessions=SessionTotals._make(map(_sum, zip(*(row.sessions for row in rows), strict=True))),
         pool=session_pools.together(row.pool for row in rows),
         all_used=together,
@@ -429,7 +408,3 @@ def _cluster(
 
 def _sum(values: tuple[Any, ...]) -> Any:
     return None if None in values else sum(values)
-
-
-def _sum_totals(parts: list[QueueTotals]) -> QueueTotals:
-    return QueueTotals._make(map(_sum, zip(*parts, strict=True)))

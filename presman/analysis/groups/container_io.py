@@ -14,7 +14,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.counter_deltas import CounterDeltas, rates
 from presman.analysis.readings.group_readings import IoRates, IoVerdict, LimitedContainer
-from presman.analysis.view_availability import CPU_COUNTERS
+from presman.rows.group_rows import CPU_COLUMNS
 from presman.rows.instance_rows import PdbMetric, RsrcPdb
 
 NEAR = 0.95
@@ -110,7 +110,7 @@ _NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
 
 def grown_counters(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
     """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
-    untold = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COUNTERS)
+    untold = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COLUMNS)
     if untold or not facts.deltas.same_window(inst_id, ROOT):
         return {}
     before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}

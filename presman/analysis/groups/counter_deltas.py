@@ -6,14 +6,14 @@ The I/O is the database's view, not that of the storage cells.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import by_session
 from presman.analysis.readings.group_readings import IoRates
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
 from presman.rows.session_rows import Session, SessionInfo
 
 
@@ -52,18 +52,8 @@ GroupKey = tuple[int, int, str]
 """A consumer group's row: instance, container, name."""
 
 _group_counters = itemgetter(*(ConsumerGroup._fields.index(name) for name in CounterDeltas._fields))
-_SESSION_COUNTERS = (
-    "consumed_cpu_time",
-    "cpu_wait_time",
-    "small_read_megabytes",
-    "small_write_megabytes",
-    "large_read_megabytes",
-    "large_write_megabytes",
-    "small_read_requests",
-    "small_write_requests",
-    "large_read_requests",
-    "large_write_requests",
-)
+_SESSION_COUNTERS = (*CPU_COLUMNS, *IO_COLUMNS)
+_io_of = attrgetter(*IO_COLUMNS)
 _session_counters = itemgetter(*(SessionInfo._fields.index(name) for name in _SESSION_COUNTERS))
 
 
@@ -124,29 +114,18 @@ def _untold(absent: Set[str]) -> dict[str, None]:
     made_of = {
         "used": ("consumed_cpu_time",),
         "waiting": ("cpu_wait_time",),
-        "io_mb": _SESSION_COUNTERS[2:6],
-        "io_requests": _SESSION_COUNTERS[6:],
+        "io_mb": IO_COLUMNS[:4],
+        "io_requests": IO_COLUMNS[4:],
     }
     return {name: None for name, columns in made_of.items() if not absent.isdisjoint(columns)}
 
 
 def rates(grown: CounterDeltas, seconds: float) -> IoRates:
     """Return what a group read and wrote per second, and the mean service time of a request in milliseconds."""
-    requests = (
-        grown.small_read_requests + grown.small_write_requests + grown.large_read_requests + grown.large_write_requests
-    )
-    return IoRates(
-        small_read_mb=grown.small_read_megabytes / seconds,
-        small_write_mb=grown.small_write_megabytes / seconds,
-        large_read_mb=grown.large_read_megabytes / seconds,
-        large_write_mb=grown.large_write_megabytes / seconds,
-        small_read_requests=grown.small_read_requests / seconds,
-        small_write_requests=grown.small_write_requests / seconds,
-        large_read_requests=grown.large_read_requests / seconds,
-        large_write_requests=grown.large_write_requests / seconds,
-        service_ms=grown.io_service_time / requests if requests else None,
-        waits=grown.io_service_waits / seconds,
-    )
+    kinds = _io_of(grown)
+    requests = sum(kinds[4:])
+    service_ms = grown.io_service_time / requests if requests else None
+    return IoRates._make((*(kind / seconds for kind in kinds), service_ms, grown.io_service_waits / seconds))
 
 
 def together(parts: Iterable[IoRates]) -> IoRates:

@@ -242,16 +242,19 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     """Return why a group waits: its limits first, then its share."""
     shares = found.shares
     share_key = key if key in shares.shares else (key[0], UNNAMED)
+    # A limit (UTILIZATION_LIMIT, CPU_COUNT of a container) holds on an idle host, too: no share explains that wait.
     if share_key in found.capped:
         return Verdict.CAPPED
     if key not in shares.shares or not found.whole_plan:
         return Verdict.THROTTLED
     claim = found.claims.get(key, 0.0) * found.capacity
+    # Compared is a mean over the interval: who came in the middle of it is not due all of his claim.
     due = load.due(claim)
     missing, most = due - load.used, slack(due)
     shareless = shares.shares[key] <= 0 and claim < SLACK * load.wanted and shares.divides(key[0])
     if missing <= most and not shareless:
         return Verdict.CAGED if full and found.spare_host else Verdict.CONTENDED
+    # Only a plan that is not kept starves: first it is ruled out that others of the host have what is missing.
     if elsewhere := _elsewhere(load, found):
         return elsewhere
     if missing > NEAR * most and (full or found.inside):

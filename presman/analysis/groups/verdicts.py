@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -12,6 +12,9 @@ from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
+
+if TYPE_CHECKING:
+    from presman.analysis.groups.containers import PdbReading
 
 _AT_LIMIT = 0.95
 """Part of a limit from which on it surely is what holds; between `FULL` and this it may be something else."""
@@ -46,31 +49,8 @@ class Loaded(Protocol):
     def limit(self) -> float | None: ...  # noqa: D102
 
 
-class Judged(Loaded, Protocol):
-    """What a verdict is about: a consumer group or a container."""
-
-    @property
-    def guaranteed(self) -> float | None: ...  # noqa: D102
-    @property
-    def verdict(self) -> Verdict: ...  # noqa: D102
-    @property
-    def execution_waiters(self) -> int | None: ...  # noqa: D102
-    @property
-    def cpu_exhausted(self) -> float | None: ...  # noqa: D102
-    @property
-    def all_used(self) -> float | None: ...  # noqa: D102
-    @property
-    def limited_by(self) -> str: ...  # noqa: D102
-    @property
-    def limit_used(self) -> float | None: ...  # noqa: D102
-    @property
-    def limit_allowed(self) -> float | None: ...  # noqa: D102
-    @property
-    def hidden(self) -> str: ...  # noqa: D102
-    @property
-    def inside(self) -> bool: ...  # noqa: D102
-    @property
-    def doubt(self) -> str: ...  # noqa: D102
+Judged: TypeAlias = "GroupReading | PdbReading"
+"""What a verdict is about."""
 
 
 def explain(group: Judged, host_busy: float | None = None) -> str:

@@ -105,11 +105,13 @@ def heads(
     for head in first:
         placed = placement(facts, head)
         situation = _situation(facts, head, statements, first, groups, budgets)
-        if placed.confined_by:
+        if placed.confined_by:  # the target is the cluster's, but free servers of other instances are no use to it
             inst_ids = tuple(sorted(placed.inst_ids))
             there = together(pools[inst_id] for inst_id in inst_ids)
             situation = situation._replace(system=budget_of(there, placed.where, inst_ids), inst_ids=inst_ids)
         if situation.has_room(head.wants):
+            # By the figures it could start. Either it just came, and will, or something that no view shows holds it:
+            # had it room at the poll before, too, no start is promised again.
             contested = bool(situation.rivals or situation.containers)
             over = passed_over(facts, head, situation.system, situation.limits, contested=contested)
             situation = situation._replace(passed_over=over)

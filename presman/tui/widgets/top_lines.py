@@ -10,8 +10,7 @@ from presman.base.release import named
 from presman.figures.drawing.bars import bar_runs
 from presman.figures.drawing.lines import Line, Run, fit, length, merge
 from presman.tabs.choices import Choices
-from presman.tabs.link import Link, LinkState
-from presman.tabs.plan_name import plan_name
+from presman.tabs.link import Link, LinkState, plan_name
 from presman.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A glance at a source: what of its first poll is there soon, understood where the source is, for the first frame."""
+"""First look at a source: what of its first poll is there soon, understood where the source is, for the first frame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Enough(Exception):  # noqa: N818 - nothing is wrong
         self.snapshot = snapshot
 
 
-class Glance(Struct, frozen=True):
+class PreviewReader(Struct, frozen=True):
     """Reads as the first poll does, with these packs and within so many seconds, and returns the Reading of it.
 
     It is called in the process of the source: what understands a poll need not be imported before the first frame.
