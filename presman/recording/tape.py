@@ -57,26 +57,17 @@ class LostPollError(RecordingError):
     """A poll whose block is damaged; those in other blocks can be read."""
 
 
-class Tape:
-    """One database of a recording, in one store or in several one after the other (a file a day).
+class StoredRows:
+    """The rows of one database, in one store or in several one after the other; what is damaged is noted and left out.
 
-    Polls have places from 0 on. Not thread safe.
+    Not thread safe.
     """
 
-    def __init__(self, target: str, name: str, kind: str, parts: Sequence[tuple[Store, int]]) -> None:
-        self.target = target
-        self.name = name
-        self.kind = kind
+    def __init__(self, parts: Sequence[tuple[Store, int]]) -> None:
+        self._parts = parts
         self._told: list[str] = []
         self._lost: dict[tuple[str, int], _LostChain] = {}
-        self._parts = parts
-        self._reader = ChainReader()
-        self._cache = RowCache()
         self._index = ChainIndex(())
-        self.refresh()
-
-    def __len__(self) -> int:
-        return len(self._index)
 
     def refresh(self) -> None:
         """Look for polls that were added. Raises RecordingError where there are fewer than before, and keeps those."""
@@ -87,6 +78,104 @@ class Tape:
         for each in told:
             self._tell(each)
         self._index = found
+
+    def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[TapePart]:
+        """Yield the stores that have polls between two instants, each with the numbers of its first and its last."""
+        low, high = _bounds(start, end)
+        for store, database_id in self._parts:
+            chains = [each for each in self._index.between(low, high) if each.store is store]
+            if not chains:
+                continue
+            first, last = _poll(chains[0], low, after=False), _poll(chains[-1], high, after=True)
+            if first <= last:
+                yield TapePart(store, database_id, first, last)
+
+    def made(self, make: Callable[[Row], T], part: TapePart, statement: Any, **binds: Any) -> list[T]:
+        """Run a statement about polls `:first` to `:last` of `:database_id` in one store; `make` takes rows by column.
+
+        What is damaged is told and left out. Raises StoreLostError.
+        """
+        own = {"database_id": part.database_id, "first": part.first, "last": part.last}
+        return self._made(make, part.store, statement, own | binds)
+
+    def rows(self, part: TapePart, statement: Any) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
+        binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
+        try:
+            # Not as a stream, of which SQLAlchemy takes the first rows for itself.
+            with part.store.saying(), part.store.engine.connect() as connection:
+                # As the driver has them: making a Row of each would take as long as reading it.
+                cursor = connection.execute(statement, binds).cursor
+                return [] if cursor is None else part.store.all_of(cursor.fetchmany)
+        except DamagedStoreError as error:
+            self._tell(str(error))
+        return []
+
+    def _each(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
+        """Run a statement for the polls between two instants, in each store."""
+        return [each for part in self.parts(start, end) for each in self.made(make, part, statement)]
+
+    def _timed(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
+        low, high = _bounds(start, end)
+        return [
+            each
+            for store, database_id in self._parts
+            for each in self._made(make, store, statement, {"start": low, "end": high, "database_id": database_id})
+        ]
+
+    def _made(self, make: Callable[[Row], T], store: Store, statement: Any, binds: dict[str, Any]) -> list[T]:
+        found: list[T] = []
+        try:
+            for row in store.rows(statement, binds):
+                try:
+                    if any(type(value) is float and not is_number(value) for value in row):
+                        raise ValueError("infinite")
+                    found.append(make(dict(row._mapping)))
+                except _NO_SUCH:
+                    self._tell(f"{store.name} is damaged: rows that no recorder wrote are skipped")
+        except DamagedStoreError as error:
+            self._tell(str(error))
+        return found
+
+    @property
+    def damage(self) -> list[str]:
+        """Sentences about what could not be read until now, one for all damaged polls of a store."""
+        stores = dict.fromkeys(name for name, _ in self._lost)
+        lost = {store: [each for (name, _), each in self._lost.items() if name == store] for store in stores}
+        return self._told + [f"{name}: {_lost_polls(own)}; the others can be read" for name, own in lost.items()]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why polls cannot be read, each reason once."""
+        return list(dict.fromkeys(each.reason for each in self._lost.values()))
+
+    def _tell(self, told: str) -> None:
+        known = tuple(f"{store.name} is damaged" for store, _ in self._parts if store.damage)
+        if told not in self._told and not told.startswith(known):  # else it was told why when it was opened
+            self._told.append(told)
+
+
+class Tape(StoredRows):
+    """One database of a recording, in one store or in several one after the other (a file a day).
+
+    Polls have places from 0 on. Not thread safe.
+    """
+
+    def __init__(self, target: str, name: str, kind: str, parts: Sequence[tuple[Store, int]]) -> None:
+        super().__init__(parts)
+        self.target = target
+        self.name = name
+        self.kind = kind
+        self._reader = ChainReader()
+        self._cache = RowCache()
+        self.refresh()
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def refresh(self) -> None:
+        """Look for polls that were added. Raises RecordingError where there are fewer than before, and keeps those."""
+        super().refresh()
         self._reader.forget()
 
     @property
@@ -212,40 +301,6 @@ class Tape:
         chosen = lives("gone >= :start AND first_seen <= :end")
         return sorted(whole(self._timed(life_of, chosen, start, end)), key=lambda each: each.first_seen)
 
-    # ---- rows
-
-    def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[TapePart]:
-        """Yield the stores that have polls between two instants, each with the numbers of its first and its last."""
-        low, high = _bounds(start, end)
-        for store, database_id in self._parts:
-            chains = [each for each in self._index.between(low, high) if each.store is store]
-            if not chains:
-                continue
-            first, last = _poll(chains[0], low, after=False), _poll(chains[-1], high, after=True)
-            if first <= last:
-                yield TapePart(store, database_id, first, last)
-
-    def made(self, make: Callable[[Row], T], part: TapePart, statement: Any, **binds: Any) -> list[T]:
-        """Run a statement about polls `:first` to `:last` of `:database_id` in one store; `make` takes rows by column.
-
-        What is damaged is told and left out. Raises StoreLostError.
-        """
-        own = {"database_id": part.database_id, "first": part.first, "last": part.last}
-        return self._made(make, part.store, statement, own | binds)
-
-    def rows(self, part: TapePart, statement: Any) -> Sequence[tuple[Any, ...]]:
-        """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
-        binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
-        try:
-            # Not as a stream, of which SQLAlchemy takes the first rows for itself.
-            with part.store.saying(), part.store.engine.connect() as connection:
-                # As the driver has them: making a Row of each would take as long as reading it.
-                cursor = connection.execute(statement, binds).cursor
-                return [] if cursor is None else part.store.all_of(cursor.fetchmany)
-        except DamagedStoreError as error:
-            self._tell(str(error))
-        return []
-
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
         """Return the chains between two instants with a block whose checksum is wrong; nothing is unpacked."""
         found = []
@@ -271,51 +326,6 @@ class Tape:
             self._tell(str(error))
             return False
         return is_there
-
-    def _each(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
-        """Run a statement for the polls between two instants, in each store."""
-        return [each for part in self.parts(start, end) for each in self.made(make, part, statement)]
-
-    def _timed(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
-        low, high = _bounds(start, end)
-        return [
-            each
-            for store, database_id in self._parts
-            for each in self._made(make, store, statement, {"start": low, "end": high, "database_id": database_id})
-        ]
-
-    def _made(self, make: Callable[[Row], T], store: Store, statement: Any, binds: dict[str, Any]) -> list[T]:
-        found: list[T] = []
-        try:
-            for row in store.rows(statement, binds):
-                try:
-                    if any(type(value) is float and not is_number(value) for value in row):
-                        raise ValueError("infinite")
-                    found.append(make(dict(row._mapping)))
-                except _NO_SUCH:
-                    self._tell(f"{store.name} is damaged: rows that no recorder wrote are skipped")
-        except DamagedStoreError as error:
-            self._tell(str(error))
-        return found
-
-    # ---- damage
-
-    @property
-    def damage(self) -> list[str]:
-        """Sentences about what could not be read until now, one for all damaged polls of a store."""
-        stores = dict.fromkeys(name for name, _ in self._lost)
-        lost = {store: [each for (name, _), each in self._lost.items() if name == store] for store in stores}
-        return self._told + [f"{name}: {_lost_polls(own)}; the others can be read" for name, own in lost.items()]
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why polls cannot be read, each reason once."""
-        return list(dict.fromkeys(each.reason for each in self._lost.values()))
-
-    def _tell(self, told: str) -> None:
-        known = tuple(f"{store.name} is damaged" for store, _ in self._parts if store.damage)
-        if told not in self._told and not told.startswith(known):  # else it was told why when it was opened
-            self._told.append(told)
 
 
 class _LostChain(NamedTuple):
