@@ -105,9 +105,9 @@ class Gateway:
         """Write a line about a command into the log of what was done; return why that cannot be done, "" if it is."""
         return self._runner.note(database, command, text)
 
-    def offers(self, row: Any, reading: Reading) -> bool:
+    def has_actions(self, row: Any, reading: Reading) -> bool:
         """Whether something can be done with a row."""
-        return bool(offers(row, reading))
+        return bool(available_actions(row, reading))
 
     def refusal(self, row: Any, reading: Reading) -> str:
         """Return why nothing can be done with a session or statement, "" where something can or the row is neither."""
@@ -115,7 +115,7 @@ class Gateway:
 
     def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
         """Ask what to do with a row, and `send` what was confirmed."""
-        commands = offers(row, reading)
+        commands = available_actions(row, reading)
         about = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
         about = "\n".join([about, *remarks(row, reading)])
 
@@ -134,7 +134,7 @@ MOST = 9
 """Commands offered for one row: each has a digit."""
 
 
-def offers(row: Any, reading: Reading) -> tuple[Command, ...]:
+def available_actions(row: Any, reading: Reading) -> tuple[Command, ...]:
     """Return the commands for a row, the gentlest first; none for rows that are no session's, or are a server's."""
     if not isinstance(row, _Row):
         return ()

@@ -18,6 +18,18 @@ def _rate(key: str, head: str, unit: Unit, path: str, columns: str, width: int, 
     return Group(key, head, unit, text, path, width=width, narrow=narrow)
 
 
+def _of_kinds(unit: Unit, what: str, columns: str, head: str, width: int) -> tuple[Group, ...]:
+    """Return the figures of small and large reads and writes."""
+    return tuple(
+        _rate(
+            f"{size}_{kind}_{what}_per_s", f"{size} {short}{head}", unit,
+            f"io.{size}_{kind}_{what}", f"{size}_{kind}_{columns}".upper(), width, narrow=False,
+        )
+        for size in ("small", "large")
+        for kind, short in (("read", "rd"), ("write", "wr"))
+    )  # fmt: skip
+
+
 def _bar(row: GroupReading) -> Bar | None:
     return Bar(0.0, row.io.mb) if row.io is not None else None
 
@@ -30,22 +42,10 @@ MB_BAR = Group(
     flexible=True,
 )
 REQUESTS = _rate("io_requests_per_s", "reqs/s", RATE, "io.requests", "*_REQUESTS", 7, narrow=True)
-LARGE_READ = _rate("large_read_mb_per_s", "large rd MB/s", MEGABYTES, "io.large_read_mb", "LARGE_READ_MEGABYTES", 13,
-                   narrow=False)
-LARGE_WRITE = _rate("large_write_mb_per_s", "large wr MB/s", MEGABYTES, "io.large_write_mb", "LARGE_WRITE_MEGABYTES",
-                    13, narrow=False)
-SMALL_READ = _rate("small_read_mb_per_s", "small rd MB/s", MEGABYTES, "io.small_read_mb", "SMALL_READ_MEGABYTES", 13,
-                   narrow=False)
-SMALL_WRITE = _rate("small_write_mb_per_s", "small wr MB/s", MEGABYTES, "io.small_write_mb", "SMALL_WRITE_MEGABYTES",
-                    13, narrow=False)
-LARGE_READS = _rate("large_read_requests_per_s", "large rd/s", RATE, "io.large_read_requests", "LARGE_READ_REQUESTS",
-                    10, narrow=False)
-LARGE_WRITES = _rate("large_write_requests_per_s", "large wr/s", RATE, "io.large_write_requests",
-                     "LARGE_WRITE_REQUESTS", 10, narrow=False)
-SMALL_READS = _rate("small_read_requests_per_s", "small rd/s", RATE, "io.small_read_requests", "SMALL_READ_REQUESTS",
-                    10, narrow=False)
-SMALL_WRITES = _rate("small_write_requests_per_s", "small wr/s", RATE, "io.small_write_requests",
-                     "SMALL_WRITE_REQUESTS", 10, narrow=False)
+MEGABYTES_OF_KINDS = _of_kinds(MEGABYTES, "mb", "MEGABYTES", " MB/s", 13)
+"""MB per second: small reads and writes, then large ones."""
+REQUESTS_OF_KINDS = _of_kinds(RATE, "requests", "REQUESTS", "/s", 10)
+"""Requests per second, in the same order."""
 SERVICE = Group(
     "service_ms", "ms/req", MILLISECONDS,
     f"Mean time of an I/O request in milliseconds, since the last poll: {_VIEW}.IO_SERVICE_TIME / requests.",
@@ -59,8 +59,7 @@ IO: Table[GroupReading] = Table(
     "io", "I/O by consumer group",
     (
         *(INST, CON, NAME, MB_BAR, replace(IO_MB, head="MB/s", width=6, narrow=True), REQUESTS, SERVICE, IO_WAITS),
-        *(IO_TREND, LARGE_READ, LARGE_WRITE, SMALL_READ, SMALL_WRITE, LARGE_READS, LARGE_WRITES, SMALL_READS),
-        SMALL_WRITES,
+        *(IO_TREND, *MEGABYTES_OF_KINDS[2:], *MEGABYTES_OF_KINDS[:2], *REQUESTS_OF_KINDS[2:], *REQUESTS_OF_KINDS[:2]),
     ),
     identity, NO_GROUPS,
     json="groups",

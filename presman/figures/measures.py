@@ -102,14 +102,8 @@ _SESSION_IO = (
     *_WHICH,
     group_figures.IO_MB,
     io_figures.REQUESTS,
-    io_figures.SMALL_READ,
-    io_figures.SMALL_WRITE,
-    io_figures.LARGE_READ,
-    io_figures.LARGE_WRITE,
-    io_figures.SMALL_READS,
-    io_figures.SMALL_WRITES,
-    io_figures.LARGE_READS,
-    io_figures.LARGE_WRITES,
+    *io_figures.MEGABYTES_OF_KINDS,
+    *io_figures.REQUESTS_OF_KINDS,
     io_figures.SERVICE,
 )
 _PARALLEL = (

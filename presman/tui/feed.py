@@ -239,7 +239,7 @@ class ActionGateway(Protocol):
     def note(self, database: str, command: Command, text: str) -> str:
         """Write a line about a command into the log of what was done; return why that cannot be done, "" if it is."""
 
-    def offers(self, row: Any, reading: Reading) -> bool:
+    def has_actions(self, row: Any, reading: Reading) -> bool:
         """Whether something can be done with a row."""
 
     def refusal(self, row: Any, reading: Reading) -> str:

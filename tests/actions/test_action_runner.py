@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from presman.actions.action_runner import ActionRunner
-from presman.actions.gateway import offers
+from presman.actions.gateway import available_actions
 from presman.base.release import Release
 from presman.polling.sampler import ActionResult, Event, Sampler
 from presman.rows.commands import CommandKind, Victim, cancel, dequeue, kill, switch
@@ -259,14 +259,14 @@ def load_session() -> Any:
 def test_what_is_offered_for_a_row() -> None:
     play = Play("storm")
     reading = play.until(lambda reading: bool(reading.queue) and any(each.idle for each in reading.running))
-    waiting = offers(reading.queue[0], reading)
+    waiting = available_actions(reading.queue[0], reading)
     assert [each.kind for each in waiting[:3]] == [CommandKind.DEQUEUE, CommandKind.CANCEL, CommandKind.KILL]
     assert {each.kind for each in waiting[3:]} == {CommandKind.SWITCH}
     idle = next(each for each in reading.running if each.idle)
-    assert next(each.kind for each in offers(idle, reading)) is CommandKind.KILL
+    assert next(each.kind for each in available_actions(idle, reading)) is CommandKind.KILL
     server = next(each for each in reading.sessions if each.px_role == "server")
-    assert offers(server, reading) == ()
-    assert offers(reading.groups[0], reading) == ()
+    assert available_actions(server, reading) == ()
+    assert available_actions(reading.groups[0], reading) == ()
 
 
 def test_the_sampler_carries_out_and_tells() -> None:

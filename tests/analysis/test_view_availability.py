@@ -11,12 +11,14 @@ from presman.analysis import analyse
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import LintCoverage, lint_coverage
 from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.view_availability import VIEWS
+from presman.base.release import Release
 from presman.output import text_report
 from presman.rows.conversion import RecordType
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Sysstat
 from presman.rows.plan_rows import PlanDirective, RsrcPlan
-from presman.rows.queries import Scope
+from presman.rows.queries import Scope, load
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
@@ -186,3 +188,9 @@ def test_a_table_of_a_view_that_nobody_looks_at_is_refused() -> None:
     assert unavailable("V$SESSION")
     with pytest.raises(ValueError, match=r"does not look at V\$SQL_WORKAREA_ACTIVE"):
         unavailable("V$SESSION", "V$SQL_WORKAREA_ACTIVE")
+
+
+def test_a_view_has_the_name_that_its_query_says_to_grant() -> None:
+    queries = load(Release(23))
+    for record, name in VIEWS.items():
+        assert queries[record].view == name, record.__name__

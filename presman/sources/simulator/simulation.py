@@ -23,7 +23,7 @@ from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
 from presman.sources.simulator.plan_tree import Group, hand_out
 from presman.sources.simulator.scenario import OWN_SID, Alteration, PlanChange, Scenario
-from presman.sources.simulator.workload import Workload
+from presman.sources.simulator.workload import Workload, set_queue_rates
 
 STEP = 1.0
 """Seconds between two looks at activity, waits and switch times."""
@@ -132,7 +132,7 @@ class Simulation(Cluster):
             execution.fraction, execution.pace = gained / threads, done / gained if gained else 1.0
             ticket = execution.ticket
             execution.speed = done / threads * ticket.degree / ticket.dop
-        self.workload.set_queue_rates()
+        set_queue_rates(self, self.workload.executions.values())
 
     def _hand_out(self, machine: Machine) -> tuple[dict[Group, float], dict[Group, float]]:
         """Return the CPUs each group wants on an instance and those it gets, at the pace that I/O limits leave."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random
 
@@ -19,7 +20,71 @@ _DONE = 1e-6
 """Seconds of work that count as none."""
 _SKEW = 0.25
 """How unevenly the CPU of a statement falls on its servers."""
-_UNLIMITED = 1_000_000
+
+
+class SessionPools:
+    """The active session pools: which calls of a group are let in on an instance, and which wait for another to end."""
+
+    def __init__(self, cluster: Cluster, executions: Mapping[SimulatedSession, Execution]) -> None:
+        self._cluster = cluster
+        self._executions = executions
+        self._waiting: dict[tuple[int, Group], deque[Execution]] = {}
+
+    def lets_in(self, execution: Execution) -> bool:
+        """Whether the pool of its group has room for a call."""
+        return self._has_room(execution.session.inst_id, execution.group)
+
+    def hold(self, execution: Execution, end: Callable[[], None]) -> None:
+        """Have a call wait; `end` is called where it has waited for as long as its group lets it."""
+        cluster, place = self._cluster, (execution.session.inst_id, execution.group)
+        execution.phase = Phase.POOL
+        execution.queued_at = cluster.now
+        self._waiting.setdefault(place, deque()).append(execution)
+        cluster.count(*place, Count.POOL_LIMIT_HIT)
+        leaf = cluster.plans.leaves[execution.group]
+        if leaf.directive.queueing_p1 is not None:
+            cluster.at(cluster.now + leaf.directive.queueing_p1, partial(self._time_out, execution, end))
+
+    def _time_out(self, execution: Execution, end: Callable[[], None]) -> None:
+        place = (execution.session.inst_id, execution.group)
+        if execution.phase is Phase.POOL and execution in self._waiting.get(place, ()):
+            self.drop(execution)
+            self._cluster.count(*place, Count.POOL_TIME_OUTS)
+            end()
+
+    def drop(self, execution: Execution) -> None:
+        """Take a waiting call out."""
+        self._waiting[execution.session.inst_id, execution.group].remove(execution)
+
+    def let_in(self, inst_id: int, group: Group) -> Iterator[Execution]:
+        """Yield the waiting calls that there is room for, each once the one before has begun."""
+        waiting = self._waiting.get((inst_id, group))
+        while waiting and self._has_room(inst_id, group):
+            execution = waiting.popleft()
+            waited = self._cluster.now - execution.queued_at
+            execution.session.pool_queued += waited
+            self._cluster.machines[inst_id - 1].events["resmgr:become active"].record_one(waited)
+            yield execution
+
+    def waiting(self, inst_id: int, group: Group) -> int:
+        """Return how many calls wait."""
+        return len(self._waiting.get((inst_id, group), ()))
+
+    def regroup(self) -> list[tuple[int, Group]]:
+        """Put the waiting calls where their groups are now; return the instances and groups that have some."""
+        waiting = [one for queue in self._waiting.values() for one in queue]
+        self._waiting.clear()
+        for execution in waiting:
+            self._waiting.setdefault((execution.session.inst_id, execution.group), deque()).append(execution)
+        return list(self._waiting)
+
+    def _has_room(self, inst_id: int, group: Group) -> bool:
+        leaf = self._cluster.plans.leaves.get(group)
+        limit = leaf.directive.active_sess_pool_p1 if leaf else None
+        if limit is None:
+            return True
+        mine = (one for one in self._executions.values() if (one.session.inst_id, one.group) == (inst_id, group))
+        return sum(one.phase in {Phase.QUEUED, Phase.RUNNING} for one in mine) < limit
 
 
 class Workload:
@@ -34,7 +99,7 @@ class Workload:
         self.ended_cpu: dict[Group, float] = {}
         self._tickets: dict[int, Execution] = {}
         self._entered: list[Execution] = []
-        self._waiting: dict[tuple[int, Group], deque[Execution]] = {}
+        self.pools = SessionPools(cluster, self.executions)
         self._skew = Random(f"{cluster.seed}/skew")
 
     def disconnect(self, session: SimulatedSession) -> None:
@@ -52,48 +117,14 @@ class Workload:
         self.executions[session] = execution
         session.changed = cluster.now
         cluster.dirty = True
-        place = (session.inst_id, execution.group)
-        cluster.count(*place, Count.REQUESTS)
-        limit = self._pool_limit(execution.group)
-        if limit == _UNLIMITED or self._active(place) < limit:
+        cluster.count(session.inst_id, execution.group, Count.REQUESTS)
+        if self.pools.lets_in(execution):
             self._submit(execution)
-            return
-        execution.phase = Phase.POOL
-        execution.queued_at = cluster.now
-        self._waiting.setdefault(place, deque()).append(execution)
-        cluster.count(*place, Count.POOL_LIMIT_HIT)
-        leaf = cluster.plans.leaves[execution.group]
-        if leaf.directive.queueing_p1 is not None:
-            cluster.at(cluster.now + leaf.directive.queueing_p1, partial(self._pool_timeout, execution))
+        else:
+            self.pools.hold(execution, partial(self._end, execution))
 
-    def _pool_limit(self, group: Group) -> int:
-        leaf = self._cluster.plans.leaves.get(group)
-        limit = leaf.directive.active_sess_pool_p1 if leaf else None
-        return _UNLIMITED if limit is None else limit
-
-    def _active(self, place: tuple[int, Group]) -> int:
-        at_work = {Phase.QUEUED, Phase.RUNNING}
-        mine = (one for one in self.executions.values() if (one.session.inst_id, one.group) == place)
-        return sum(1 for one in mine if one.phase in at_work)
-
-    def pool_queue(self, inst_id: int, group: Group) -> int:
-        """Return how many calls wait for the active session pool."""
-        return len(self._waiting.get((inst_id, group), ()))
-
-    def _pool_timeout(self, execution: Execution) -> None:
-        place = (execution.session.inst_id, execution.group)
-        if execution.phase is Phase.POOL and execution in self._waiting.get(place, ()):
-            self._waiting[place].remove(execution)
-            self._cluster.count(*place, Count.POOL_TIME_OUTS)
-            self._end(execution)
-
-    def _leave_pool_queue(self, place: tuple[int, Group]) -> None:
-        waiting = self._waiting.get(place)
-        while waiting and self._active(place) < self._pool_limit(place[1]):
-            execution = waiting.popleft()
-            waited = self._cluster.now - execution.queued_at
-            execution.session.pool_queued += waited
-            self._cluster.machines[place[0] - 1].events["resmgr:become active"].record_one(waited)
+    def _fill_pool(self, inst_id: int, group: Group) -> None:
+        for execution in self.pools.let_in(inst_id, group):
             self._submit(execution)
 
     def _submit(self, execution: Execution) -> None:
@@ -115,61 +146,34 @@ class Workload:
         for execution in self._entered:
             if execution.phase is Phase.QUEUED:
                 execution.session.times_queued += 1
-                self._count(execution, Count.PQS_QUEUED)
+                _count(self._cluster, execution, Count.PQS_QUEUED)
         self._entered.clear()
 
     def expire(self) -> None:
         """Deal with what has waited too long in the parallel queue."""
         for ticket, outcome in self.queue.expire(self._cluster.now):
             execution = self._tickets[ticket.number]
-            self._count(execution, Count.PQ_TIME_OUTS)
+            _count(self._cluster, execution, Count.PQ_TIME_OUTS)
             execution.session.time_outs += 1
             if outcome is QueueOutcome.FORCED:
                 self._start(execution)
             else:
-                self._note_queue_wait(execution)
+                _note_queue_wait(self._cluster, execution)
                 self._end(execution)
-
-    def _count(self, execution: Execution, what: Count, amount: float = 1.0) -> None:
-        self._cluster.count(execution.session.inst_id, execution.group, what, amount)
-
-    def _note_queue_wait(self, execution: Execution) -> None:
-        waited = self._cluster.now - execution.queued_at
-        if waited > 0:
-            execution.session.pq_queued += waited
-            self._home(execution).events["resmgr:pq queued"].record_one(waited)
-
-    def _home(self, execution: Execution) -> Machine:
-        return self._cluster.machines[execution.session.inst_id - 1]
 
     # Running
 
     def _start(self, execution: Execution) -> None:
         cluster, ticket = self._cluster, execution.ticket
-        self._note_queue_wait(execution)
+        _note_queue_wait(self._cluster, execution)
         execution.phase = Phase.RUNNING
         execution.started = cluster.now
         cluster.dirty = True
-        self._place(execution)
+        _place(execution, self._cluster.machines, self._skew)
         if ticket.dop > 1:
             verb = execution.cursor.text.split(None, 1)[0].lower()
-            self._home(execution).count_start(ticket.degree, ticket.dop, verb)
+            _home(self._cluster, execution).count_start(ticket.degree, ticket.dop, verb)
         self.running.append(execution)
-
-    def _place(self, execution: Execution) -> None:
-        """Spread the servers over the instances, each the next time on the one with most of them free."""
-        machines, ticket = self._cluster.machines, execution.ticket
-        skews = even_skews(ticket.servers, _SKEW, self._skew)
-        for index in range(ticket.servers):
-            machine = max(machines, key=lambda each: (each.names.free, -each.inst_id))
-            sid, serial = machine.sids.take()
-            set_, position = divmod(index, ticket.degree)
-            number = machine.names.take()
-            execution.servers.append(Server(machine.inst_id, number, sid, serial, set_ + 1, position + 1, skews[index]))
-            threads = execution.threads
-            threads[machine.inst_id] = threads.get(machine.inst_id, 0.0) + 1 / ticket.sets
-        if not ticket.servers:
-            execution.threads[execution.session.inst_id] = 1.0
 
     def finish_done(self) -> None:
         """End the executions whose work is done; some hold their servers on."""
@@ -202,9 +206,9 @@ class Workload:
             machine.names.give(server.number)
             machine.sids.give(server.sid)
         if execution.servers and ticket.managed:
-            self._count(execution, Count.PQS_COMPLETED)
-            self._count(execution, Count.PQ_SERVERS_USED, ticket.servers)
-            self._count(execution, Count.PQ_ACTIVE_TIME, lasted)
+            _count(self._cluster, execution, Count.PQS_COMPLETED)
+            _count(self._cluster, execution, Count.PQ_SERVERS_USED, ticket.servers)
+            _count(self._cluster, execution, Count.PQ_ACTIVE_TIME, lasted)
         cursor.executions += 1
         cursor.px_executions += ticket.servers
         cursor.elapsed += lasted
@@ -225,16 +229,12 @@ class Workload:
         else:
             session.cpu += execution.cpu
             session.wait += execution.wait
-        self._let_go(execution)
-        self._leave_pool_queue((session.inst_id, execution.group))
-
-    def _let_go(self, execution: Execution) -> None:
-        """Give the session of an ended statement back to its stream, or let it log off."""
-        session = execution.session
+        # The session goes back to its stream, or logs off.
         if session.transient:
             self.disconnect(session)
         elif execution.stream is not None:
             execution.stream.idle.append(session)
+        self._fill_pool(session.inst_id, execution.group)
 
     # Groups
 
@@ -261,7 +261,7 @@ class Workload:
                 self._move(execution, plans.resolve(execution.group.con_id, target))
 
     def _cancel(self, execution: Execution, *, killed: bool) -> None:
-        self._count(execution, Count.SESSIONS_KILLED if killed else Count.SQL_CANCELED)
+        _count(self._cluster, execution, Count.SESSIONS_KILLED if killed else Count.SQL_CANCELED)
         execution.session.canceled += 1
         execution.session.transient = execution.session.transient or killed
         self.running.remove(execution)
@@ -271,13 +271,12 @@ class Workload:
 
     def abort(self, execution: Execution) -> None:
         """End a call wherever it stands: in a queue, at work, or holding its cursor."""
-        place = (execution.session.inst_id, execution.group)
         if execution.phase is Phase.POOL:
-            self._waiting[place].remove(execution)
+            self.pools.drop(execution)
             self._end(execution)
         elif execution.phase is Phase.QUEUED:
             self.queue.release(execution.ticket)
-            self._note_queue_wait(execution)
+            _note_queue_wait(self._cluster, execution)
             self._end(execution)
         else:
             if execution in self.running:
@@ -302,13 +301,13 @@ class Workload:
     def _move(self, execution: Execution, group: Group) -> None:
         if group == execution.group:
             return
-        self._count(execution, Count.SWITCHES_OUT)
+        _count(self._cluster, execution, Count.SWITCHES_OUT)
         place = (execution.session.inst_id, execution.group)
         execution.group = group
         self.queue.move(execution.ticket, group)
-        self._count(execution, Count.SWITCHES_IN)
+        _count(self._cluster, execution, Count.SWITCHES_IN)
         self._cluster.dirty = True
-        self._leave_pool_queue(place)
+        self._fill_pool(*place)
 
     def remap(self) -> None:
         """Put everybody in the group that the plans now in force give them."""
@@ -322,27 +321,53 @@ class Workload:
             for pool in machine.pools:
                 pool.group = plans.resolve(pool.sessions[0].con_id, pool.spec.group)
         self.queue.change(plans.limits, groups)
-        waiting = [one for queue in self._waiting.values() for one in queue]
-        self._waiting.clear()
-        for execution in waiting:
-            place = (execution.session.inst_id, execution.group)
-            self._waiting.setdefault(place, deque()).append(execution)
-        for place in list(self._waiting):
-            self._leave_pool_queue(place)
+        for place in self.pools.regroup():
+            self._fill_pool(*place)
 
-    def set_queue_rates(self) -> None:
-        """Let the time integrals of queued and running parallel statements flow on the accounts."""
-        cluster = self._cluster
-        for execution in self.executions.values():
-            rates = cluster.account(execution.session.inst_id, execution.group).rates
-            ticket: QueueEntry = execution.ticket
-            if execution.phase is Phase.QUEUED:
-                rates[Count.PQ_QUEUED_TIME] += 1.0
-                rates[Count.QUEUED_SERVER_SECONDS] += ticket.needs
-            elif execution.phase is Phase.POOL:
-                rates[Count.POOL_QUEUED_TIME] += 1.0
-            elif execution.servers and ticket.managed:
-                rates[Count.ACTIVE_STATEMENT_SECONDS] += 1.0
-                for inst_id, threads in execution.threads.items():
-                    account = cluster.account(inst_id, execution.group)
-                    account.rates[Count.ACTIVE_SERVER_SECONDS] += threads * ticket.sets
+
+def set_queue_rates(cluster: Cluster, executions: Iterable[Execution]) -> None:
+    """Let the time integrals of queued and running parallel statements flow on the accounts."""
+    for execution in executions:
+        rates = cluster.account(execution.session.inst_id, execution.group).rates
+        ticket: QueueEntry = execution.ticket
+        if execution.phase is Phase.QUEUED:
+            rates[Count.PQ_QUEUED_TIME] += 1.0
+            rates[Count.QUEUED_SERVER_SECONDS] += ticket.needs
+        elif execution.phase is Phase.POOL:
+            rates[Count.POOL_QUEUED_TIME] += 1.0
+        elif execution.servers and ticket.managed:
+            rates[Count.ACTIVE_STATEMENT_SECONDS] += 1.0
+            for inst_id, threads in execution.threads.items():
+                account = cluster.account(inst_id, execution.group)
+                account.rates[Count.ACTIVE_SERVER_SECONDS] += threads * ticket.sets
+
+
+def _place(execution: Execution, machines: Sequence[Machine], skew: Random) -> None:
+    """Spread the servers over the instances, each the next time on the one with most of them free."""
+    ticket = execution.ticket
+    skews = even_skews(ticket.servers, _SKEW, skew)
+    for index in range(ticket.servers):
+        machine = max(machines, key=lambda each: (each.names.free, -each.inst_id))
+        sid, serial = machine.sids.take()
+        set_, position = divmod(index, ticket.degree)
+        number = machine.names.take()
+        execution.servers.append(Server(machine.inst_id, number, sid, serial, set_ + 1, position + 1, skews[index]))
+        threads = execution.threads
+        threads[machine.inst_id] = threads.get(machine.inst_id, 0.0) + 1 / ticket.sets
+    if not ticket.servers:
+        execution.threads[execution.session.inst_id] = 1.0
+
+
+def _count(cluster: Cluster, execution: Execution, what: Count, amount: float = 1.0) -> None:
+    cluster.count(execution.session.inst_id, execution.group, what, amount)
+
+
+def _home(cluster: Cluster, execution: Execution) -> Machine:
+    return cluster.machines[execution.session.inst_id - 1]
+
+
+def _note_queue_wait(cluster: Cluster, execution: Execution) -> None:
+    waited = cluster.now - execution.queued_at
+    if waited > 0:
+        execution.session.pq_queued += waited
+        _home(cluster, execution).events["resmgr:pq queued"].record_one(waited)

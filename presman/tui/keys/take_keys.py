@@ -132,7 +132,7 @@ def act(app: FrameApp) -> None:
     if isinstance(row, CollapsedStatements):
         app.notify(f"{counted(row.count, 'statement')} in one row: u unfolds them, then choose one.", timeout=8)
         return
-    if gateway is None or reading is None or not gateway.offers(row, reading):
+    if gateway is None or reading is None or not gateway.has_actions(row, reading):
         what = "what this page shows" if app.reader.is_open else "this row"
         why = gateway.refusal(row, reading) if gateway is not None and reading is not None else ""
         app.notify(f"No action on {what}: {why or 'actions are on a session or a statement'}.")

@@ -113,7 +113,7 @@ def _consumer_group(simulation: Simulation) -> Iterator[Row]:
                 *(machine.inst_id, in_force.id_of(group.name), group.name, gauges.active.get(group, 0)),
                 *(round(account.rates[Count.CPU_WAIT]), int(since[Count.REQUESTS]), _ms(since[Count.CPU_WAIT])),
                 *(int(since[Count.CPU_WAITS]), _ms(since[Count.CPU]), int(since[Count.YIELDS])),
-                *(workload.pool_queue(machine.inst_id, group), _ms(since[Count.POOL_QUEUED_TIME])),
+                *(workload.pools.waiting(machine.inst_id, group), _ms(since[Count.POOL_QUEUED_TIME])),
                 *(int(since[Count.POOL_TIME_OUTS]), int(since[Count.POOL_LIMIT_HIT])),
                 *(int(since[Count.SWITCHES_IN]), int(since[Count.SWITCHES_OUT]), int(since[Count.SQL_CANCELED])),
                 *(int(since[Count.SESSIONS_KILLED]), _ms(since[Count.IO_TIME]), *(int(since[what]) for what in _IO)),
