@@ -63,7 +63,7 @@ def test_a_loop_that_could_not_be_made_is_told_and_leaves_nothing(
         without.setattr(socket, "socketpair", no_more)
         before = len(list(Path("/dev/fd").iterdir()))
         for _ in range(3):
-            with pytest.raises(SourceError, match="Too many open files"):
+            with pytest.raises(SourceError, match="open files have run out"):
                 source.open()
         gc.collect()
         assert len(list(Path("/dev/fd").iterdir())) == before
