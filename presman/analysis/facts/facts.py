@@ -1,19 +1,141 @@
-"""Facts: one snapshot with its indexes, built once, read by all the modules that judge it."""
+"""Facts: one snapshot with its indexes, built once, read by all the modules that judge it.
+
+Among them what the plans in force give of the CPUs to each container and each group.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from functools import cached_property
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
+from presman.analysis.facts import cdb_plan
+from presman.analysis.facts.cdb_plan import Allotment
 from presman.analysis.facts.cursor_facts import CursorFacts
 from presman.analysis.facts.deltas import Deltas
-from presman.analysis.facts.division import PlanDivision
+from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, Key, PlanShares
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.session_facts import SessionFacts
-from presman.analysis.facts.system_facts import SystemFacts
+from presman.analysis.facts.system_facts import ROOT, SystemFacts
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.plan_rows import CdbPlanDirective, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
 from presman.rows.snapshot import Snapshot
+
+
+class PlanDivision(Struct, frozen=True, dict=True):
+    """The trees of the plans in force, and what they give."""
+
+    snapshot: Snapshot
+    system: SystemFacts
+    plans: PlanFacts
+    cache: RowCache
+
+    @cached_property
+    def shares(self) -> Mapping[int, PlanShares]:
+        """The plan's figures by instance; instances that run the same plans in the same containers share one object.
+
+        A container that is not open on an instance has no part of its CPUs. Limits on parallel servers are there all
+        the same: they are of the target of the cluster, wherever the container is open.
+        """
+        rows = self.snapshot.rows
+        read = rows(Plan), rows(PlanDirective), rows(ContainerPlan), rows(ContainerPlanDirective)
+        known = self.cache.call(_trees_of, *read)
+        found: dict[int, PlanShares] = {}
+        open_on = self._containers()
+        for inst_id, containers in open_on.items():
+            given = tuple(self.allotments(inst_id).items())
+            plans = tuple(
+                (con_id, self.system.pdb_names.get(con_id), self.plans.plan_of(inst_id, con_id))
+                for con_id in containers
+            )
+            key = plans, self.plans.plan_of(inst_id, ROOT), given
+            if key not in known:
+                runs_plans = any(plan for _, _, plan in plans)
+                known[key] = PlanShares.of(self._tree(inst_id, containers)) if runs_plans else NOTHING
+            found[inst_id] = known[key]
+        return found if len(set(open_on.values())) < 2 else _with_servers_of_all(found, open_on)
+
+    def _containers(self) -> dict[int, tuple[int, ...]]:
+        """Return the containers that run plans of their own on each instance."""
+        keys = {(row.inst_id, row.con_id) for row in self.snapshot.rows(ConsumerGroup)}
+        keys.update(self.plans.plan_rows)
+        if self.system.pdb_names:
+            seen = self.system.seen_ids if self.plans.plan_rows else ()
+            keys.update((inst_id, con_id) for inst_id in seen for con_id in self.system.open_pdbs(inst_id))
+            keys = {key for key in keys if not self.system.is_closed(*key)}
+        found: dict[int, tuple[int, ...]] = dict.fromkeys(self.system.seen_ids, ())
+        for inst_id, con_id in sorted(keys):
+            found[inst_id] += (con_id,)
+        return {inst_id: containers or (0,) for inst_id, containers in found.items()}
+
+    def _tree(self, inst_id: int, containers: tuple[int, ...]) -> Branch:
+        pdbs = [con_id for con_id in containers if con_id > 2]
+        if not pdbs:
+            # The root of a container database runs the CDB plan; groups of its own have no share in it.
+            con_id = containers[0]
+            return self.plans.books.own.tree(self.plans.plan_of(inst_id, con_id), con_id)
+        given = self.allotments(inst_id)
+        branches = tuple(self._container(inst_id, con_id, given.get(con_id, Allotment())) for con_id in pdbs)
+        return Branch("", (100.0,), by_weight=True, branches=branches)
+
+    def _container(self, inst_id: int, con_id: int, given: Allotment) -> Branch:
+        """Return a pluggable database with its plan: without one all is for OTHER_GROUPS.
+
+        Where the directives of its plan are not visible its groups stand together, unnamed.
+        """
+        name, plan = self.system.pdb_names.get(con_id, ""), self.plans.plan_of(inst_id, con_id)
+        cap = f"{self.system.container_name(con_id)} ({given.limited_by})" if given.limit is not None else ""
+        tree = self.plans.books.of(con_id).tree(plan, con_id, given.limit)
+        inside = tree.branches
+        if not inside:
+            inside = (Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), given.limit),)
+        return Branch(
+            name,
+            (given.weight,),
+            limit=given.limit,
+            servers=given.servers,
+            by_weight=tree.by_weight or not tree.branches,
+            branches=inside,
+            cap=cap,
+        )
+
+    def allotments(self, inst_id: int) -> Mapping[int, Allotment]:
+        """Return what each pluggable database is given on an instance."""
+        if inst_id not in self._allotments:
+            self._allotments[inst_id] = cdb_plan.allotments(self.plans, inst_id, self.plans.num_cpus(inst_id))
+        return self._allotments[inst_id]
+
+    @cached_property
+    def _allotments(self) -> dict[int, Mapping[int, Allotment]]:
+        return {}
+
+    def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
+        """Return the CDB plan's directive for each container, the default one where none is about it."""
+        return cdb_plan.directives(self.plans, inst_id)
+
+
+def _with_servers_of_all(
+    found: Mapping[int, PlanShares], open_on: Mapping[int, tuple[int, ...]]
+) -> dict[int, PlanShares]:
+    """Return the figures of each instance with the limits on servers of the containers that are open elsewhere."""
+    every: dict[Key, float] = {}
+    for each in found.values():
+        every = {**each.servers, **every}
+    return {
+        inst_id: replace(
+            each, servers={**{key: part for key, part in every.items() if key[0] not in here}, **each.servers}
+        )
+        for (inst_id, each), here in zip(found.items(), open_on.values(), strict=True)
+    }
+
+
+def _trees_of(*_rows: Any) -> dict[Hashable, PlanShares]:
+    """Return a store for the figures of the trees made of some rows, by all that went into them besides."""
+    return {}
 
 
 class Facts(Struct, frozen=True, dict=True):
