@@ -26,8 +26,8 @@ def arguments() -> Parser:
     """Return the parser of `presman chart`."""
     parser = command_parser(
         "chart",
-        "Draw a file that presman wrote: CSV of this one or 1.x, tidy or wide, JSON lines or Parquet: a line for each\n"
-        "group or event. Without -o in the terminal. COLUMN is a column of numbers (of a wide file: a group); each is\n"
+        "Draw a file that presman wrote: CSV (of 1.x, too), tidy or wide, JSON lines or Parquet. Each group or event is\n"
+        "a line. Without -o it draws in the terminal. COLUMN is a column of numbers (of a wide file: a group); each is\n"
         "a chart of its own.",
         """\
   presman chart cpu.csv
