@@ -18,12 +18,12 @@ def command_page() -> str:
         "Every command and option of presman, the terminal monitor for Oracle Resource Manager, with examples.",
         "Commands",
         "What TARGET can be, exit codes and environment variables: [Targets and exit codes](../targets.md). "
-        "Every command has `--help`, which explains what fits it; `--help all` explains all of these.",
+        "Every command has `--help`, which lists the options that apply to it; `--help all` lists all of these.",
         "## presman",
         "`presman [OPTIONS] [TARGET]`: the monitor. Without a terminal it prints `--polls` readings as text.",
         options(option for option in front.options if option not in shared),
         "## For every command",
-        "Before or behind its name.",
+        "Before or after the command's name.",
         options(shared),
         *(part for command in others for part in section(command, shared)),
     )

@@ -26,9 +26,9 @@ def arguments() -> Parser:
     """Return the parser of `presman chart`."""
     parser = command_parser(
         "chart",
-        "Draw a file that presman wrote: CSV of this one or 1.x, tidy or wide, JSON lines or Parquet: a line for each\n"
-        "group or event. Without -o in the terminal. COLUMN is a column of numbers (of a wide file: a group); each is\n"
-        "a chart of its own.",
+        "Draw a file that presman wrote: CSV (1.x, too), tidy or wide, JSON lines or Parquet. Each group or event is\n"
+        "a line. Without -o it draws in the terminal. COLUMN is a column of numbers (of a wide file: a group); each\n"
+        "is a chart of its own.",
         """\
   presman chart cpu.csv
   presman chart cpu.csv throttled_percent used_cpus

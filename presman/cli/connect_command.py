@@ -152,7 +152,7 @@ def _after(error: Exception) -> str:
         "u": "another user",
         "p": "another password",
         "t": "try the same again",
-        "s": "keep it untried",
+        "s": "keep it without a test",
         "q": "stop; nothing is written",
     }
     change = found.change if found else ""

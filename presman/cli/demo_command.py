@@ -23,7 +23,7 @@ def arguments() -> Parser:
   presman demo --polls 1 | less""",
     )
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="name or FILE.toml (default: mixed)")
-    parser.add_argument("--list", action="store_true", help="name the scenarios")
+    parser.add_argument("--list", action="store_true", help="list the scenarios")
     parser.add_argument("--seed", type=int, metavar="N", help="another sequence of events")
     parser.add_argument("--speed", type=float, metavar="X", help="X simulated seconds per second")
     parser.add_argument("--size", type=float, metavar="F", help="a machine and a load F times as big")

@@ -23,7 +23,7 @@ def arguments() -> Parser:
     parser.add_argument(
         "--assumptions",
         action="store_true",
-        help="what presman assumes where no document says it in full, the SELECT that checks it, and its result here",
+        help="what presman assumes where Oracle's manuals do not say, the SELECT that checks it, and its result here",
     )
     return parser
 

@@ -116,7 +116,7 @@ def arguments() -> Parser:
         metavar="L",
         help="tidy (default): a line per group; wide: a column per group",
     )
-    parser.add_argument("--column", metavar="C", help="the figure a wide file has")
+    parser.add_argument("--column", metavar="C", help="the figure in a wide file")
     parser.add_argument(
         "--format",
         type=OneOf("csv", "jsonl", "parquet"),

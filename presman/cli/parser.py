@@ -224,11 +224,9 @@ def common() -> Parser:
     )
     group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
     tape = parser.add_argument_group("of a recording")
-    tape.add_argument(
-        "--at", metavar="TIME", help="the poll at that time (replay starts there): 2026-11-22 03:12, 03:12, '3m ago'"
-    )
-    tape.add_argument("--from", dest="start", metavar="TIME", help="from then on")
-    tape.add_argument("--to", dest="end", metavar="TIME", help="up to then")
+    tape.add_argument("--at", metavar="TIME", help="the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'")
+    tape.add_argument("--from", dest="start", metavar="TIME", help="from this time on")
+    tape.add_argument("--to", dest="end", metavar="TIME", help="up to this time")
     return parser
 
 

@@ -25,7 +25,7 @@ def arguments() -> Parser:
     parser = command_parser(
         "whatif",
         "Replay observed parallel statements under another target, other group limits, levels or timeouts. First it\n"
-        "replays the observation itself and prints the error. Nothing is changed on the database.",
+        "replays what it observed, unchanged, and prints how far off that is. Nothing is changed on the database.",
         """\
   presman export prod --measure arrivals --duration 2h -o arrivals.csv
   presman whatif arrivals.csv --target 320

@@ -152,10 +152,14 @@ def offered(app: FleetFrame) -> list[Labelled]:
 STATES = (
     ("● LIVE", "good", "at most two intervals old"),
     ("◌ LATE", "warn", "older: the database does not answer, or its recorder does not write"),
-    ("✕ LOST", "bad", "no connection, tried again after 1 to 60 seconds; in a store: its recorder is gone or lost it"),
-    ("✕ REFUSED", "warn", "not tried again by itself, because a wrong password locks accounts: Enter, then F5 tries"),
+    (
+        "✕ LOST",
+        "bad",
+        "no connection, tried again after 1 to 60 seconds; in a store: its recorder has stopped or lost it",
+    ),
+    ("✕ REFUSED", "warn", "presman does not retry, because wrong passwords lock accounts: Enter, then F5 retries"),
     ("… STARTING", "note", "nothing was read yet"),
-    ("■ STOPPED", "note", "its recorder was stopped, or the data is at its end"),
+    ("■ STOPPED", "note", "its recorder was stopped, or there is no more data"),
 )
 
 NOTES = (

@@ -109,5 +109,5 @@ class Moments:
         return beside(self.monitor.events, reading.at, direction, span[0])
 
     def _nothing_before(self) -> str:
-        first = "" if self.span is None else f" The first poll that is kept is of {clock(self.span[0])}."
+        first = "" if self.span is None else f" The oldest poll kept is from {clock(self.span[0])}."
         return f"Nothing happened before this.{first}"

@@ -31,7 +31,7 @@ class TourStep(NamedTuple):
 
 STEPS: Sequence[TourStep] = (
     TourStep(
-        "A simulated database. On top: what is wrong, the worst first, and DO: the one thing to do.",
+        "A simulated database. At the top: what is wrong, worst first, and DO, the one thing to do now.",
         "Press 4 for the parallel statements.",
         lambda app: app.monitor.choices.tab == "parallel",
     ),

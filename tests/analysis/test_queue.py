@@ -93,8 +93,8 @@ def test_published_case_twelve_run_thirty_six_wait_on_a_target_of_twenty_four() 
     head = one_head(analyse(None, snapshot(*rows)))
     assert head.cause is Cause.NEVER_FITS
     assert head.sentence == (
-        "wants 36 to 72 servers (DOP 36, one or two sets), more than the target's 24, 12 in use: it may start once "
-        "none is"
+        "wants 36 to 72 servers (DOP 36, one or two sets), more than the target's 24, 12 in use: it may start "
+        "only when none are"
     )
     assert head.short is None
 
@@ -111,8 +111,8 @@ def test_too_large_for_the_target_is_one_judgement_everywhere() -> None:
     step = to_do(reading)
     assert step is not None
     assert step.text == (
-        "the head of Q is too large for the target: it may start once no server is in use; a lower DOP lets it "
-        "start sooner"
+        "the head of Q is too large for the target: it may start only when no servers are in use; with a lower DOP it "
+        "starts sooner"
     )
 
 
@@ -324,7 +324,7 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
         (Servers(16, 32), state(), Cause.SYSTEM, None, "; 50 of the target's 64 are in use; short by 2 to 18"),
         (Servers(32, 32), state(None, 64), Cause.UNKNOWN, None, "; how many are in use or allowed is not known"),
         (Servers(65, 65), state(), Cause.NEVER_FITS, None,
-         ", more than the target's 64, 50 in use: it may start once none is"),
+         ", more than the target's 64, 50 in use: it may start only when none are"),
         (Servers(65, 65), state(None, 64), Cause.NEVER_FITS, None, ", more than the target's 64"),
         (Servers(33, 33), state(50, 64, GROUP), Cause.NEVER_FITS, None,
          ", more than the 32 that BATCH is allowed (50 % of 64), 20 held"),
@@ -338,7 +338,7 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
         (Servers(14, 14), state(rivals=("A",), containers=("HR",)), Cause.NOT_CHOSEN, 0,
          " and 14 are free; the CDB plan chooses between its container and HR, then the plan between it and A"),
         (Servers(14, 14), state(unknown_container="HR"), Cause.NOT_CHOSEN, None,
-         " and 14 are free; how many HR may have is not known, so whether it starts is not known either"),
+         " and 14 are free; how many HR may have is not known, so presman cannot say whether it starts"),
     ],
 )  # fmt: skip
 def test_every_cause_with_its_servers_and_words(

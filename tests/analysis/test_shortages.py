@@ -178,8 +178,8 @@ def test_a_container_is_held_by_its_io_limit() -> None:
 @pytest.mark.parametrize(
     ("seconds", "window", "told"),
     [
-        (599.0, "NIGHT", "NIGHT_PLAN after DAY_PLAN, by the window NIGHT"),
-        (42.0, "", "NIGHT_PLAN after DAY_PLAN, no view shows who set it"),
+        (599.0, "NIGHT", "DAY_PLAN to NIGHT_PLAN, by the window NIGHT"),
+        (42.0, "", "DAY_PLAN to NIGHT_PLAN, no view shows who set it"),
         (600.0, "NIGHT", ""),
     ],
 )

@@ -80,10 +80,10 @@ def test_oracles_sample_is_throttled_everywhere_and_yet_kept() -> None:
     assert kept.sentence.startswith("The plan is met: every group that wants CPU gets its due.")
     assert "all CPUs are in use" in kept.sentence
     assert explain(of(reading, "INTERACTIVE")) == (
-        "Wants 17.2, gets 10.4 of 16 CPUs; entitled to 10.2 now; 4.6 of it is left over by others, others use the rest."
+        "Wants 17.2, gets 10.4 of 16 CPUs; entitled to 10.2 now; 4.6 of that unused by others, others use the rest."
     )
     assert explain(of(reading, "BATCH")).endswith(
-        "entitled to 3.3 now; 0.9 of it is left over by others, others use the rest."
+        "entitled to 3.3 now; 0.9 of that unused by others, others use the rest."
     )
     assert explain(of(reading, "ETL")) == "Wants no CPU now; guaranteed 2.4 of 16 when all are busy."
 
@@ -92,8 +92,7 @@ def test_who_waits_although_nobody_else_runs_is_not_told_of_others() -> None:
     plan = [directive("DAY", "GOLD", 75), directive("DAY", "LEAD", 25)]
     reading = read(loads({"GOLD": (15.9, 8.0), "LEAD": (0.0, 0.0)}, *plan))
     assert explain(of(reading, "GOLD")) == (
-        "Wants 23.9, gets 15.9 of 16 CPUs; entitled to 15.9 now; 3.9 of it is left over by others, nobody else uses "
-        "CPU."
+        "Wants 23.9, gets 15.9 of 16 CPUs; entitled to 15.9 now; 3.9 of that unused by others, nobody else uses CPU."
     )
 
 
@@ -166,7 +165,7 @@ def test_a_starved_group_lowers_the_score_by_what_it_misses() -> None:
     (kept,) = conformance(reading)
     # GOLD is due 12 and gets 8; LEAD is due 4: 4 of 16 CPUs are missing.
     assert (kept.due, kept.missing, kept.score) == pytest.approx((16.0, 4.0, 75.0))
-    assert "met to 75 %: groups get 4.0 CPUs less" in kept.sentence
+    assert "75 % met: groups get 4.0 CPUs less" in kept.sentence
     assert explain(of(reading, "GOLD")) == (
         "Wants 16.0, gets 8.0 of 16 CPUs; entitled to 12.0 now, gets 4.0 less than its due: the plan is not met."
     )
@@ -315,6 +314,6 @@ def test_who_waited_while_cpus_were_free_on_average_is_not_said_to_have_waited_f
     reading = read(loads({"REPORTS": (6.2, 0.2), "BATCH": (7.4, 0.0)}, *plan))
     assert of(reading, "REPORTS").verdict is Verdict.CONTENDED
     assert explain(of(reading, "REPORTS")).endswith(
-        "3.2 of it is left over by others, 2.4 CPUs were free on average, so all were in use for part of the time at "
-        "most."
+        "3.2 of that unused by others, 2.4 CPUs were free on average, so they were all in use only part of the "
+        "time, if at all."
     )

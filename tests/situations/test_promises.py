@@ -93,7 +93,7 @@ def test_a_start_that_did_not_come_is_not_promised_again(tmp_path: Path) -> None
         assert head(later).cause is Cause.UNEXPLAINED
         assert head(later).sentence == (
             f"{ROOM}, as they were at the poll before: the server counts do not explain why it waits; a limit that "
-            "presman cannot see here may (of its container, of a service, of another instance)"
+            "presman cannot see may apply (of its container, a service or another instance)"
         )
         assert advice(later) == (
             "check what else limits the head of REPORTS: the servers it wants are free, yet it is still queued"
@@ -187,7 +187,7 @@ def test_where_the_target_of_a_container_is_not_known_nothing_is_promised(tmp_pa
     few = PARAMETERS.partition("\nsga")[0]  # without the parameters of memory the default cannot be worked out
     found = reading(tmp_path, {**views, "V$SYSTEM_PARAMETER": few})
     assert head(found).sentence.endswith(
-        "how many SALES may have is not known, so whether it starts is not known either"
+        "how many SALES may have is not known, so presman cannot say whether it starts"
     )
     assert "should start" not in advice(found)
 
@@ -316,15 +316,15 @@ def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
     [
         (
             12,
-            "more than the target's 64, 12 in use: it may start once none is",
-            "the head of REPORTS is too large for the target: it may start once no server is in use; a lower DOP "
-            "lets it start sooner",
+            "more than the target's 64, 12 in use: it may start only when none are",
+            "the head of REPORTS is too large for the target: it may start only when no servers are in use; with a "
+            "lower DOP it starts sooner",
         ),
         (
             0,
-            "more than the target's 64, none is in use and it is still queued",
-            "the head of REPORTS is too large for the target: no server is in use and it is still queued, so give it a "
-            "lower DOP",
+            "more than the target's 64, none are in use and it is still queued",
+            "the head of REPORTS is too large for the target: no servers are in use and it is still queued, so give it "
+            "a lower DOP",
         ),
     ],
 )

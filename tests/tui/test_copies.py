@@ -104,7 +104,9 @@ async def test_a_command_of_a_recording_is_said_to_be_old(keys: tuple[str, ...])
     async with stage(busy(), size=(200, 50)) as acting:
         acting.app.replayed = mock.Mock
         await acting.keys(*keys)
-        assert f"It is of a recording, of {clock(busy().at)}: check again before you run it." in told(acting.app)
+        assert f"It comes from a recording, as of {clock(busy().at)}: check again before you run it." in told(
+            acting.app
+        )
 
 
 @acted

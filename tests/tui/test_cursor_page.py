@@ -94,7 +94,7 @@ def test_a_text_that_is_not_there_says_why() -> None:
     assert "Not read yet" in page(Statement(GONE))
     assert "V$SQL cannot be read" in page(Statement(GONE), replace(busy(), reads_texts=False))
     old = page(Statement(GONE), recorded=True)
-    assert "The text is not recorded" in old
+    assert "The text is not in the recording" in old
     assert "Not in the recording" in old, "nor plan and statistics"
 
 
@@ -190,7 +190,7 @@ async def test_a_replay_has_the_texts_that_were_read_and_says_where_none_are(old
             assert {row.no_text for row in rows} == {"(not recorded)" if old else ""}
             assert ("(not recorded)" in acting.screen) is old
             await acting.keys("enter")
-            assert ("The text is not recorded" in app.reader.text) is old
+            assert ("The text is not in the recording" in app.reader.text) is old
             assert f"Statement {app.reader.row.sql_id}" in app.reader.text
 
 

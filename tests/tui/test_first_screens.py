@@ -76,7 +76,7 @@ SENTENCES = {
             "more than the target's 24",
             "QUERIES may start",
             "too large",
-            "may start once none",
+            "may start only when",
         ),
         small=("too large for the target",),
         polls=11,

@@ -94,7 +94,7 @@ async def test_n_and_p_go_to_what_happened() -> None:
             assert shown(acting) == at
         await acting.keys("p")
         assert shown(acting) == before[-1]
-        assert told(acting) == f"Nothing happened before this. The first poll that is kept is of {clock(2)}."
+        assert told(acting) == f"Nothing happened before this. The oldest poll kept is from {clock(2)}."
         await acting.keys("n")
         assert shown(acting) == before[-2]
         await acting.keys("end", "n")

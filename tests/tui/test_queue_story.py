@@ -291,7 +291,7 @@ def test_what_happens_at_the_timeout_is_said() -> None:
     state = QUEUE.column("timeout_left_s").state
     assert [state(replace(each, timeout_left=59.0)) for each in (cancelled, run)] == ["bad", ""]
     page = "\n".join(plain(line) for line in row_details.page(cancelled, QUEUE, busy()))
-    assert "Its queue timeout is in 56:26: then it ends with ORA-07454." in page
+    assert "It reaches its queue timeout in 56:26: then it ends with ORA-07454." in page
 
 
 def test_the_queues_line_says_for_how_many_statements_the_plan_is_still_to_come() -> None:

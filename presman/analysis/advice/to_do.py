@@ -134,10 +134,10 @@ def _too_large(found: Unblock) -> ToDo:
         return _wait_for(found, "may start")
     helps, short = "a lower DOP or another group lets it start", f"{name}'s head is {head.why}: a lower DOP helps"
     if head.starts_alone:
-        helps = "it may start once no server is in use; a lower DOP lets it start sooner"
-        short = f"{name} may start once no server is in use, or with a lower DOP"
+        helps = "it may start only when no servers are in use; with a lower DOP it starts sooner"
+        short = f"{name} may start only when no servers are in use, or with a lower DOP"
     if head.starts_alone and head.in_use == 0:
-        helps = "no server is in use and it is still queued, so give it a lower DOP"
+        helps = "no servers are in use and it is still queued, so give it a lower DOP"
         short = f"{name}'s head is {head.why}: a lower DOP helps"
     return ToDo(Step.CHANGE, f"{whose} is {head.why}: {helps}", short, "parallel", subject=name)
 
@@ -160,7 +160,7 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
         short = f"wait: {name} may start {about}; so may {listed(found.rivals)}"
         return ToDo(Step.WAIT, text, short, "parallel", subject=name)
     if found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
-        text = f"wait: {whose} may start once no server is in use, {about}, {when} ({found.head.why})"
+        text = f"wait: {whose} may start only when no servers are in use, {about}, {when} ({found.head.why})"
         return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
     text = f"wait: {whose} {starts} {about}, {when}"
     short = f"wait: {name} {starts.partition(' by ')[0]} {about}"

@@ -206,9 +206,9 @@ def plan_switched(reading: Reading) -> list[Alert]:
     if found is None or not 0 <= ago < NEWS:
         return []
     plan, before = found.plan or "no plan", found.before or "no plan"
-    short = f"plan switched {duration(ago)} ago: {plan} after {before}"
+    short = f"plan switched {duration(ago)} ago: {before} to {plan}"
     by = f"by the window {found.window}" if found.window else "no view shows who set it"
-    return [Alert("note", "┆", f"Plan switched {duration(ago)} ago, at {clock(found.at)}: {plan} after {before}, {by}",
+    return [Alert("note", "┆", f"Plan switched {duration(ago)} ago, at {clock(found.at)}: {before} to {plan}, {by}",
                   short, "plan_switched", plan)]  # fmt: skip
 
 

@@ -78,7 +78,9 @@ def _queue_length(reading: Reading, setting: AlertSetting) -> Asked:
 
 def _throttled(reading: Reading, setting: AlertSetting) -> Asked:
     amounts = {row.title: row.throttled_percent for row in reading.cluster_groups()}
-    return _groups(reading, setting, amounts, lambda name, amount: f"{name}: {amount:.0f} % of its CPU demand waits")
+    return _groups(
+        reading, setting, amounts, lambda name, amount: f"{name}: {amount:.0f} % of its CPU demand is throttled"
+    )
 
 
 def _servers_used(reading: Reading, setting: AlertSetting) -> Asked:

@@ -152,7 +152,7 @@ def _free(group: Judged) -> float:
 def _left(group: Judged, host_busy: float | None) -> str:
     """Return how what it is due comes about, and who has the rest."""
     more = (group.entitled or 0.0) - (group.guaranteed or 0.0)
-    found = [f"{more:.1f} of it is left over by others"] if more >= 0.05 else []
+    found = [f"{more:.1f} of that unused by others"] if more >= 0.05 else []
     free = _free(group)
     if free and host_busy is not None and host_busy >= FULL:
         return ", ".join(
@@ -160,7 +160,7 @@ def _left(group: Judged, host_busy: float | None) -> str:
         )
     if free:  # a mean over the interval: nothing tells when in it they were taken
         return ", ".join(
-            [*found, f"{free:.1f} CPUs were free on average, so all were in use for part of the time at most"]
+            [*found, f"{free:.1f} CPUs were free on average, so they were all in use only part of the time, if at all"]
         )
     alone = group.all_used is not None and group.all_used - (group.used or 0.0) < QUIET
     here = " in this container" if group.inside else ""
@@ -267,10 +267,10 @@ def _kept(instance: InstanceReading, score: float | None, missing: float, sharel
     if missing <= 0 and shareless:
         return f"The plan is met, but it gives some groups nothing.{but}"
     if missing <= 0 and but:
-        return f"As far as known, the plan is met: the other groups that want CPU get their due.{but}"
+        return f"As far as presman can see, the plan is met: the other groups that want CPU get their due.{but}"
     if missing <= 0:
         return "The plan is met: every group that wants CPU gets its due."
-    return f"The plan is met to {score:.0f} %: groups get {missing:.1f} CPUs less than their due.{but}"
+    return f"The plan is {score:.0f} % met: groups get {missing:.1f} CPUs less than their due.{but}"
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -45,8 +45,8 @@ SAME_WAIT = 1.0
 """Seconds by which two waits must differ to tell who came first: sessions are not all read at one instant."""
 
 _ELSEWHERE = (
-    "the server counts do not explain why it waits; a limit that presman cannot see here may (of its container, of a "
-    "service, of another instance)"
+    "the server counts do not explain why it waits; a limit that presman cannot see may apply (of its container, a "
+    "service or another instance)"
 )
 
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
@@ -279,7 +279,7 @@ def _fitting(start: str, situation: QueueState) -> tuple[Cause, int | None, str]
         return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(situation.rivals)}"
     if situation.unknown_container:
         where = f"how many {situation.unknown_container} may have is not known"
-        return Cause.NOT_CHOSEN, None, f"{start}; {where}, so whether it starts is not known either"
+        return Cause.NOT_CHOSEN, None, f"{start}; {where}, so presman cannot say whether it starts"
     return Cause.NOT_CHOSEN, 0, f"{start}; it should start by the next poll"
 
 
@@ -294,8 +294,8 @@ def _never(wants: Servers, situation: QueueState) -> str:
             return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {limit.held} held"
     system = situation.system
     if system.target is not None and wants.low > system.target:
-        rest = f", {system.in_use} in use: it may start once none is" if system.in_use else ""
-        rest = ", none is in use and it is still queued" if system.in_use == 0 else rest
+        rest = f", {system.in_use} in use: it may start only when none are" if system.in_use else ""
+        rest = ", none are in use and it is still queued" if system.in_use == 0 else rest
         return f"more than the target's {system.target}{system.where}{rest}"
     return ""
 

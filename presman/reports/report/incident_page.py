@@ -131,8 +131,8 @@ def all_events(incident: Incident, axis: TimeAxis) -> Markup:
     if not incident.events:
         return Markup()
     left = "" if len(incident.events) == total else (
-        f"{len(incident.events)} of {total:,} are listed: where there are many, events of queues are left out, "
-        f"and the first {EVENTS} at most."
+        f"{len(incident.events)} of {total:,} are listed: with this many, events of queues are left out, "
+        f"and at most {EVENTS} are shown."
     )  # fmt: skip
     return section("List of events", _listed(incident.events, axis, incident.colours), note=left)
 
@@ -286,7 +286,7 @@ def _rows(part: Rows, at: Moment, colours: GroupColours) -> Markup:
 
 def rests_on(incident: Incident) -> Markup:
     """Return what is not known, and how the page was made."""
-    lines = unknown(incident) or ["No gap, no damaged poll; every view that was read had an answer."]
+    lines = unknown(incident) or ["No gaps, no damaged polls; every view that was read answered."]
     return section("What this is based on", element("ul", *(element("li", each) for each in lines)))
 
 

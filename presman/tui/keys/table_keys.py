@@ -129,7 +129,7 @@ FILTER = AppKey(
     relabel=lambda app: "search" if app.is_page_open else "filter",
 )  # fmt: skip
 SORT = AppKey(
-    Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); of numbers the largest come first."),
+    Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); numbers sort largest first."),
     sort,
     has_tables,
     PAGE_IS_OPEN,

@@ -88,7 +88,7 @@ def _as_old(app: FrameApp) -> str:
     """Return how old the data is that a command comes from, "" while it is as fresh as it can be."""
     monitor = app.monitor
     if app.replayed is not None and monitor.reading is not None:
-        return f"\nIt is of a recording, of {clock(monitor.reading.at)}: check again before you run it."
+        return f"\nIt comes from a recording, as of {clock(monitor.reading.at)}: check again before you run it."
     age = monitor.clock() - monitor.link.fresh
     late = age > 2 * monitor.choices.refresh
     return f"\nIts data is {duration(age)} old: check again before you run it." if late else ""
@@ -135,7 +135,7 @@ def act(app: FrameApp) -> None:
     if gateway is None or reading is None or not gateway.has_actions(row, reading):
         what = "what this page shows" if app.reader.is_open else "this row"
         why = gateway.refusal(row, reading) if gateway is not None and reading is not None else ""
-        app.notify(f"No action on {what}: {why or 'actions are on a session or a statement'}.")
+        app.notify(f"No action on {what}: {why or 'actions work on a session or a statement'}.")
         return
 
     def send(command: Command) -> None:

@@ -113,16 +113,16 @@ async def to_moment(app: FrameApp, event: DatabaseEvent) -> None:
 
 
 JUMP = AppKey(
-    Key("jump", "at,J", "J", "jump", "Go to a time: 03:12, -15m, 3m ago, first, last; `:` takes it, too (:19:08, "
+    Key("jump", "at,J", "J", "jump", "Go to a time: 03:12, -15m, 3m ago, first, last; `:` takes one, too (:19:08, "
         ":-15m), and a click on a chart goes to that minute."),
     ask_time, has_data, NO_DATA,
 )  # fmt: skip
 NEXT_EVENT = AppKey(
-    Key("next_event", "n", "n", "next event", "Go to what happened next; E lists it all."),
+    Key("next_event", "n", "n", "next event", "Go to the next event; E lists them all."),
     lambda app: app.moments.to_event(1), has_data, NO_DATA,
 )  # fmt: skip
 PREVIOUS_EVENT = AppKey(
-    Key("previous_event", "p", "p", "event before", "Go to what happened before: a queue began, a plan switched, a "
+    Key("previous_event", "p", "p", "event before", "Go to the previous event: a queue began, a plan switched, a "
         "limit was hit, an instance restarted, an alert came."),
     lambda app: app.moments.to_event(-1), has_data, NO_DATA,
 )  # fmt: skip

@@ -100,7 +100,7 @@ _STATES = (
     (
         "✕ REFUSED 0:12",
         "bad",
-        "no connection, not tried again by itself: a wrong password locks accounts; F5 tries",
+        "no connection; presman does not retry, because wrong passwords lock accounts: F5 retries",
     ),
 )
 

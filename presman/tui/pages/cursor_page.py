@@ -58,7 +58,7 @@ _WHY_NO_TEXT = {
     "(V$SQL cannot be read)": "V$SQL cannot be read; presman doctor names the grant that is missing.",
     "(not in the spool)": "The spool does not have its text: V$SQL was spooled without it, or not at all.",
     "(not read)": "Not read yet: presman reads it while this page is open.",
-    "(not recorded)": "The text is not recorded: at this moment presman had not read it.",
+    "(not recorded)": "The text is not in the recording: presman had not read it by then.",
 }
 
 
@@ -119,7 +119,7 @@ def past_lines(past: SqlPast) -> list[Line]:
         lines.append(fact("on average", f"{busy}, over the {duration(past.watched)} watched"))
     if not past.executions:
         return [*lines, sentence("No parallel execution of it was seen; serial ones are not counted.", "dim")]
-    lines.append(fact("executions", f"{past.executions} parallel, at most on {counted(past.servers, 'server')}"))
+    lines.append(fact("executions", f"{past.executions} parallel, on up to {counted(past.servers, 'server')}"))
     waited = f", {duration(past.mean_wait)} on average, {duration(past.longest_wait)} at most" if past.queued else ""
     lines.append(fact("in the queue", f"{past.queued} of {past.executions} were seen in it{waited}"))
     lines.append(
@@ -154,6 +154,6 @@ def _cursor(
     if detail is not None and detail.plan:
         plan = xplan(detail.plan, detail.plan_hash, width - 3)
         return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]
-    gone = "V$SQL_PLAN has no plan of it now, or it is being read."
+    gone = "V$SQL_PLAN has no plan for it, or the plan is still being read."
     note = "Not in the recording: presman reads them only while this page is open." if recorded else gone
     return [*lines, BLANK, title("Plan and statistics"), sentence(note, "dim")]

@@ -89,7 +89,7 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     lines = [title(f"Queued statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
     lines += _who(row)
     lines += [BLANK, title("Why it waits")]
-    place = f"Number {row.position} in the queue of {row.group}, for {spelled(row.waited)}: {row.event}."
+    place = f"Number {row.position} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
     lines.append(sentence(place))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
@@ -99,7 +99,7 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
         lines.append(sentence("Its group has no queue timeout: it waits until it starts."))
     else:
         left = duration(row.timeout_left)
-        lines.append(sentence(f"Its queue timeout is in {left}: then {at_timeout(row)}.", "warn"))
+        lines.append(sentence(f"It reaches its queue timeout in {left}: then {at_timeout(row)}.", "warn"))
     lines += unblocking(row, reading)
     lines += [BLANK, title("What it wants")]
     lines.append(fact("servers", _wants(row.wants)))
@@ -117,7 +117,7 @@ def _wants(wants: Servers | None) -> str:
     if wants.low == wants.high or wants.source is WantsSource.DEGREE:
         return f"{wants} parallel servers, by {wants.source.value}"
     text = f"{wants} parallel servers: one set by {wants.source.value}"
-    return f"{text}; whether the queue counts the DOP then, or twice the DOP, is not documented"
+    return f"{text}; Oracle does not document whether the queue then counts the DOP or twice the DOP"
 
 
 def _coordinator(row: RunningStatement) -> str:
@@ -302,10 +302,10 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
             "CPU", f"{row.verdict.value}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"
         ),
         sentence(in_words(reading, row)),
-        fact("entitled now", f"{number(row.entitled)} CPUs, given what all groups want"),
+        fact("entitled now", f"{number(row.entitled)} CPUs at the groups' current demand"),
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
-        fact("throttled", f"{percent(row.throttled_percent)} % of its demand waits"),
+        fact("throttled", f"{percent(row.throttled_percent)} % of its demand"),
         fact(
             "sessions",
             f"{count(row.active_sessions)} active, {count(row.execution_waiters)} waiting for a time slice now",

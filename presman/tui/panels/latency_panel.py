@@ -198,7 +198,7 @@ class LatencyPanel(Panel):
     def _read(self, moment: Moment, history: LatencyHistory, column: LatencyColumn | None) -> Line:
         """Return what the cell under the cursor holds."""
         if column is None or self._bucket is None:
-            return ((" collecting: a column comes with each poll", "dim"),)
+            return ((" collecting: each poll adds a column", "dim"),)
         numbers = self._maps[1].row_numbers(self._bucket)
         low, high = history.bound(numbers[0]) // 2 if numbers[0] else 0, history.bound(numbers[-1])
         index = range_text(low, None if numbers[-1] == 32 else high)
