@@ -250,7 +250,8 @@ def _section(path: Path, text: str, section: str, parser: ConfigParser) -> Setti
 def _setting(path: Path, text: str, section: str, option: str, value: str | None) -> tuple[str, Any]:
     where = f"{path}, line {_line_of(text, section, option)}: [{section}] {option}"
     if option not in _OPTIONS:
-        raise ConfigError(f"{where}: unknown option, {did_you_mean(option, _OPTIONS)}")
+        guess = "did you mean 'connection_string'?" if option in _ITS_OTHER_WORDS else did_you_mean(option, _OPTIONS)
+        raise ConfigError(f"{where}: unknown option, {guess}")
     name, read = _OPTIONS[option]
     if name.startswith("metrics_") and section != DEFAULTS:
         raise ConfigError(f"{where}: it belongs in [{DEFAULTS}], because presman metrics is one for all targets")
@@ -389,6 +390,9 @@ def _folder(value: str) -> str:
     except InputError as error:
         raise ValueError(error) from None
 
+
+_ITS_OTHER_WORDS = frozenset({"url", "uri", "target", "connect", "connection", "database", "host", "service"})
+"""What a stranger calls `connection_string`; by its letters `url` is nearest to `user`."""
 
 _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "connection_string": ("connection", Secret),

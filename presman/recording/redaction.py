@@ -76,8 +76,18 @@ _LETTERS = 5
 """Bytes of a hash that a name shows, as eight letters: of 40,000 names hardly ever two are alike."""
 
 
+_NEW_TARGET = re.compile(r"TARGET_[A-Z2-7]{8}")
 _MOST_KNOWN = 20_000
 """Names that are remembered, so that they need not be worked out again."""
+
+
+def is_renamed(target: str) -> bool:
+    """Return whether a target has the name that a redactor gives.
+
+    >>> is_renamed(Redactor().target("prod")), is_renamed("prod")
+    (True, False)
+    """
+    return _NEW_TARGET.fullmatch(target) is not None
 
 
 def lasting_key() -> bytes:

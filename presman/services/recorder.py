@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from sqlalchemy import select
+
 from presman.analysis import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.trends.database_events import lost
@@ -20,8 +22,10 @@ from presman.base.log_event import LogEvent, Tell
 from presman.base.running_out import ran_out
 from presman.base.text import with_more
 from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_thread, stop_all
+from presman.recording.redaction import is_renamed
 from presman.recording.retention import NO_LIMITS, RetentionLimits, Shelf, trim
-from presman.recording.store import RecordingError, Store, StoreLostError
+from presman.recording.schema import DATABASES
+from presman.recording.store import RecordingError, Store, StoreLostError, is_url
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import Breadth
 from presman.rows.snapshot import Snapshot
@@ -277,6 +281,13 @@ POLLS_END = 1.0
 """Seconds that the end waits for polls that were told to end, all at once."""
 
 
+def _refuse_a_mixture(store: Store, name: str, *, redacts: bool) -> None:
+    """Raise RecordingError where a file would hold names and what --redact writes: it would be sent as redacted."""
+    if any(is_renamed(target) != redacts for (target,) in store.rows(select(DATABASES.c.target))):
+        held = "holds names that --redact leaves out" if redacts else "was written with --redact"
+        raise RecordingError(f"{name} {held}: choose another name for the output")
+
+
 class Recorder:
     """Records databases side by side. `tell` is told what somebody should know."""
 
@@ -294,7 +305,9 @@ class Recorder:
         self._tell = tell
         self._limits = limits
         self._trimmed = 0.0
-        self.shelf.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
+        store = self.shelf.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
+        if not is_url(place):
+            _refuse_a_mixture(store, self.shelf.name, redacts=redact is not None)
         self.databases = [DatabaseRecorder(each, self.shelf, tell, polls=polls, redact=redact) for each in targets]
 
     def run(self, duration: float | None, step: Callable[[], None]) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.run import Run
 from tests.recording.taped import polled, record
+from tests.scenarios import with_short_past
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +66,22 @@ def test_a_recording_may_have_any_name_and_a_section_may_lead_to_it(tape: Path, 
         True,
     )
     assert "4 polls" in inside("report", "a.db", "-o", "-").stdout
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "why"),
+    [
+        ((), ("--redact",), "holds names that --redact leaves out"),
+        (("--redact",), (), "was written with --redact"),
+        ((), (), ""),
+        (("--redact",), ("--redact",), ""),
+    ],
+)
+@pytest.mark.parametrize("place", ["x.presman", "days/"])
+def test_names_and_what_is_without_them_are_not_in_one_file(
+    first: tuple[str, ...], then: tuple[str, ...], why: str, place: str, inside: Run
+) -> None:
+    words = ("record", f"demo:{with_short_past('quiet')}", "-o", place, "--polls", "1")
+    assert inside(*words, *first).returncode == 0
+    done = inside(*words, *then)
+    assert (done.returncode, why in done.stderr) == (4 if why else 0, True), done.stderr

@@ -101,6 +101,7 @@ call_timeout = 20
     [
         ("[a]\noption = paralel\n", "line 2: [a] option: unknown measure 'paralel', did you mean 'parallel'?"),
         ("\n[a]\nrefresh_rte = 2\n", "line 3: [a] refresh_rte: unknown option, did you mean 'refresh_rate'?"),
+        ("[a]\nurl = demo:quiet\n", "line 2: [a] url: unknown option, did you mean 'connection_string'?"),
         ("[a]\nrefresh_rate = 0.4\n", "line 2: [a] refresh_rate: 0.4 is below the minimum of 0.5 seconds"),
         ("[a]\nrefresh_rate = soon\n", "line 2: [a] refresh_rate: 'soon' is not a duration"),
         ("[a]\nrefresh_rate = nan\n", "line 2: [a] refresh_rate: 'nan' is not a duration"),
