@@ -64,7 +64,7 @@ def too_little() -> str:
     allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
     if allowed == resource.RLIM_INFINITY or allowed >= LEAST:
         return ""
-    return f"memory is too little{_allowed(_MEMORY)}, and presman needs {LEAST >> 20} MB"
+    return f"there is too little memory{_allowed(_MEMORY)}, and presman needs {LEAST >> 20} MB"
 
 
 def _of(error: BaseException) -> str:

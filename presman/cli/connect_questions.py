@@ -39,7 +39,9 @@ def ask_keeping(answers: Answers) -> Keeping:
         return Keeping()
     ways = {"k": "the keyring of this desktop"} if has_keyring() else {}
     if not ways:
-        console.show("No keyring is here; pip install 'presman[keyring]' adds the desktop's, where there is one.\n")
+        console.show(
+            "There is no keyring here; pip install 'presman[keyring]' adds the desktop's, where there is one.\n"
+        )
     ways |= {"c": "a command prints it when presman needs it (pass, vault, op, ...)"}
     if writable(answers.password.reveal()):
         ways |= {"f": "config.ini, which only you can read then"}

@@ -124,7 +124,7 @@ def test_without_a_descriptor_left_sqlite_and_what_nobody_foresaw_mean_that(
 def test_less_memory_than_any_command_needs_is_told_at_once(inside: Run, limited: dict[int, int]) -> None:
     limited[resource.RLIMIT_AS] = running_out.LEAST - 1
     done = inside("once", "demo:quiet")
-    line = "memory is too little: the limit is 63 MB (ulimit -v), and presman needs 64 MB"
+    line = "there is too little memory: the limit is 63 MB (ulimit -v), and presman needs 64 MB"
     assert (done.returncode, done.stdout, done.stderr) == (exit_codes.SOURCE, "", f"presman: {line}\n")
     done = inside("check", "demo:quiet")
     assert (done.returncode, done.stdout) == (3, f"PRESMAN UNKNOWN - {line}\n")

@@ -27,7 +27,7 @@ from presman.base.formats import counted, in_about
 def nobody_named(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
-        return "it is too large for its limit: ending others may not help; a lower DOP or another group does"
+        return "it is too large for its limit: ending others may not help; a lower DOP or another group will"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:

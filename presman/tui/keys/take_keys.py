@@ -259,7 +259,7 @@ COPY_TO_DO = AppKey(
 )  # fmt: skip
 ACT = AppKey(
     Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill the row's statement or session, "
-        "after a question."),
+        "once you confirm."),
     act, may_act, why_not_act,
 )  # fmt: skip
 EXPORT = AppKey(

@@ -121,7 +121,7 @@ def past_lines(past: SqlPast) -> list[Line]:
         return [*lines, sentence("No parallel execution of it was seen; serial ones are not counted.", "dim")]
     lines.append(fact("executions", f"{past.executions} parallel, on up to {counted(past.servers, 'server')}"))
     waited = f", {duration(past.mean_wait)} on average, {duration(past.longest_wait)} at most" if past.queued else ""
-    lines.append(fact("in the queue", f"{past.queued} of {past.executions} were seen in it{waited}"))
+    lines.append(fact("in the queue", f"{past.queued} of {past.executions} were seen queued{waited}"))
     lines.append(
         fact("ran", f"{duration(past.mean_run)} on average" if past.mean_run is not None else "none has finished")
     )
