@@ -153,8 +153,8 @@ CLOSING = 1.0
 LEAVING = 0.4
 """Seconds that the process may take to end by itself."""
 
-LAST_WORDS = 0.2
-"""Seconds in which a process that hangs may write down where."""
+LAST_WORDS = 0.5
+"""Seconds at most in which a process that hangs may write down where."""
 
 
 class ProcessSource:
@@ -315,10 +315,19 @@ class ProcessSource:
         """End a process that does not answer, and return what there is to say."""
         if self._child is not None:
             self._child.tell(signal.SIGUSR1)
-            time.sleep(LAST_WORDS)
+            self._await_log()
             self._child.end()
         self._let_go()
         return SourceError(f"{self.name}: the driver hung, its process was ended{self._where()}")
+
+    def _await_log(self) -> None:
+        """Return once the log has grown and stays as it is, or after LAST_WORDS."""
+        size, end = self._logged, time.monotonic() + LAST_WORDS
+        while time.monotonic() < end:
+            time.sleep(0.05)
+            before, size = size, _size_of_log()
+            if self._logged < before == size:
+                return
 
     def _death(self) -> SourceError:
         """Return what became of a process that is gone."""

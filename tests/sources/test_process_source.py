@@ -25,7 +25,7 @@ from presman.sources.source_process import LookedAt
 from presman.sources.subprocess_source import ProcessSource
 from presman.tui.first_look import PreviewReader
 from tests.cli.run import environment
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.sources import odd_sources
 
 Make = Callable[..., ProcessSource]
@@ -163,6 +163,7 @@ def test_a_driver_that_spins_is_ended_alone(
     monkeypatch.setattr(subprocess_source, "GLANCE", 0.01)
     monkeypatch.setattr(subprocess_source, "CANCELLED", 0.05)
     monkeypatch.setattr(subprocess_source, "OVERTIME", 0.2)
+    monkeypatch.setattr(subprocess_source, "LAST_WORDS", PATIENCE)  # a busy machine takes its time
     source = made("spin")
     source.open()
     process = process_of(source)
