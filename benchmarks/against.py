@@ -45,7 +45,7 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 def environment(tree: Path) -> dict[str, str]:
     """Return what makes Python, and the processes that presman starts, take the code of that folder."""
-    return {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1", "XDG_STATE_HOME": str(tree), "XDG_CONFIG_HOME": str(tree)}
+    return {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
 
 
 def measure(tree: Path, window: float, found: Figures) -> None:
@@ -108,11 +108,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     own: Figures = {}
     others: dict[str, Figures] = {commit: {} for commit in chosen.commits}
-    for _ in range(chosen.turns):
-        measure(ROOT, chosen.window, own)
-        for commit, found in others.items():
-            with checked_out(commit) as tree:
-                measure(tree, chosen.window, found)
+    with tempfile.TemporaryDirectory() as home:  # what monitors keep is nobody's own
+        os.environ |= {"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}
+        for _ in range(chosen.turns):
+            measure(ROOT, chosen.window, own)
+            for commit, found in others.items():
+                with checked_out(commit) as tree:
+                    measure(tree, chosen.window, found)
     print("\n".join(lines(own, others)))
     return 0
 
