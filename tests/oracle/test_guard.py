@@ -66,7 +66,7 @@ def test_a_loop_that_could_not_be_made_is_told_and_leaves_nothing(
             with pytest.raises(SourceError, match="open files have run out"):
                 source.open()
         gc.collect()
-        assert len(list(Path("/dev/fd").iterdir())) == before
+        assert len(list(Path("/dev/fd").iterdir())) <= before, "fewer where other tests' files were collected meanwhile"
     assert source.open().major == 19
     source.close()
 

@@ -248,7 +248,7 @@ def test_stop_cancels_again_if_the_first_time_came_too_early(start: Start) -> No
     sampler, _ = start(source)
     assert source.entered.wait(PATIENCE)
     assert sampler.stop(PATIENCE)
-    assert len(told) == 3
+    assert len(told) >= 3, "once more where the reading thread is late to wake"
 
 
 def test_stop_does_not_wait_for_a_read_that_cannot_be_cancelled(start: Start) -> None:
