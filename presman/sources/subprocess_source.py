@@ -315,19 +315,10 @@ class ProcessSource:
         """End a process that does not answer, and return what there is to say."""
         if self._child is not None:
             self._child.tell(signal.SIGUSR1)
-            self._await_log()
+            _await_log(self._logged)
             self._child.end()
         self._let_go()
         return SourceError(f"{self.name}: the driver hung, its process was ended{self._where()}")
-
-    def _await_log(self) -> None:
-        """Return once the log has grown and stays as it is, or after LAST_WORDS."""
-        size, end = self._logged, time.monotonic() + LAST_WORDS
-        while time.monotonic() < end:
-            time.sleep(0.05)
-            before, size = size, _size_of_log()
-            if self._logged < before == size:
-                return
 
     def _death(self) -> SourceError:
         """Return what became of a process that is gone."""
@@ -363,3 +354,13 @@ def _size_of_log() -> int:
         return log_path().stat().st_size
     except OSError:
         return 0
+
+
+def _await_log(logged: int) -> None:
+    """Return once the log has more than `logged` bytes and stays as it is, or after LAST_WORDS."""
+    size, end = logged, time.monotonic() + LAST_WORDS
+    while time.monotonic() < end:
+        time.sleep(0.05)
+        before, size = size, _size_of_log()
+        if logged < before == size:
+            return
