@@ -90,7 +90,8 @@ class Nearest:
     def stages(self, mutant: Mutant, survey: Survey) -> Iterator[tuple[list[str], dict[str, float], frozenset[str]]]:
         """Yield what to try: files, the tests of them with their seconds (all if none), those that were tried before.
 
-        First who calls the mutant's function, then all else that imports its module, or one that imports it.
+        First who calls the mutant's function, then all else that imports its module; where none is known to call it,
+        what imports one that imports it, too.
         """
         calling, tried = callers(survey, mutant.path, mutant.where), frozenset[str]()
         for files in lots(calling):
@@ -100,7 +101,7 @@ class Nearest:
         module = _dotted(Path(mutant.path))
         near = self.testers[module]
         next_to = set().union(*(self.testers[each] for each in self.importers[module])) - near
-        for stage in (near, {name for name in next_to if not name.startswith(SLOW)}):
+        for stage in (near, set() if calling else {name for name in next_to if not name.startswith(SLOW)}):
             if stage:
                 yield sorted(stage, key=lambda name: (self.breadth[name], name)), {}, tried
 
