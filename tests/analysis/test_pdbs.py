@@ -18,6 +18,7 @@ from presman.rows.group_rows import ConsumerGroup, GroupMetric
 from presman.rows.instance_rows import Database, Parameter, Pdb, PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, RsrcPlanHistory
 from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.snapshot import Section
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 
 
@@ -99,6 +100,22 @@ def test_instances_are_summed_and_kept_apart() -> None:
     assert (found[0, "SALES"].used, found[1, "SALES"].used, found[2, "SALES"].used) == (10.0, 4.0, 6.0)
     assert (found[0, "SALES"].capacity, found[0, "SALES"].sga_bytes) == (32.0, 8 << 30)
     assert found[0, "HR"].limit == 16.0
+
+
+@pytest.mark.parametrize(
+    ("absent", "mb"),
+    [({"io_service_time"}, 10.0), ({name for name in RsrcPdb._fields if name.startswith(("small_", "large_"))}, None)],
+    ids=["a column of no I/O", "all of I/O"],
+)
+def test_io_is_not_known_where_no_column_of_it_is_there(absent: set[str], mb: float | None) -> None:
+    fixed, seen = containers(1), []
+    for after, megabytes in ((0.0, 0), (2.0, 20)):
+        rows = [each._replace(large_read_megabytes=megabytes) for each in used(SALES=(1.0, 0.0))]
+        plain = snapshot(*fixed, after=after, number=1 + bool(after))
+        section = Section(tuple(rows), plain.at, absent=frozenset(absent))
+        seen.append(snapshot(*fixed, after=after, sections={**plain.sections, RsrcPdb: section}))
+    (sales,) = [each for each in pdbs(analyse(*seen), *seen) if each.name == "SALES"]
+    assert (sales.io.large_read_mb if sales.io else None) == mb
 
 
 @pytest.mark.parametrize(
