@@ -32,7 +32,10 @@ from tests.mutation.survey import Only, Survey, Surveyor, callers, digest, load,
 
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "screenshots")
-FIRST = ("pytest", "sqlalchemy", "msgspec", "rich.console", "textual.app", "sqlglot", "zstandard")
+FIRST = (
+    *("pytest", "hypothesis.strategies", "_hypothesis_pytestplugin", "aiohttp.web"),
+    *("sqlalchemy", "msgspec", "rich.console", "textual.app", "sqlglot", "zstandard"),
+)
 """What tests import of others: once for all mutants, each of which is a fork."""
 
 NEVER = (
@@ -59,7 +62,10 @@ LEFT_OUT = (
 """Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
 
 
-QUIETLY = ("-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", "--timeout=30")
+QUIETLY = (
+    *("-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", "--timeout=30"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
 
 
 class Nearest:
@@ -224,12 +230,13 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     sys.path[:] = [str(folder), *(each for each in sys.path if each not in {"", str(ROOT)})]
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
     tempfile.tempdir = None
-    sys.dont_write_bytecode = True
     for name in FIRST:
         import_module(name)
+    sys.dont_write_bytecode = False  # tests are compiled once, with what pytest makes of their assertions
     near, known, begun = Nearest(folder), equivalent(), time.monotonic()
     if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", begun + 300):
         raise SystemExit(f"without a mutant the tests cannot be run: {noticed}")
+    sys.dont_write_bytecode = True
     survey = surveyed((name for name in near.breadth if not name.startswith(SLOW)), ROOT / SURVEY, folder / "log.txt")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant in draw(options, near):
