@@ -171,6 +171,14 @@ def test_a_starved_group_lowers_the_score_by_what_it_misses() -> None:
     )
 
 
+def test_less_than_one_cpu_that_is_missing_is_a_plan_that_is_not_met() -> None:
+    """Of 4 CPUs each is due 2: 0.3 are slack, twice that a little; 0.8 of 4 are missing."""
+    plan = [directive("DAY", "GOLD", 50), directive("DAY", "LEAD", 50)]
+    reading = read(loads({"GOLD": (1.2, 3.0), "LEAD": (2.8, 3.0)}, *plan, num_cpus=4))
+    (kept,) = conformance(reading)
+    assert kept.sentence.startswith("The plan is 80 % met: groups get 0.8 CPUs less than their due.")
+
+
 @pytest.mark.parametrize(
     ("used", "short"),
     [
