@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.parallel.usual import Comparison, CounterMark, between, compare, counter_marks, hours
+from presman.analysis.parallel.usual import Comparison, CounterMark, QueueMarks, between, compare, counter_marks, hours
 from presman.analysis.readings.group_readings import QueueTotals
 from presman.analysis.readings.reading import Reading
 from presman.rows.group_rows import GroupMetricHistory
@@ -146,6 +146,22 @@ def test_a_history_of_unknown_length_reaches_no_further_back_than_half_a_second_
     (one,) = compare(unknown, (), counter_marks(first))
     assert one.hour is not None
     assert (one.hour.seconds, one.hour.mean_queue) == (0.5, 2.0)
+
+
+def test_a_poll_that_is_seen_twice_ends_no_mark_and_counters_that_began_anew_end_all() -> None:
+    first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
+    then = reading(4, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
+    marks = QueueMarks()
+    for each in (first, then, then):
+        marks.add(each)
+    (one,) = marks.compare(then)
+    assert (one.now.mean_wait, one.now.mean_queue) == (30.0, 3.0)
+    for counters in ({"pqs_queued": 15, "pqs_completed": 14}, {"pqs_queued": 16, "pqs_completed": 13}):
+        again, anew = QueueMarks(), reading(4, after=120, pq_queued_time=300_000, **counters)
+        for each in (first, then, anew):
+            again.add(each)
+        (one,) = again.compare(anew)
+        assert one.now.mean_wait is None
 
 
 def test_groups_without_parallel_statements_are_left_out() -> None:
