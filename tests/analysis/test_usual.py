@@ -208,3 +208,9 @@ def test_what_was_watched_as_long_as_the_history_reaches_back_is_the_hour() -> N
     (one,) = compare(then, (), counter_marks(first))
     assert one.hour is not None
     assert (one.hour.seconds, one.hour.mean_queue) == (60.0, 3.0)  # 180 s of waiting in 60 s
+
+
+def test_counters_that_a_release_lacks_count_none_that_came() -> None:
+    none = QueueTotals(*(None for _ in QueueTotals._fields))
+    assert CounterMark(NOON, none, 0, 0).came == 0
+    assert CounterMark(NOON, none._replace(completed=5, timeouts=2), 3, 4).came == 14

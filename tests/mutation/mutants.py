@@ -83,6 +83,8 @@ def _changes(node: ast.AST, where: str) -> Iterator[tuple[str, ast.expr | ast.st
     """Yield what can be changed below a node: in which function, the node that goes, the text that comes."""
     if isinstance(node, ast.JoinedStr | ast.AnnAssign) and not (isinstance(node, ast.AnnAssign) and node.value):
         return  # texts, whose parts have no place of their own before Python 3.12, and types
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return  # of zip: it checks what cannot be otherwise
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -46,6 +46,12 @@ def test_each_place_is_changed_by_itself_and_texts_and_types_are_left_alone() ->
         compile(each.source(text), "room.py", "exec")
 
 
+def test_that_two_are_equally_long_is_no_place_for_a_change() -> None:
+    assert [
+        each.after for each in mutants_of("room.py", b"pairs = zip(a, b, strict=True)\nkeep = pick(a, all=True)")
+    ] == ["False"]
+
+
 def test_the_same_seed_draws_the_same_and_another_one_others() -> None:
     mutants = mutants_of("room.py", SOURCE.encode())
     assert chosen(mutants, 5, 1) == chosen(mutants[::-1], 5, 1) != chosen(mutants, 5, 2)
