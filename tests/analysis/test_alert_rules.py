@@ -20,9 +20,10 @@ from presman.analysis.alerts.alert_rules import (
 )
 from presman.analysis.alerts.queue_alerts import IDLE
 from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, UsageTotals, Verdict
+from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
 from presman.analysis.readings.instance_readings import Quiesce, SwitchedPlan
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import UsageTotals
 from tests.output.readings import group, reading
 
 COUNTED = UsageTotals(*(0 for _ in UsageTotals._fields))
