@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.detail_readings import Detail
+from presman.analysis.readings.forecasts import QueueForecast
 from presman.analysis.readings.group_readings import GroupReading, LimitedContainer
 from presman.analysis.readings.instance_readings import CLUSTER, Header, Quiesce, SwitchedPlan
 from presman.analysis.readings.session_readings import Activity, SessionReading
@@ -89,6 +90,7 @@ class Reading(Struct, frozen=True):
     `texts` are the texts that were read of statements on show and of the busiest ones, "" where V$SQL has them no
     longer; `reads_texts` tells whether V$SQL can be read.
     `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
+    `forecast` is what stands behind the forecasts of the queue, None where nobody forecasts.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -132,6 +134,7 @@ class Reading(Struct, frozen=True):
     group_names: tuple[str, ...] | None = None
     texts: tuple[SqlText, ...] = ()
     reads_texts: bool = True
+    forecast: QueueForecast | None = None
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from presman.analysis.readings.forecasts import StartForecast
 from presman.base.formats import duration
 from presman.rows.session_state import SessionKind, session_name
 
@@ -101,6 +102,7 @@ class QueuedStatement(Struct, frozen=True):
     `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
     RUN, "" where it was not read); `wants` is None if nothing tells of it.
     `container` is the name of its pluggable database where others are seen, too.
+    `starts` is when it should start, None where nobody forecasts.
     """
 
     position: int
@@ -128,6 +130,7 @@ class QueuedStatement(Struct, frozen=True):
     exec_id: int | None = None
     status: str = ""
     no_text: str = ""
+    starts: StartForecast | None = None
 
 
 def longest_wait(queue: Iterable[QueuedStatement]) -> float | None:

@@ -131,6 +131,10 @@ class StatementRuns:
         """The executions that are there, by when they came."""
         return sorted(self._open.values(), key=lambda each: (each.began, each.inst_id, each.sid))
 
+    def now(self, session: tuple[int, int, int, str]) -> StatementRun | None:
+        """Return the run that is there of a statement: instance, SID, serial, SQL_ID."""
+        return self._open.get(session)
+
     def of(self, sql_id: str) -> list[StatementRun]:
         """Return the executions of a statement, as far as they are remembered."""
         return [each for each in (*self._ended, *self._open.values()) if each.sql_id == sql_id]
