@@ -13,6 +13,7 @@ import argparse
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -80,7 +81,8 @@ def score(scenario: str, seed: int, seconds: float) -> Scored:
     cpu, polls, statements = 0.0, 0, 0
     for previous, snapshot, plain, cache in readings(scenario, seed, seconds):
         begun = time.process_time()
-        reading = forecaster.add(plain, lambda p=previous, s=snapshot, c=cache, r=plain: queue_rules(Facts.of(p, s, c), r))
+        facts = Facts.of(previous, snapshot, cache)
+        reading = forecaster.add(plain, partial(queue_rules, facts, plain))
         cpu += time.process_time() - begun
         polls += 1
         runs.add(plain)

@@ -27,16 +27,17 @@ MOST_STEPS = 2_000
 class Holder(NamedTuple):
     """A statement that holds `servers`, for `held` seconds so far; `lasts` is None for one that keeps them.
 
-    It goes on for `at_least` so long (V$SESSION_LONGOPS tells of what it does now); if that is its `last` operation,
-    then just so long. `managed` tells whether the queue counts it in its group.
+    What it does now goes on for `told` so long (V$SESSION_LONGOPS), None where nothing tells; how many times as long
+    statements like it went on until their end are `times`, ascending, () where that was not seen yet. `managed` tells
+    whether the queue counts it in its group.
     """
 
     group: Group
     servers: int
     held: float
     lasts: Durations | None
-    at_least: float = 0.0
-    last: bool = False
+    told: float | None = None
+    times: tuple[float, ...] = ()
     managed: bool = True
 
 
@@ -122,11 +123,12 @@ def draw(now: QueueNow, seed: str) -> Draw:
 
 
 def _left(holder: Holder, chance: float) -> float:
+    if holder.told is not None and holder.times:
+        return holder.told * holder.times[int(chance * len(holder.times))]
     if holder.lasts is None:
         return inf
-    if holder.last:
-        return holder.at_least
-    return holder.at_least + holder.lasts.left(holder.held + holder.at_least, chance)
+    at_least = holder.told or 0.0
+    return at_least + holder.lasts.left(holder.held + at_least, chance)
 
 
 def play(now: QueueNow, drawn: Draw, ended: Collection[int] = ()) -> Played:
@@ -157,6 +159,8 @@ class _Course:
         self._ends: list[tuple[float, int]] = []
         self._starts = [inf] * len(now.waiting)
         self._to_start = len(now.waiting)
+        self._moves = True
+        """Whether something happened by which another could start."""
         self._next = len(now.waiting)
         for index, holder in enumerate(now.holders):
             if index not in ended:
@@ -180,6 +184,7 @@ class _Course:
             steps += 1
             while self._ends and self._ends[0][0] <= when:
                 self._queue.release(self._entries.pop(heappop(self._ends)[1]))
+                self._moves = True
             while self._comes <= when:
                 self._come(when)
             self._start(when, timeout)
@@ -198,6 +203,8 @@ class _Course:
         self._entries[number], self._lasts[number] = entry, lasts
         if self._queue.submit(entry):
             self._started(entry, at)
+        elif self._queue.is_first(entry):
+            self._moves = True
 
     def _come(self, when: float) -> None:
         each = self._who
@@ -209,12 +216,15 @@ class _Course:
 
     def _start(self, when: float, timeout: float = inf) -> None:
         for entry, outcome in self._queue.expire(when) if when >= timeout else ():
+            self._moves = True
             if outcome is QueueOutcome.FORCED:
                 self._started(entry, when)
             else:
                 self._to_start -= entry.number < len(self._starts)
-        for entry in self._queue.pump():
-            self._started(entry, when)
+        if self._moves:
+            self._moves = False
+            for entry in self._queue.pump():
+                self._started(entry, when)
 
     def _started(self, entry: QueueEntry, when: float) -> None:
         if entry.number < len(self._starts):

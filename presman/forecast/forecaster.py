@@ -32,9 +32,9 @@ ENOUGH = 10
 _FRESH = timedelta(minutes=1)
 """How long courses are kept."""
 
-STEPS_PER_SECOND = 400.0
-"""Steps of the model for each second that passes: some 4 ms of CPU."""
-MOST_STEPS = 12_000.0
+STEPS_PER_SECOND = 300.0
+"""Steps of the model for each second that passes: some 3 ms of CPU."""
+MOST_STEPS = 9_000.0
 """Steps that may be saved up."""
 
 SEED = 1

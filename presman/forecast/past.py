@@ -8,13 +8,16 @@ from datetime import datetime, timedelta
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
-from presman.forecast.durations import Durations, Lasted, durations
+from presman.forecast.durations import FEW, Durations, Lasted, durations
 
 HOUR = timedelta(hours=1)
 KEPT = 100
 """Ends of one kind that are kept, the newest ones."""
 _ANEW = timedelta(minutes=1)
 """After this time a distribution is made anew, even if no other has ended: those that run have run for longer."""
+
+_APART = timedelta(seconds=20)
+"""How far apart two looks at what V$SESSION_LONGOPS tells of one statement are."""
 
 _ALL = ("all",)
 Session = tuple[int, int, int, str]
@@ -31,6 +34,8 @@ class Past:
         self._came: deque[StatementRun] = deque(maxlen=1000)
         self._ends: dict[Hashable, deque[tuple[datetime, Lasted]]] = {}
         self._made: dict[Hashable, tuple[datetime, Durations | None]] = {}
+        self._told: dict[Session, list[tuple[datetime, float]]] = {}
+        self._times: dict[Hashable, deque[float]] = {}
 
     def add(self, reading: Reading) -> None:
         """Take the next reading; one that is older than the last begins anew."""
@@ -46,9 +51,25 @@ class Past:
         while self._came and self._came[0].began < reading.at - HOUR:
             self._came.popleft()
         for run in self._runs.ended_since(before):
+            told = self._told.pop((run.inst_id, run.sid, run.serial, run.sql_id), ())
+            times = [
+                (run.ended - at).total_seconds() / max(left, 1.0) for at, left in told if run.ended and at < run.ended
+            ]
             for key, lasted in _kinds(run, reading.at):
                 self._ends.setdefault(key, deque(maxlen=KEPT)).append((reading.at, lasted))
                 self._made.pop(key, None)
+                self._times.setdefault(key, deque(maxlen=KEPT)).extend(times)
+        self._hear(reading)
+
+    def _hear(self, reading: Reading) -> None:
+        """Keep when V$SESSION_LONGOPS says that operations end, to see what that came to."""
+        for each in reading.running:
+            if each.remaining is not None and each.idle is None:
+                told = self._told.setdefault((each.inst_id, each.sid, each.serial, each.sql_id), [])
+                if not told or reading.at - told[-1][0] >= _APART:
+                    told.append((reading.at, each.remaining))
+        there = {(each.inst_id, each.sid, each.serial, each.sql_id) for each in reading.running}
+        self._told = {session: told for session, told in self._told.items() if session in there}
 
     @property
     def watched(self) -> float:
@@ -82,6 +103,17 @@ class Past:
             if found is not None:
                 return found
         return None
+
+    def times(self, con_id: int, group: str, sql_id: str) -> tuple[float, ...]:
+        """Return how many times as long as V$SESSION_LONGOPS said statements went on, ascending.
+
+        () where fewer than five such times are known of the statement or its group.
+        """
+        for key in ((con_id, sql_id, "sql"), (con_id, group)):
+            found = self._times.get(key, ())
+            if len(found) >= FEW:
+                return tuple(sorted(found))
+        return ()
 
     def idling(self, con_id: int, group: str) -> Durations | None:
         """Return how long idle holders of a group keep their servers; None where fewer than five gave them back."""

@@ -75,9 +75,11 @@ def _holder(each: RunningStatement, counts: Counted, past: Past) -> Holder:
         return Holder(group, each.servers, each.idle, lasts, managed=managed)
     lasts = None if each.blocker else past.lasting(each.con_id, each.group, each.sql_id)
     run = past.run((each.inst_id, each.sid, each.serial, each.sql_id))
-    watched = (past.at - run.started).total_seconds() if run and run.started and past.at else 0.0
-    certain = known if known is not None else each.remaining or 0.0
-    return Holder(group, each.servers, max(0.0, watched), lasts, certain, known is not None, managed)
+    held = (past.at - run.started).total_seconds() if run and run.started and past.at else 0.0
+    if known is not None:
+        return Holder(group, each.servers, held, lasts, known, (1.0,), managed)
+    times = past.times(each.con_id, each.group, each.sql_id) if each.remaining is not None else ()
+    return Holder(group, each.servers, held, lasts, each.remaining, times, managed)
 
 
 def _unseen(rules: QueueRules, holders: Iterable[Holder]) -> Iterable[Holder]:

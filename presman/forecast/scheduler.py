@@ -167,7 +167,11 @@ class HeldServers:
 
     def binds(self, ticket: QueueEntry, rule: QueueRule) -> bool:
         """Whether a limit of its group keeps a statement from starting; one that needs more than all starts alone."""
-        return any(_exceeds(ticket.needs, self.of(pool.name), pool.limit) for pool in rule.pools)
+        needs = ticket.needs
+        for pool in rule.pools:  # noqa: SIM110 - a forecast asks this a million times
+            if _exceeds(needs, self._held.get(pool.name, 0), pool.limit):
+                return True
+        return False
 
 
 def _exceeds(needs: int, held: int, limit: int) -> bool:
@@ -315,6 +319,10 @@ class StatementQueue:
     def queued(self) -> list[QueueEntry]:
         """Return what waits, group by group in order of arrival."""
         return [ticket for queue in self._queues.values() for ticket in queue]
+
+    def is_first(self, ticket: QueueEntry) -> bool:
+        """Whether a waiting statement is the first of its group."""
+        return self._queues[ticket.group][0] is ticket
 
     def running(self) -> Iterable[QueueEntry]:
         """Return what holds servers."""
