@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from presman.base import terminal_guard
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.fleet_targets import FleetTargets
 from presman.cli.start import check_theme, fixed
 from presman.config.target import Target
 from presman.services.fleet.live_fleet import LiveFleet
@@ -19,6 +18,7 @@ from presman.tui.fleet_app import run_fleet
 from presman.tui.fleet_frame import FleetView
 
 if TYPE_CHECKING:
+    from presman.cli.fleet_command import FleetTargets
     from presman.services.fleet.live_fleet import Fleet
     from presman.tui.feed import ActionGateway
 
