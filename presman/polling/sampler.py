@@ -218,7 +218,7 @@ class CommandQueue:
             self._post(ActionResult(command, False, "not sent: the connection is lost", tried=False))
 
 
-class Connection:
+class PolledSource:
     """The source with its poller: made when it is first needed, opened, lost, and made again with another password."""
 
     def __init__(
@@ -316,7 +316,7 @@ class Sampler:
         self._post_to = post
         self._refresh = refresh
         self._scope = scope
-        self.connection = Connection(make_source, packs, now, rng or random.Random())
+        self.polled = PolledSource(make_source, packs, now, rng or random.Random())
         self._commands = CommandQueue(carry_out, post)
         self.budget: float | None = None
         """Seconds a poll may take, None for what befits `refresh`."""
@@ -369,8 +369,8 @@ class Sampler:
     def focus(self, focus: Focus | None) -> None:
         """Ask about one session and its cursor from the next poll on, which comes at once; None ends that."""
         self._focus = focus
-        if self.connection.poller is not None:
-            self.connection.poller.focus(focus)
+        if self.polled.poller is not None:
+            self.polled.poller.focus(focus)
         if focus is not None:
             self._read_now()
 
@@ -378,7 +378,7 @@ class Sampler:
         """Read so much at each poll from now on; what is to be read besides comes at once."""
         more = breadth & ~self._breadth
         self._breadth = breadth
-        if more and self.connection.poller is not None:
+        if more and self.polled.poller is not None:
             self._read_now()
 
     def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
@@ -402,7 +402,7 @@ class Sampler:
     def _read_now(self) -> None:
         """Poll without waiting for the next tick, but for a database that lets nobody in: that locks accounts."""
         with self._woken:
-            self._poll_now = self._poll_now or self.connection.refused is None
+            self._poll_now = self._poll_now or self.polled.refused is None
             self._woken.notify_all()
 
     def stop(self, patience: float = PATIENCE) -> bool:
@@ -419,7 +419,7 @@ class Sampler:
             try:  # in a thread of its own: cancelling may itself wait for the network
                 threading.Thread(target=self._cancel_until_over, name="presman-cancel", daemon=True).start()
             except RuntimeError:  # no thread can be had
-                self.connection.cancel()
+                self.polled.cancel()
         return self._over.wait(patience)
 
     @property
@@ -429,7 +429,7 @@ class Sampler:
 
     def _cancel_until_over(self) -> None:
         while not self._over.is_set():  # again and again: it may have come just before a read began
-            self.connection.cancel()
+            self.polled.cancel()
             self._over.wait(NUDGE)
 
     # -- the thread -----------------------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ class Sampler:
                 self._wait(event, begun)
                 begun = time.monotonic()
         finally:
-            self.connection.close()
+            self.polled.close()
             self._over.set()
 
     def _begin(self) -> float:
@@ -477,11 +477,11 @@ class Sampler:
             return self._lost(SourceError(str(error), retry=False))
         except Exception as error:
             return self._lost(SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}"))
-        self.connection.works()
+        self.polled.works()
         return Polled(snapshot)
 
     def _poll(self) -> Snapshot:
-        poller = self.connection.prepare(self._focus, insists=self._is_told_to)
+        poller = self.polled.prepare(self._focus, insists=self._is_told_to)
         if self._stopping:  # what was imported meanwhile may have taken its time
             raise SourceError("stopped")
         with self._woken:
@@ -494,7 +494,7 @@ class Sampler:
         poller.source.scope = self._scope
         poller.breadth = self._breadth
         poller.budget = budget_of(self._refresh, self.budget)
-        self.connection.open(poller)
+        self.polled.open(poller)
         self._commands.send(poller)
         hear, self._hear = self._hear, None
         self._read_at = time.monotonic()  # a login, which may have come before, does not count as a gap
@@ -502,7 +502,7 @@ class Sampler:
 
     def _lost(self, error: SourceError) -> SourceLost:
         self._commands.drop()
-        return self.connection.lose(error)
+        return self.polled.lose(error)
 
     def _look(self, snapshot: Snapshot) -> None:
         if not (self._stopping or self._has_glimpsed):

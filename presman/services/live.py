@@ -92,7 +92,7 @@ def sampler_of(
         carry_out=carry_out,
     )  # fmt: skip
     sampler.budget, sampler.phase = target.budget, phase
-    sampler.connection.renewed, sampler.connection.needs = target.renewed, needs
+    sampler.polled.renewed, sampler.polled.needs = target.renewed, needs
     sampler.widen(target.needed(breadth))
     return sampler
 

@@ -443,7 +443,7 @@ def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatc
 
     events: queue.Queue[Event] = queue.Queue()
     sampler = Sampler(lambda: first, refresh=3600.0, scope=Scope.CLUSTER, post=events.put)
-    sampler.connection.renewed = renewed
+    sampler.polled.renewed = renewed
     sampler.start()
     for _ in range(4):  # the refusal, and three looks in vain
         event = lost(events)
