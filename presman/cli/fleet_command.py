@@ -103,7 +103,7 @@ def _of_targets(options: Namespace, config: Config) -> int:
     gateway = acting() if options.allow_actions else None
     carry_out = gateway.carry_out if gateway is not None else None
     fleet = LiveFleet(name, targets.watched, options.interval or INTERVAL, carry_out=carry_out)
-    return watch_fleet(fleet, live(fleet, targets, options, gateway), options)
+    return watch_fleet(fleet, live(fleet, targets.resolved, options, gateway), options)
 
 
 def _of_store(store: Target, options: Namespace) -> int:
