@@ -1,4 +1,4 @@
-"""How long statements hold their servers, learnt from those that were seen: ended ones, and ones that still run.
+"""Durations for which statements hold their servers, learnt from those that were seen: ended, or still running.
 
 Kaplan and Meier's estimate, which counts those that still run as long as they have run, and those that ran already
 when they were first seen from then on. Of n that have run for some time, the next to end takes away one part in n + 1
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from itertools import groupby
 from math import exp, log
 from typing import NamedTuple
 
@@ -81,10 +80,10 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
     times: list[float] = []
     lasts: list[float] = []
     part = 1.0
-    for seconds, together in groupby(ends):
-        at_risk = bisect_left(entries, seconds) - bisect_left(all_of_them, seconds)
-        for others, _ in enumerate(together):
-            part *= 1.0 - 1.0 / (at_risk - others + 1)
+    for index, seconds in enumerate(ends):
+        before = index - bisect_left(ends, seconds)  # at the same time
+        at_risk = bisect_left(entries, seconds) - bisect_left(all_of_them, seconds) - before
+        part *= 1.0 - 1.0 / (at_risk + 1)
         times.append(seconds)
         lasts.append(part)
     exposed = sum(each.seconds - each.seen_from for each in known)

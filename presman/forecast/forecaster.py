@@ -7,23 +7,25 @@ may be played is counted in steps of the model, not by a clock, so that the same
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from math import inf
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from presman.analysis.parallel.queue_rules import QueueRules
-from presman.analysis.readings.forecasts import QueueForecast, StartForecast
+from presman.analysis.caches import RowCache
+from presman.analysis.facts.facts import Facts
+from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
+from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead
+from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import counted
 from presman.forecast.calibration import Calibration, Interval
 from presman.forecast.course import HORIZON, draw, play
 from presman.forecast.durations import FEW
-from presman.forecast.past import Past, Session
-from presman.forecast.queue_now import Modelled, modelled
+from presman.forecast.queue_now import Modelled, is_known, modelled
+from presman.forecast.seen_statements import SeenStatements
+from presman.rows.snapshot import Snapshot
 
 COURSES = 40
 """Courses that stand behind a forecast."""
@@ -44,7 +46,7 @@ _NEVER = "it does not start within 4 hours in most courses"
 
 class _Course(NamedTuple):
     at: datetime
-    starts: Mapping[Session, float]
+    starts: Mapping[Executing, float]
     """When each statement starts: seconds since 1970."""
 
 
@@ -62,15 +64,24 @@ class Forecaster:
 
     def __init__(self, seed: int = SEED) -> None:
         self._seed = seed
-        self._past = Past()
+        self._seen = SeenStatements()
         self._calibration = Calibration()
         self._courses: deque[_Course] = deque(maxlen=COURSES)
-        self._told: dict[Session, _Told] = {}
+        self._told: dict[Executing, _Told] = {}
         self._rules: object = None
         self._number = 0
         self._steps = MOST_STEPS
         self._at: datetime | None = None
         self._least = 1.0
+
+    def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
+        """Begin behind a reading at an instant, with the statements that were seen in the time `watched` before it."""
+        self._seen.begin(at, watched, runs)
+        self._at = at
+
+    def read(self, reading: Reading, previous: Snapshot | None, current: Snapshot, cache: RowCache | None) -> Reading:
+        """Return the reading of two snapshots with its forecasts."""
+        return self.add(reading, lambda: queue_rules(Facts.of(previous, current, cache), reading))
 
     def add(self, reading: Reading, rules: Callable[[], QueueRules]) -> Reading:
         """Return the next reading with its forecasts; `rules` are asked for where something is queued."""
@@ -79,25 +90,24 @@ class Forecaster:
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
         self._steps = min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed)
-        self._past.add(reading)
+        self._seen.add(reading)
         self._judge(reading)
         if not reading.queue:
             self._courses.clear()
-            return replace(reading, forecast=self._behind())
+            return reading.foreseen({}, self._behind())
         found = rules()
         self._forget(reading.at, found)
-        model = modelled(reading, found, self._past)
+        model = modelled(reading, found, self._seen)
         if model is not None:
             self._play(model)
-        starts = {_session(each): self._start(each, found, reading.at) for each in reading.queue}
-        queue = tuple(replace(each, starts=starts[_session(each)]) for each in reading.queue)
-        return replace(reading, queue=queue, heads=_heads(reading.heads, queue), forecast=self._behind())
+        starts = {each.executing(): self._start(each, found, reading.at) for each in reading.queue}
+        return reading.foreseen(starts, self._behind())
 
     def _behind(self) -> QueueForecast:
         return QueueForecast(
             record=self._calibration.record(),
-            ended=self._past.ended,
-            watched=self._past.watched,
+            ended=self._seen.ended,
+            watched=self._seen.watched,
             courses=len(self._courses),
             seed=self._seed,
         )
@@ -121,14 +131,14 @@ class Forecaster:
             self._number += 1
             played = play(model.now, draw(model.now, f"{self._seed}/{self._number}"))
             self._steps -= played.steps
-            starts = zip(map(_session, model.waiting), played.starts, strict=True)
-            self._courses.append(_Course(self._at, {session: now + start for session, start in starts}))
+            starts = zip(model.waiting, played.starts, strict=True)
+            self._courses.append(_Course(self._at, {each.executing(): now + start for each, start in starts}))
 
     def _start(self, row: QueuedStatement, rules: QueueRules, at: datetime) -> StartForecast:
         why = self._why_none(row, rules)
         if why:
             return StartForecast(why_none=why)
-        session, now = _session(row), at.timestamp()
+        session, now = row.executing(), at.timestamp()
         known = (each.starts[session] - now for each in self._courses if session in each.starts)
         starts = sorted(start for start in known if start >= 0.0)
         if len(starts) < ENOUGH:
@@ -145,9 +155,9 @@ class Forecaster:
 
     def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
         """Return why nothing can be said of a statement, "" where something can."""
-        if self._past.ended < FEW:
-            return f"{counted(self._past.ended, 'statement')} of the {FEW} it takes have ended since presman watches"
-        if row.wants is None or row.wants.low == 0:
+        if self._seen.ended < FEW:
+            return f"{counted(self._seen.ended, 'statement')} of the {FEW} it takes have ended since presman watches"
+        if not is_known(row.wants):
             return "how many servers it wants is not known"
         if rules.target is None:
             return "the target is not known"
@@ -159,19 +169,9 @@ class Forecaster:
 
     def _judge(self, reading: Reading) -> None:
         """Judge the forecasts of the statements that have left the queue."""
-        queued = set(map(_session, reading.queue))
+        queued = {each.executing() for each in reading.queue}
         for session in [each for each in self._told if each not in queued]:
-            told, run = self._told.pop(session), self._past.run(session)
+            told, run = self._told.pop(session), self._seen.run(session)
             if run is not None and run.started is not None and run.started >= told.at:
                 outcome = (run.started - told.at).total_seconds()
                 self._calibration.judge(told.raw, told.shown, outcome, told.least)
-
-
-def _session(row: QueuedStatement) -> Session:
-    return row.inst_id, row.sid, row.serial, row.sql_id
-
-
-def _heads(heads: Iterable[QueueHead], queue: Sequence[QueuedStatement]) -> tuple[QueueHead, ...]:
-    """Return the heads with the forecasts of their statements."""
-    by_session = {_session(each): each for each in queue}
-    return tuple(replace(each, statement=by_session[_session(each.statement)]) for each in heads)

@@ -16,8 +16,8 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.forecast.course import Came, Holder, QueueNow, Waiting
 from presman.forecast.durations import Durations
-from presman.forecast.past import Past
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
+from presman.forecast.seen_statements import SeenStatements
 
 _UNLIMITED = 1_000_000
 _NOBODY = Group(-1, "")
@@ -40,45 +40,46 @@ class Modelled(NamedTuple):
     waiting: tuple[QueuedStatement, ...]
 
 
-def modelled(reading: Reading, rules: QueueRules, past: Past) -> Modelled | None:
+def modelled(reading: Reading, rules: QueueRules, seen: SeenStatements) -> Modelled | None:
     """Return the queue of a reading for the model; None where no target is known or nothing was seen to end."""
-    if rules.target is None or past.lasting(0, "", "") is None:
+    if rules.target is None or seen.lasting(0, "", "") is None:
         return None
     counts = Counted.of(reading)
-    held = [(each, _holder(each, counts, past)) for each in reading.running]
+    held = [(each, _holder(each, counts, seen)) for each in reading.running]
     shown: list[tuple[RunningStatement | None, Holder]] = [
         (each, holder) for each, holder in held if counts.of_statement(each, everybody=True) is not False
     ]
     shown += [(None, holder) for holder in _unseen(rules, [holder for _, holder in shown])]
-    waiting = sorted((each for each in reading.queue if _wants(each.wants)), key=lambda each: -(each.waited or 0.0))
-    lines = [(each, found) for each in waiting if (found := _waiting(each, past)) is not None]
+    waiting = sorted((each for each in reading.queue if is_known(each.wants)), key=lambda each: -(each.waited or 0.0))
+    lines = [(each, found) for each in waiting if (found := _waiting(each, seen)) is not None]
     now = QueueNow(
         _limits(rules, reading.queue),
         tuple(holder for _, holder in shown),
         tuple(found for _, found in lines),
-        tuple(_came(rules, past)),
-        past.watched,
+        tuple(_came(rules, seen)),
+        seen.watched,
     )
     return Modelled(now, tuple(each for each, _ in shown), tuple(each for each, _ in lines))
 
 
-def _wants(wants: Servers | None) -> bool:
+def is_known(wants: Servers | None) -> bool:
+    """Whether it is known how many servers a statement wants; a mean of its group says nothing of one."""
     return wants is not None and wants.source is not WantsSource.MEAN
 
 
-def _holder(each: RunningStatement, counts: Counted, past: Past) -> Holder:
+def _holder(each: RunningStatement, counts: Counted, seen: SeenStatements) -> Holder:
     group = Group(each.con_id, each.group)
     managed = counts.of_statement(each, everybody=False) is not False
     known = time_left(each)
     if each.idle is not None and known is None:
-        lasts = past.idling(each.con_id, each.group) if each.idle_known else None
+        lasts = seen.idling(each.con_id, each.group) if each.idle_known else None
         return Holder(group, each.servers, each.idle, lasts, managed=managed)
-    lasts = None if each.blocker else past.lasting(each.con_id, each.group, each.sql_id)
-    run = past.run((each.inst_id, each.sid, each.serial, each.sql_id))
-    held = (past.at - run.started).total_seconds() if run and run.started and past.at else 0.0
+    lasts = None if each.blocker else seen.lasting(each.con_id, each.group, each.sql_id)
+    run = seen.run(each.executing())
+    held = (seen.at - run.started).total_seconds() if run and run.started and seen.at else 0.0
     if known is not None:
         return Holder(group, each.servers, held, lasts, known, (1.0,), managed)
-    times = past.times(each.con_id, each.group, each.sql_id) if each.remaining is not None else ()
+    times = seen.times(each.con_id, each.group, each.sql_id) if each.remaining is not None else ()
     return Holder(group, each.servers, held, lasts, each.remaining, times, managed)
 
 
@@ -98,18 +99,18 @@ def _unseen(rules: QueueRules, holders: Iterable[Holder]) -> Iterable[Holder]:
         yield Holder(_NOBODY, rules.in_use - whole, 0.0, None)
 
 
-def _waiting(each: QueuedStatement, past: Past) -> Waiting | None:
-    lasts = past.lasting(each.con_id, each.group, each.sql_id)
+def _waiting(each: QueuedStatement, seen: SeenStatements) -> Waiting | None:
+    lasts = seen.lasting(each.con_id, each.group, each.sql_id)
     if lasts is None or each.wants is None:
         return None
     return Waiting(Group(each.con_id, each.group), each.wants.low, each.wants.high, each.waited or 0.0, lasts)
 
 
-def _came(rules: QueueRules, past: Past) -> Iterable[Came]:
-    runs = past.came
-    begin = past.at.timestamp() - past.watched if past.at is not None else 0.0
+def _came(rules: QueueRules, seen: SeenStatements) -> Iterable[Came]:
+    runs = seen.came
+    begin = seen.at.timestamp() - seen.watched if seen.at is not None else 0.0
     for run in runs:
-        lasts: Durations | None = past.lasting(run.con_id, run.group, run.sql_id)
+        lasts: Durations | None = seen.lasting(run.con_id, run.group, run.sql_id)
         if lasts is not None and run.servers:
             key = (run.con_id, run.group)
             yield Came(run.began.timestamp() - begin, Group(*key), run.servers, lasts, key not in rules.bypassing)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+Executing = tuple[int, int, int, str]
+"""Who executes what: instance, SID, serial and SQL_ID."""
+
 
 class StartForecast(Struct, frozen=True):
     """In how many seconds a queued statement should start: the `median`, and `low` to `high` in 8 cases of 10.

@@ -7,15 +7,16 @@ waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.detail_readings import Detail
-from presman.analysis.readings.forecasts import QueueForecast
+from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.group_readings import GroupReading, LimitedContainer
 from presman.analysis.readings.instance_readings import CLUSTER, Header, Quiesce, SwitchedPlan
 from presman.analysis.readings.session_readings import Activity, SessionReading
@@ -135,6 +136,12 @@ class Reading(Struct, frozen=True):
     texts: tuple[SqlText, ...] = ()
     reads_texts: bool = True
     forecast: QueueForecast | None = None
+
+    def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
+        """Return it with the forecasts of its queued statements, and what stands behind them."""
+        queue = {each.executing(): replace(each, starts=starts.get(each.executing())) for each in self.queue}
+        heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
+        return replace(self, queue=tuple(queue.values()), heads=heads, forecast=forecast)
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from presman.analysis.readings.forecasts import StartForecast
+from presman.analysis.readings.forecasts import Executing, StartForecast
 from presman.base.formats import duration
 from presman.rows.session_state import SessionKind, session_name
 
@@ -132,6 +132,10 @@ class QueuedStatement(Struct, frozen=True):
     no_text: str = ""
     starts: StartForecast | None = None
 
+    def executing(self) -> Executing:
+        """Return what tells it from others, waiting and running."""
+        return self.inst_id, self.sid, self.serial, self.sql_id
+
 
 def longest_wait(queue: Iterable[QueuedStatement]) -> float | None:
     """Return how long the first of a queue has waited, None without one or where that is not known."""
@@ -205,6 +209,10 @@ class RunningStatement(Struct, frozen=True):
     idle_known: bool = True
     overdue: bool = False
     no_text: str = ""
+
+    def executing(self) -> Executing:
+        """Return what tells it from others, waiting and running."""
+        return self.inst_id, self.sid, self.serial, self.sql_id
 
     @property
     def who(self) -> str:

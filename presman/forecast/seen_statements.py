@@ -1,4 +1,4 @@
-"""What was seen of parallel statements in the last hour: how long they held their servers, and which came when."""
+"""Parallel statements that were seen in the last hour: how long they held their servers, and which came when."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
 
+from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.forecast.durations import FEW, Durations, Lasted, durations
@@ -20,11 +21,9 @@ _APART = timedelta(seconds=20)
 """How far apart two looks at what V$SESSION_LONGOPS tells of one statement are."""
 
 _ALL = ("all",)
-Session = tuple[int, int, int, str]
-"""Instance, SID, serial and SQL_ID."""
 
 
-class Past:
+class SeenStatements:
     """The ends and the arrivals of the last hour, and what is learnt from them."""
 
     def __init__(self) -> None:
@@ -34,14 +33,24 @@ class Past:
         self._came: deque[StatementRun] = deque(maxlen=1000)
         self._ends: dict[Hashable, deque[tuple[datetime, Lasted]]] = {}
         self._made: dict[Hashable, tuple[datetime, Durations | None]] = {}
-        self._told: dict[Session, list[tuple[datetime, float]]] = {}
+        self._told: dict[Executing, list[tuple[datetime, float]]] = {}
         self._times: dict[Hashable, deque[float]] = {}
+
+    def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
+        """Begin behind a reading at an instant, with the `runs` that were seen in the time `watched` before it."""
+        self.at, self.begun = at, at - watched
+        known = sorted(runs, key=lambda run: run.began)
+        self._runs.begin(at, known)
+        self._came.extend(run for run in known if run.began >= self.begun)
+        for run in known:
+            if run.ended is not None:
+                self._take(run, run.ended)
 
     def add(self, reading: Reading) -> None:
         """Take the next reading; one that is older than the last begins anew."""
         before = self.at
         if before is not None and reading.at < before:
-            Past.__init__(self)
+            SeenStatements.__init__(self)
             before = None
         self.at, self.begun = reading.at, self.begun or reading.at
         self._runs.add(reading)
@@ -51,24 +60,27 @@ class Past:
         while self._came and self._came[0].began < reading.at - HOUR:
             self._came.popleft()
         for run in self._runs.ended_since(before):
-            told = self._told.pop((run.inst_id, run.sid, run.serial, run.sql_id), ())
-            times = [
-                (run.ended - at).total_seconds() / max(left, 1.0) for at, left in told if run.ended and at < run.ended
-            ]
-            for key, lasted in _kinds(run, reading.at):
-                self._ends.setdefault(key, deque(maxlen=KEPT)).append((reading.at, lasted))
-                self._made.pop(key, None)
-                self._times.setdefault(key, deque(maxlen=KEPT)).extend(times)
+            self._take(run, reading.at)
         self._hear(reading)
+
+    def _take(self, run: StatementRun, at: datetime) -> None:
+        """Take a run that has ended, as was seen at an instant."""
+        told = self._told.pop((run.inst_id, run.sid, run.serial, run.sql_id), ())
+        ended = run.ended or at
+        times = [(ended - when).total_seconds() / max(left, 1.0) for when, left in told if when < ended]
+        for key, lasted in _kinds(run, at):
+            self._ends.setdefault(key, deque(maxlen=KEPT)).append((at, lasted))
+            self._made.pop(key, None)
+            self._times.setdefault(key, deque(maxlen=KEPT)).extend(times)
 
     def _hear(self, reading: Reading) -> None:
         """Keep when V$SESSION_LONGOPS says that operations end, to see what that came to."""
         for each in reading.running:
             if each.remaining is not None and each.idle is None:
-                told = self._told.setdefault((each.inst_id, each.sid, each.serial, each.sql_id), [])
+                told = self._told.setdefault(each.executing(), [])
                 if not told or reading.at - told[-1][0] >= _APART:
                     told.append((reading.at, each.remaining))
-        there = {(each.inst_id, each.sid, each.serial, each.sql_id) for each in reading.running}
+        there = {each.executing() for each in reading.running}
         self._told = {session: told for session, told in self._told.items() if session in there}
 
     @property
@@ -89,9 +101,9 @@ class Past:
         begin = self.begun if self.at is None or self.begun is None else max(self.begun, self.at - HOUR)
         return sorted((run for run in self._came if begin and run.began >= begin), key=lambda run: run.began)
 
-    def run(self, session: Session) -> StatementRun | None:
+    def run(self, who: Executing) -> StatementRun | None:
         """Return the run of a statement that is there."""
-        return self._runs.now(session)
+        return self._runs.now(who)
 
     def lasting(self, con_id: int, group: str, sql_id: str) -> Durations | None:
         """Return how long a statement holds its servers: by its own past, else its group's, else that of all.
