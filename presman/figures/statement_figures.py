@@ -184,7 +184,7 @@ STARTS = Queued(
     "what came in the last hour; idle holders stay for as long as those of their group did, or for good. `timeout`: it "
     "comes to its timeout before. Empty where it is not known; the statement's page says why. Of V$SESSION, "
     "V$PX_SESSION. At the poll.",
-    "starts.median", text=starts_in, width=9,
+    "starts.median", text=starts_in, width=9, narrow=False,
 )
 STARTS_LOW = Queued(
     "starts_low_s", "at least", SECONDS, "It should not start earlier: in 8 cases of 10 between this and at most.",
@@ -269,7 +269,7 @@ Q_TEXT = Queued(
 
 QUEUE: Table[QueuedStatement] = Table(
     "queue", "Queued",
-    (POSITION, Q_GROUP, Q_INST, WAITED, STARTS, STARTS_BETWEEN, TIMEOUT, Q_SQL_ID, Q_USER, DOP, REASON, SERVERS_HIGH,
+    (POSITION, Q_GROUP, Q_INST, WAITED, STARTS, TIMEOUT, STARTS_BETWEEN, Q_SQL_ID, Q_USER, DOP, REASON, SERVERS_HIGH,
      Q_CLIENT, Q_SESSION, Q_TEXT),
     statement_identity, "Nothing is queued.",
     json="queue", stands_for=stands_for,
