@@ -38,7 +38,6 @@ from presman.base.text import clean, one_line
 from presman.recording.measure_tables import selects
 from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
 from presman.recording.schema_check import (
-    STEPS,
     ForeignSchemaError,
     foreign_relation,
     has_layout_of_today,
@@ -308,9 +307,9 @@ class Store:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
             _check_relations(connection, self.name, writing=self.writing)
             if inspect(connection).has_table("meta"):
-                if (found := _format(connection, self.name)) < FORMAT:
+                if _format(connection, self.name) < FORMAT:
                     self._limits.begin()
-                    upgrade(connection, found, FORMAT)
+                    upgrade(connection, FORMAT)
                     self._limits.end()
                 return
             METADATA.create_all(connection)
@@ -329,30 +328,21 @@ class Store:
             missing = set(METADATA.tables) - set(inspect(connection).get_table_names())
             if len(missing) == len(METADATA.tables):
                 raise RecordingError(f"{self.name} is not a recording of presman")
-            found = self._readable_format(connection)
-        if found < LAYOUT:
-            # To read it its tables must be those of today; that is done once, in the file.
-            try:
-                Store(self.place, writing=True).close()
-            except RecordingError as error:
-                text = f"{self.name} is of format {found}, which is written once to be read: {error}"
-                raise RecordingError(text) from error
-            return
+            self._check_format(connection)
         if missing >= {"blocks", "polls"}:
             raise DamagedStoreError(f"{self.name} is damaged: without {', '.join(sorted(missing))}")
         if missing:
             self._tell(f"without {', '.join(sorted(missing))}")
 
-    def _readable_format(self, connection: Connection) -> int:
-        """Return the format; that of today where only the place is damaged that tells it."""
+    def _check_format(self, connection: Connection) -> None:
+        """Raise RecordingError for a format that is not known; one that is damaged is taken to be today's."""
         try:
             with self.saying():
-                return _format(connection, self.name)
+                _format(connection, self.name)
         except DamagedStoreError as error:
             if self.writing:
                 raise
             self._tell(f"its format cannot be read and taken to be {FORMAT}: {error}")
-            return FORMAT
 
 
 _DAMAGES = ("malformed", "not a database", "corrupt", "too big", "unfolds")
@@ -421,8 +411,8 @@ def _format(connection: Connection, name: str) -> int:
         raise DamagedStoreError(f"{name} is not a recording of presman: it has no format")
     if int(number) > FORMAT:
         raise RecordingError(f"{name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one")
-    if int(number) < min(STEPS, default=FORMAT):
-        raise RecordingError(f"{name} has format {int(number)}, which no presman wrote")
+    if int(number) < LAYOUT:
+        raise RecordingError(f"{name} has format {int(number)}, which no release of presman wrote")
     return int(number)
 
 

@@ -17,7 +17,6 @@ from presman.recording.codec.old_formats import OldChain
 from presman.recording.codec.poll_codec import CHECK
 from presman.recording.codec.shapes import DamagedError
 from presman.recording.reader import Recording
-from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError
 from presman.rows.snapshot import Snapshot
@@ -34,51 +33,19 @@ def unpacked(name: str, folder: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def of_format_1(tmp_path: Path) -> Path:
-    """Forty polls of the scenario `queueing`, recorded by the presman that wrote format 1."""
-    return unpacked("recording_format_1", tmp_path)
-
-
 def total(rows: list[dict[str, Any]], key: str) -> float:
     return round(sum(row[key] or 0 for row in rows), 3)
 
 
-def test_format_1_says_what_it_said(of_format_1: Path) -> None:
-    with Recording(str(of_format_1)) as recording:
-        tape = recording.tape()
-        assert [reading.at for reading in tape.readings()] == [mark.at for mark in tape.marks()]
-        assert (len(tape), tape.damage) == (40, [])
-        queue, cpu = tape.figures("queue"), tape.figures("cpu")
-        assert (len(queue), total(queue, "waited_s"), queue[-1]["waited_s"]) == (7, 105.0, 30.0)
-        assert (len(cpu), total(cpu, "used_cpus")) == (159, 268.22)
-        assert {row["verdict"] for row in cpu} == {"not_throttled", "unknown", "idle"}
-        assert {row["state"] for row in cpu} == {"not_throttled", "queued", "unknown", "idle"}
-        waiting = [(mark.at, mark.queued) for mark in tape.marks() if mark.queued]
-        assert waiting == [(row["time"], row["position"]) for row in queue]
-    with closing(sqlite3.connect(of_format_1)) as connection:
-        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (str(FORMAT),)
-        assert connection.execute("SELECT sum(waited_s) FROM queue").fetchone() == (105.0,)
-
-
-def test_format_1_is_continued(of_format_1: Path) -> None:
-    moments = list(polled("quiet", 3))
-    record(of_format_1, moments, target="demo:x")
-    with Recording(str(of_format_1)) as recording:
-        tape = recording.tape()
-        assert len(tape) == 43
-        assert [tape.reading(place) for place in (40, 41, 42)] == [reading for _, reading in moments]
-        assert tape.snapshot(39).number == 40
-
-
-def test_format_1_that_may_not_be_written_is_told(of_format_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.recording.sqlite_files.BUSY_SECONDS", 0.0)
-    with closing(sqlite3.connect(of_format_1, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(
-            RecordingError, match=r"is of format 1, which is written once to be read: .* keeps it locked"
-        ):
-            Recording(str(of_format_1))
+def test_format_1_is_refused(tmp_path: Path) -> None:
+    path = unpacked("recording_format_2_mixed", tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE meta SET value = '1' WHERE name = 'format'")
+        connection.commit()
+    with pytest.raises(RecordingError, match=r"has format 1, which no release of presman wrote"):
+        Recording(str(path))
+    with pytest.raises(RecordingError, match=r"has format 1, which no release of presman wrote"):
+        record(path, [], target="demo:mixed")
 
 
 def sums(snapshot: Snapshot) -> tuple[int, int, float, int, int]:

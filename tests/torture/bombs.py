@@ -202,7 +202,7 @@ KINDS: Mapping[str, Callable[[random.Random], list[bytes]]] = {
 """What makes the frames of a bomb."""
 
 FORMATS = (*KINDS, "old")
-"""All kinds; `old` is of formats 1 and 2, whose blocks are one frame of zstd."""
+"""All kinds; `old` is of format 2, whose blocks are one frame of zstd."""
 
 
 def _old(rng: random.Random) -> bytes:

@@ -1,4 +1,4 @@
-"""Blocks of formats 1 and 2, each column the difference to the poll before: read for a release, written no more.
+"""Blocks of format 2, each column the difference to the poll before: read for a release, written no more.
 
 What is read may come from a stranger: sizes are bounded, types checked, texts cleaned.
 """
@@ -47,7 +47,7 @@ _REMOVED, _AT, _NEVER, _SECONDS, _PROBLEM, _ABSENT, _ROWS, _MOVED = (1 << bit fo
 how long it took; why it is not filled; which fields are not known; that its rows changed; that they changed places."""
 _WORDS, _NARROW, _STEP = 1, 2, 4
 """What is told of a poll: that its texts changed; that idle sessions are not all among its rows; how many polls before
-the one is that it is the difference to, which format 1 knew by its place alone."""
+the one is that it is the difference to."""
 
 _MOST = {"bytes": 32 << 20, "polls": MOST_POLLS, "texts": 250_000, "parts": 250_000}
 _MOST_GONE = 512
@@ -323,7 +323,7 @@ def _step(bare: bytes, place: int) -> int:
         unpacker.signed()
     unpacker.double()
     if not unpacker.count(_WORDS | _NARROW | _STEP) & _STEP:
-        return 0 if not place else 64 if place % 64 == 0 else 8 if place % 8 == 0 else 1
+        raise DamagedError("a frame that does not tell what it is the difference to")
     step = unpacker.count(place)
     if bool(step) is not bool(place):
         raise DamagedError("a frame that is the difference to none")

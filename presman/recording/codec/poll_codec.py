@@ -313,7 +313,7 @@ _FRAMES = Decoder(Annotated[list[bytes], Meta(max_length=MOST_POLLS)])
 CHECK = 8
 """Bytes of a block's checksum."""
 _OLD = b"\x28\xb5\x2f\xfd"
-"""How blocks of formats 1 and 2 begin behind their checksum: they are one frame of zstd."""
+"""How blocks of format 2 begin behind their checksum: they are one frame of zstd."""
 
 
 class FrameEncoder:
@@ -417,7 +417,7 @@ def is_whole(content: bytes) -> bool:
 
 
 def is_old(content: bytes) -> bool:
-    """Whether a block is of format 1 or 2."""
+    """Whether a block is of format 2."""
     return content[CHECK : CHECK + len(_OLD)] == _OLD
 
 
