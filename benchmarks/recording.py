@@ -198,7 +198,7 @@ async def painted_jumps(place: Path, many: int = PAINTED) -> list[float]:
     from textual.message import Message
 
     from presman.recording.recording_source import RecordingSource
-    from presman.tui.messages import Jumped
+    from presman.tui.player import Jumped
     from presman.tui.replay_app import ReplayApp
 
     come = asyncio.Event()

@@ -45,21 +45,19 @@ def welcome(config: Config, options: Namespace) -> int:
     console.show(GETTING_STARTED)
     if not console.is_terminal():
         return exit_codes.OK
-    from presman.cli import asking
+    from presman.cli import connect_command as connect
 
     try:
-        chosen = asking.choice("\nWhat now?", OFFERED, "d")
-        target = asking.line("Database, as user@dbhost:1521/service") if chosen == "o" else ""
+        chosen = connect.ask_choice("\nWhat now?", OFFERED, "d")
+        target = connect.ask_line("Database, as user@dbhost:1521/service") if chosen == "o" else ""
     except EOFError:
         console.show("\n")
         return exit_codes.OK
     if chosen == "d":
         return watch("demo", config, options)
     if chosen == "c":
-        from presman.cli.connect_command import run as connect
-
         options.section = None
-        return connect(options)
+        return connect.run(options)
     if chosen == "o" and target:
         from presman.cli.doctor_command import run as doctor
 

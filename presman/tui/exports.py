@@ -78,9 +78,10 @@ class CsvRecording:
 
 
 def file_name(database: str, measure: str, at: datetime, kind: str = "csv") -> str:
-    """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time."""
+    """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time; "" is no measure."""
     safe = "".join(character if character.isascii() and character.isalnum() else "-" for character in database)[:40]
-    return f"presman-{safe.strip('-') or 'database'}-{measure}-{at.astimezone():%Y%m%d-%H%M%S}.{kind}"
+    name = "-".join(part for part in (safe.strip("-") or "database", measure) if part)
+    return f"presman-{name}-{at.astimezone():%Y%m%d-%H%M%S}.{kind}"
 
 
 Pair = tuple["Snapshot | None", "Snapshot"]
@@ -122,10 +123,7 @@ class TapeRecording:
 
     def begin(self, name: str, kind: str) -> Path:
         """Begin a file for the database `name`; until `loaded` is called what arrives is for `past`, too."""
-        safe = "".join(each if each.isascii() and each.isalnum() else "-" for each in name)[:40].strip("-")
-        self.path = (
-            self._folder or Path.cwd()
-        ) / f"presman-{safe}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}.presman"
+        self.path = (self._folder or Path.cwd()) / file_name(name, "", datetime.now(UTC), "presman")
         self._queue, self._is_loading, self._last = SimpleQueue(), True, None
         self.number += 1
         self._thread = threading.Thread(

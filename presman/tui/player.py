@@ -4,22 +4,79 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
+
+from textual.message import Message
 
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.text import clean, one_line
-from presman.tui.feed import Arrived, Failed, Lost, Post
-from presman.tui.messages import Jumped, Passed, Recalled, Stopped, TapeLoaded
+from presman.tui.feed import Arrived, Failed, Feed, Lost, Post
 
 if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.recording_source import RecordingSource
     from presman.recording.tape import Pair, Tape
+    from presman.recording.tape_values import Stretch
     from presman.rows.commands import Command
-    from presman.rows.queries import Breadth, Focus
+    from presman.rows.snapshot import Snapshot
     from presman.tui.past_timeline import Recall
+    from presman.tui.timeline import Timeline
+
+# ---- What the player tells the app.
+
+
+@dataclass(eq=False)
+class TapeLoaded(Message):
+    """The recording is open: from when to when it is, what it holds in short, and what happened in what is replayed."""
+
+    first: datetime
+    last: datetime
+    strip: list[Stretch]
+    events: list[DatabaseEvent]
+    message: str
+
+
+@dataclass(eq=False)
+class Jumped(Message):
+    """Another time is on show: the reading, what it was made of, and the charts before it.
+
+    `message` says that no poll is at the time that was asked for, "" where there is one. So many `keys` asked for a
+    poll before this one was shown.
+    """
+
+    timeline: Timeline
+    reading: Reading
+    snapshot: Snapshot
+    message: str = ""
+    keys: int = 0
+
+
+@dataclass(eq=False)
+class Recalled(Message):
+    """What of the time before the polls on show the figures do not tell, up to the newest; None if it cannot be had."""
+
+    timeline: Timeline | None
+
+
+@dataclass(eq=False)
+class Passed(Message):
+    """Polls were passed over that cannot be read."""
+
+    text: str
+
+
+@dataclass(eq=False)
+class Stopped(Message):
+    """It plays no more: the end is reached, or what comes is damaged (`text`). So many `keys` asked for it before."""
+
+    text: str
+    keys: int = 0
+
 
 STRETCHES = 400
 """Stretches into which the whole recording is summed up for the scrub bar."""
@@ -105,34 +162,11 @@ class _Wanted(NamedTuple):
     more: int = 0
 
 
-class _PastFeed:
-    """What is asked of a feed, and has no meaning where all has passed."""
-
-    def set_refresh(self, seconds: float) -> None:
-        """Do nothing: a recording has its own intervals."""
-
-    def poll_now(self) -> None:
-        """Do nothing: there is nobody to ask."""
-
-    def act(self, command: Command) -> None:  # noqa: ARG002
-        """Refuse: what is on show has passed."""
-        raise PermissionError("this is a recording: no actions on the past")
-
-    def focus(self, focus: Focus | None) -> None:
-        """Do nothing: what was not asked then is not known."""
-
-    def widen(self, breadth: Breadth) -> None:
-        """Do nothing: what was not asked then is not known."""
-
-    def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
-        """Do nothing: what was not asked then is not known."""
-
-
-class Player(_PastFeed):
+class Player(Feed):
     """A feed that plays a recording. Nothing heavy is imported before `start`.
 
     With `follow` it begins at the end, and goes on as the recording grows; else at the time that the words `begin`
-    name, "" for the first poll.
+    name, "" for the first poll. What is asked of a feed but to play has no meaning where all has passed.
     """
 
     def __init__(
@@ -181,6 +215,10 @@ class Player(_PastFeed):
         self._asked.set()
         if self._thread.is_alive():
             self._thread.join(0.5)
+
+    def act(self, command: Command) -> None:  # noqa: ARG002
+        """Refuse: what is on show has passed."""
+        raise PermissionError("this is a recording: no actions on the past")
 
     def play(self, *, on: bool) -> None:
         """Play on, or stop where it is."""

@@ -11,7 +11,7 @@ import pytest
 
 from presman.cli import main
 from presman.cli.exit_codes import Failure
-from presman.cli.fleet_targets import chosen
+from presman.cli.fleet_command import chosen
 from presman.config.config_file import read_config
 from tests.cli.run import presman
 from tests.recording.taped import polled, record

@@ -26,9 +26,8 @@ from presman.recording.tape import LostPollError, Pair
 from presman.recording.writer import RecordingWriter
 from presman.tui.exports import MOST_WAITING, TapeRecording
 from presman.tui.feed import Arrived, Lost
-from presman.tui.messages import Jumped, Passed, Recalled, Stopped
 from presman.tui.past_timeline import Recall, timeline_before
-from presman.tui.player import SPEEDS, Player
+from presman.tui.player import SPEEDS, Jumped, Passed, Player, Recalled, Stopped
 from presman.tui.replay_app import ReplayApp
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.scrub_bar import scrub_lines
