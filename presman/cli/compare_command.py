@@ -64,7 +64,12 @@ def run(options: Namespace) -> int:
 
 def _place(words: WindowWords, config: Config, options: Namespace) -> WindowPlace:
     target = resolve(named_recording(words.target, config), config, options).target
-    tape = target.tape
-    if tape is None:
+    recorded = target.recorded
+    if recorded is None:
         raise Failure(f"{target.name} is not a recording: write {FORM}")
-    return WindowPlace(tape.place, tape.database or None, words.start or tape.start, words.end or tape.end or tape.at)
+    return WindowPlace(
+        recorded.place,
+        recorded.database or None,
+        words.start or recorded.start,
+        words.end or recorded.end or recorded.at,
+    )

@@ -110,10 +110,10 @@ def _of_store(store: Target, options: Namespace) -> int:
     """Show or print what is in a central store; words behind it choose databases."""
     from presman.services.fleet.store_fleet import StoreFleet  # what it takes, live databases need not wait for
 
-    assert store.tape is not None
+    assert store.recorded is not None
     if options.at or options.start or options.end:
         raise Failure("--at, --from and --to go with one recording; a fleet shows what is newest")
-    fleet = StoreFleet(store.tape.place, options.interval or INTERVAL, options.targets[1:])
+    fleet = StoreFleet(store.recorded.place, options.interval or INTERVAL, options.targets[1:])
     if options.format is not None:
         return _printed(fleet, options)
     from presman.cli.fleet_screens import recorded, watch_fleet
@@ -208,7 +208,7 @@ def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target
         if word not in config.sections:
             raise
         return None  # what is wrong with a section stands in its row
-    return found if found.tape is not None else None
+    return found if found.recorded is not None else None
 
 
 def is_pattern(word: str) -> bool:

@@ -68,7 +68,9 @@ def run(options: Namespace) -> int:
         raise Failure("a recording is a file, a folder or a database, not standard output: -o FILE.presman")
     if len({each.name for each in targets}) < len(targets):
         raise Failure("a database is named twice")
-    if any(_is_same(each.target.tape.place, options.output) for each in resolved if each.target.tape is not None):
+    if any(
+        _is_same(each.target.recorded.place, options.output) for each in resolved if each.target.recorded is not None
+    ):
         raise Failure(f"{shown(options.output)} is both read and written: choose another name for the output")
     make_room(len(targets), server=any(each.target.connect is not None for each in resolved))
     limits = RetentionLimits(None if options.retain is None else timedelta(seconds=options.retain), options.max_size)

@@ -16,7 +16,15 @@ from urllib.parse import parse_qsl, urlencode
 from presman.base.errors import did_you_mean, nearest
 from presman.base.private_files import expanded
 from presman.config.config_file import Config, Settings
-from presman.config.target import TapeWindow, Target, TargetError, number_of, options_of, release_of, taped
+from presman.config.target import (
+    RecordedWindow,
+    Target,
+    TargetError,
+    number_of,
+    options_of,
+    recorded_target,
+    release_of,
+)
 from presman.sources import SourceRecipe
 
 if TYPE_CHECKING:
@@ -123,7 +131,7 @@ def recording_target(text: str, settings: Settings) -> Target:
         if not is_there:
             raise TargetError(f"recording: no such file or folder: {place or '(none named)'}{_nearby(path)}")
     words = (options.get(name, "") for name in ("database", "at", "from", "to"))
-    return taped(TapeWindow(place, *words), settings)
+    return recorded_target(RecordedWindow(place, *words), settings)
 
 
 def _nearby(path: Path) -> str:

@@ -19,9 +19,9 @@ from presman.tui.feed import Arrived, Failed, Feed, Lost, Post
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent
+    from presman.recording.playback import Pair, Playback
+    from presman.recording.playback_values import Stretch
     from presman.recording.recording_source import RecordingSource
-    from presman.recording.tape import Pair, Tape
-    from presman.recording.tape_values import Stretch
     from presman.rows.commands import Command
     from presman.rows.snapshot import Snapshot
     from presman.tui.past_timeline import Recall
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class TapeLoaded(Message):
+class PlaybackLoaded(Message):
     """The recording is open: from when to when it is, what it holds in short, and what happened in what is replayed."""
 
     first: datetime
@@ -95,12 +95,16 @@ class Following:
 
     def sum_up(self, source: RecordingSource) -> None:
         """Tell what the recording holds."""
-        tape = source.tape
-        assert tape.first is not None
-        assert tape.last is not None
+        playback = source.playback
+        assert playback.first is not None
+        assert playback.last is not None
         self._summed_up = time.monotonic()
         message = " ".join([*source.notes, *source.damage])
-        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(*ends_of(source)), message))
+        self._post(
+            PlaybackLoaded(
+                playback.first, playback.last, playback.strip(STRETCHES), playback.events(*ends_of(source)), message
+            )
+        )
 
     def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
         """Return the places of the poll on show, which may have moved, and of the newest; None where none is newer."""
@@ -114,16 +118,16 @@ class Following:
         self.trouble = ""
         if time.monotonic() - self._summed_up > _SUMMED_UP:
             self.sum_up(source)
-        last = source.tape.last
+        last = source.playback.last
         if not places or shown is None or last is None or last <= shown:
             return None
-        return source.tape.place(shown), places.stop - 1  # what is too old may have been removed meanwhile
+        return source.playback.place(shown), places.stop - 1  # what is too old may have been removed meanwhile
 
 
 def ends_of(source: RecordingSource) -> tuple[datetime, datetime]:
     """Return the instants of the first and the last poll that are replayed."""
-    tape, places = source.tape, source.places
-    return tape.at(min(places.start, len(tape) - 1)), tape.at(max(0, places.stop - 1))
+    playback, places = source.playback, source.places
+    return playback.at(min(places.start, len(playback) - 1)), playback.at(max(0, places.stop - 1))
 
 
 SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
@@ -286,7 +290,7 @@ class Player(Feed):
         following = Following(self._post)
         following.sum_up(source)
         self._show(source, begin, jumped=True)
-        while (wanted := self._next(source.tape)) is not None:
+        while (wanted := self._next(source.playback)) is not None:
             target, jumped, at, more = wanted
             if self._follow and target >= places.stop:
                 found = following.newest(source, self._shown_at)
@@ -312,7 +316,7 @@ class Player(Feed):
             self.playing = False
         self._post(Stopped(text, self._keys))
 
-    def _next(self, tape: Tape) -> _Wanted | None:
+    def _next(self, playback: Playback) -> _Wanted | None:
         """Wait for what is to be shown next; None at the end. Meanwhile what was before a jump is recalled."""
         shown = max(self._due_at, time.monotonic() - _LATEST)  # what painting took does not slow it down
         rest = _CALM
@@ -320,10 +324,10 @@ class Player(Feed):
             self._asked.clear()  # first: whoever asks from now on wakes it again
             if self._stopping:
                 return None
-            if (wanted := self._take_wanted(tape)) is not None:
+            if (wanted := self._take_wanted(playback)) is not None:
                 self._due_at = time.monotonic()
                 return wanted
-            due = self._due(tape)
+            due = self._due(playback)
             left = None if due is None else shown + due - time.monotonic()
             if due is not None and left is not None and left <= 0:
                 self._due_at = shown + due
@@ -334,23 +338,23 @@ class Player(Feed):
                 rest = _BREATH
                 self._recall_more()
 
-    def _take_wanted(self, tape: Tape) -> _Wanted | None:
+    def _take_wanted(self, playback: Playback) -> _Wanted | None:
         """Return where the keys until now lead to: from now on others count from there."""
         with self._lock:
             self._keys = self.keys
             if self._target is None:
                 return None
-            wanted = _wanted(self._target, self._more, tape, self._place)
+            wanted = _wanted(self._target, self._more, playback, self._place)
             self._target, self._more = None, 0
-            self._aim = min(wanted.place, len(tape) - 1) + wanted.more
+            self._aim = min(wanted.place, len(playback) - 1) + wanted.more
         return wanted
 
-    def _due(self, tape: Tape) -> float | None:
+    def _due(self, playback: Playback) -> float | None:
         """Return how many seconds the poll on show stays there, None: until somebody asks for another."""
         if not self.playing:
             return None
-        if self._place + 1 < len(tape):
-            gap = (tape.at(self._place + 1) - tape.at(self._place)).total_seconds()
+        if self._place + 1 < len(playback):
+            gap = (playback.at(self._place + 1) - playback.at(self._place)).total_seconds()
             return min(_LONGEST_PAUSE, max(0.0, gap / self.speed))
         return FOLLOWING if self._follow else 0.0
 
@@ -374,7 +378,7 @@ class Player(Feed):
         from presman.recording.store import RecordingError
         from presman.tui.past_timeline import Recall, timeline_before
 
-        tape = source.tape
+        playback = source.playback
         try:
             place, pair = _readable(source, wanted, back=wanted < self._place)
             if pair is None or (not jumped and place < wanted):
@@ -383,8 +387,8 @@ class Player(Feed):
                     self._end("Every poll from here on is damaged.")
                 return
             previous, current = pair
-            reading = tape.meaning(pair)
-            timeline = timeline_before(tape, previous, current.at) if jumped else None
+            reading = playback.meaning(pair)
+            timeline = timeline_before(playback, previous, current.at) if jumped else None
         except RecordingError as error:  # a store that is lost may return: who follows goes on looking
             self._place = wanted
             if jumped or not self._follow:
@@ -394,8 +398,8 @@ class Player(Feed):
             self._place = self._aim = place
         self._shown_at = current.at
         if jumped:
-            self._recall = Recall(tape, place)
-        self._at_end = place + 1 == len(tape)
+            self._recall = Recall(playback, place)
+        self._at_end = place + 1 == len(playback)
         keys = self._keys
         if timeline is None:
             self._post(Arrived(reading, current, keys=keys))
@@ -405,27 +409,27 @@ class Player(Feed):
             self._post(Passed(_passed(wanted, place)))
 
 
-def _wanted(target: int | datetime, more: int, tape: Tape, place: int) -> _Wanted:
+def _wanted(target: int | datetime, more: int, playback: Playback, place: int) -> _Wanted:
     """Return what is to be shown when somebody asks for a place or an instant, or polls on from there (`more`).
 
     `place` is on show meanwhile.
     """
     if isinstance(target, int):
         return _Wanted(target, jumped=target != place + 1, more=more)
-    if tape.last is not None and target > tape.last:
+    if playback.last is not None and target > playback.last:
         return _Wanted(_LAST, jumped=True, at=None if more else target, more=more)
-    return _Wanted(tape.place(target) + more, jumped=True, at=None if more else target)
+    return _Wanted(playback.place(target) + more, jumped=True, at=None if more else target)
 
 
 def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int, Pair | None]:
     """Return a poll behind the one before it, or the nearest that can be read, and its place; None where none can."""
-    from presman.recording.tape import LostPollError
+    from presman.recording.playback import LostPollError
 
     try:
-        return wanted, source.tape.pair(wanted)
+        return wanted, source.playback.pair(wanted)
     except LostPollError:
         place = source.readable(wanted, back=back)
-        return (wanted, None) if place is None else (place, source.tape.pair(place))
+        return (wanted, None) if place is None else (place, source.playback.pair(place))
 
 
 def _passed(wanted: int, shown: int) -> str:
@@ -438,11 +442,11 @@ def _first(source: RecordingSource, words: str) -> int:
     """Return the place to begin at: of the last poll not after the time that was named. Raises InputError."""
     from presman.recording.time_words import instant_of
 
-    tape, places = source.tape, source.places
-    if not words or tape.first is None or tape.last is None:
+    playback, places = source.playback, source.places
+    if not words or playback.first is None or playback.last is None:
         return places.start
-    at = instant_of(words, tape.first, tape.last, tell=source.notes.append)
-    return min(max(places.start, tape.place(at)), places.stop - 1)
+    at = instant_of(words, playback.first, playback.last, tell=source.notes.append)
+    return min(max(places.start, playback.place(at)), places.stop - 1)
 
 
 def _beyond(source: RecordingSource, at: datetime) -> str:

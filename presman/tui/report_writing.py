@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from presman.base.formats import counted
 from presman.base.text import clean, one_line
-from presman.tui.exports import TapeRecording, file_name, write_past
+from presman.tui.exports import PollRecording, file_name, write_past
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
@@ -53,12 +53,12 @@ async def _of_history(app: FrameApp, path: Path) -> int:
     latest, at = monitor.latest, monitor.reading.at if monitor.is_frozen and monitor.reading is not None else None
     assert latest is not None
     with TemporaryDirectory(prefix="presman-") as folder:
-        tape = TapeRecording(Path(folder), troubles.append)
-        place = str(tape.begin(monitor.name, latest.kind))
+        poll_recording = PollRecording(Path(folder), troubles.append)
+        place = str(poll_recording.begin(monitor.name, latest.kind))
         try:
-            await write_past(monitor, tape, latest)
+            await write_past(monitor, poll_recording, latest)
         finally:
-            await asyncio.to_thread(tape.close)
+            await asyncio.to_thread(poll_recording.close)
         if troubles:
             raise RecordingError(troubles[0])
         name = monitor.name

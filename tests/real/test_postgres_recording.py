@@ -15,7 +15,7 @@ from presman.recording.statement_limits import bytes_in_use
 from presman.recording.store import Store
 from tests.cli.run import Run
 from tests.real.postgresql import PostgresServer
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("PRESMAN_REAL"), reason="make test-real runs it: it starts a PostgreSQL server"
@@ -58,10 +58,10 @@ def test_what_is_too_much_goes_the_oldest_first_and_no_more(
     assert 0.85 * limit < (store.size() or 0) <= limit  # by the number of polls, which are not all of one size
     assert trim(shelf, RetentionLimits(size=limit), now + timedelta(minutes=10)) == 0
     with Recording(url) as recording:
-        tape = recording.tape()
-        assert len(tape) == POLLS - went
-        assert 0.5 * POLLS < len(tape) < 0.85 * POLLS
-        assert [tape.reading(place) for place in (1, -1 + len(tape))] == [moments[went + 1][1], moments[-1][1]]
+        playback = recording.playback()
+        assert len(playback) == POLLS - went
+        assert 0.5 * POLLS < len(playback) < 0.85 * POLLS
+        assert [playback.reading(place) for place in (1, -1 + len(playback))] == [moments[went + 1][1], moments[-1][1]]
     shelf.close()
 
 

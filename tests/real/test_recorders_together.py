@@ -25,7 +25,7 @@ from presman.services.live import LiveTarget
 from presman.services.recorder import Recorder
 from tests.patience import until
 from tests.real.postgresql import PostgresServer
-from tests.recording.taped import START, Moment, polled, record
+from tests.recording.recorded import START, Moment, polled, record
 from tests.sources.fakes import FakeSource
 
 pytestmark = pytest.mark.skipif(
@@ -45,7 +45,7 @@ def aside() -> Iterator[ThreadPoolExecutor]:
 
 def polls(url: str, target: str) -> int:
     with Recording(url) as recording:
-        return len(recording.tape(target))
+        return len(recording.playback(target))
 
 
 def together(aside: ThreadPoolExecutor, many: int, work: Callable[[int], None]) -> None:
@@ -75,10 +75,10 @@ def test_four_that_begin_at_once_in_an_empty_database(server: PostgresServer, as
 
     together(aside, 4, work)
     with Recording(url) as recording:
-        assert [tape.target for tape in recording.tapes] == ["db0", "db1", "db2", "db3"]
-        for tape in recording.tapes:
-            assert [tape.reading(place) for place in range(6)] == [reading for _, reading in moments]
-            assert tape.damage == []
+        assert [playback.target for playback in recording.playbacks] == ["db0", "db1", "db2", "db3"]
+        for playback in recording.playbacks:
+            assert [playback.reading(place) for place in range(6)] == [reading for _, reading in moments]
+            assert playback.damage == []
 
 
 # ---- what is removed is one's own
@@ -105,8 +105,8 @@ def test_what_is_too_old_for_one_stays_of_another(server: PostgresServer, monkey
     assert trim(shelf, limits, moments[-1][0].at, ["mine"]) == 0
     assert (polls(url, "mine"), polls(url, "theirs")) == (24, 40)
     with Recording(url) as recording:
-        assert recording.tape("theirs").reading(1) == moments[1][1]
-        assert recording.tape("mine").reading(1) == moments[17][1]
+        assert recording.playback("theirs").reading(1) == moments[1][1]
+        assert recording.playback("mine").reading(1) == moments[17][1]
     assert trim(shelf, limits, moments[-1][0].at) == 16, "of all that are there"
     shelf.close()
 
@@ -151,7 +151,7 @@ def test_a_recorder_removes_what_it_records(server: PostgresServer) -> None:
     recorder.run(2.5, lambda: None)
     assert polls(url, "theirs") == 4
     with Recording(url) as recording:
-        assert recording.tape("fake").at(0) > long_ago[-1][0].at
+        assert recording.playback("fake").at(0) > long_ago[-1][0].at
 
 
 # ---- nobody holds up another

@@ -28,7 +28,7 @@ from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import command, environment
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 from tests.torture.kills import kill
 
 
@@ -42,11 +42,11 @@ def test_a_recording_that_is_there_is_continued(tmp_path: Path) -> None:
     record(path, moments[:3])
     record(path, moments[3:])
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert [tape.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
-        assert [tape.reading(place).at for place in range(6)] == [reading.at for _, reading in moments]
+        playback = recording.playback()
+        assert [playback.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
+        assert [playback.reading(place).at for place in range(6)] == [reading.at for _, reading in moments]
         for measure in MEASURES.keys() - {"arrivals"}:
-            assert len(tape.figures(measure)) == sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
+            assert len(playback.figures(measure)) == sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -54,8 +54,8 @@ def test_a_recorder_that_began_anew_is_no_base_for_rates(tmp_path: Path) -> None
     for _ in range(2):
         record(tmp_path / "a.presman", list(polled("quiet", 2)))
     with Recording(str(tmp_path / "a.presman")) as recording:
-        tape = recording.tape()
-        assert [tape.pair(place)[0] is None for place in range(4)] == [True, False, True, False]
+        playback = recording.playback()
+        assert [playback.pair(place)[0] is None for place in range(4)] == [True, False, True, False]
 
 
 def test_a_poll_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_poll_that_could_not_be_written_is_written_later(tmp_path: Path) -> No
     with pytest.raises(StoreLostError, match="no room left on its disk"):
         _append(writer, moments[3:])
     with Recording(str(path)) as recording:
-        written = len(recording.tape())
+        written = len(recording.playback())
     with store.engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count=1000000")
     for snapshot, reading in moments[written:]:
@@ -80,9 +80,9 @@ def test_a_poll_that_could_not_be_written_is_written_later(tmp_path: Path) -> No
     writer.close()
     store.close()
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert [tape.reading(place) for place in range(30)] == [reading for _, reading in moments]
-        assert tape.damage == []
+        playback = recording.playback()
+        assert [playback.reading(place) for place in range(30)] == [reading for _, reading in moments]
+        assert playback.damage == []
 
 
 def _append(writer: RecordingWriter, moments: list[tuple[Snapshot, Reading]]) -> None:
@@ -144,17 +144,17 @@ def test_what_is_too_old_or_too_much_goes(tmp_path: Path, monkeypatch: pytest.Mo
     last = moments[-1][0].at
     assert trim(shelf, RetentionLimits(age=timedelta(seconds=100)), last) == 16
     with Recording(place) as recording:
-        tape = recording.tape()
-        assert len(tape) == 24
-        assert tape.reading(1) == moments[17][1]
-        assert tape.figures("cpu")[0]["time"] <= moments[16][0].at
+        playback = recording.playback()
+        assert len(playback) == 24
+        assert playback.reading(1) == moments[17][1]
+        assert playback.figures("cpu")[0]["time"] <= moments[16][0].at
     store = shelf.stores()[0]
     size = store.size() or 0
     assert trim(shelf, RetentionLimits(size=size - 4096), last) > 0
     assert (store.size() or 0) <= size - 4096
     shelf.close()
     with Recording(place) as recording:
-        assert recording.tape().reading(len(recording.tape()) - 1) == moments[-1][1]
+        assert recording.playback().reading(len(recording.playback()) - 1) == moments[-1][1]
 
 
 def test_what_was_removed_while_a_database_was_lost_is_not_needed_when_it_comes_back(tmp_path: Path) -> None:
@@ -170,10 +170,12 @@ def test_what_was_removed_while_a_database_was_lost_is_not_needed_when_it_comes_
     for snapshot, reading in moments[2:]:
         writer.append(snapshot, reading)
     with Recording(place) as recording:
-        tape = recording.tape()
-        assert [tape.reading(number).at for number in range(len(tape))] == [snapshot.at for snapshot, _ in moments[2:]]
-        assert tape.reading(1) == moments[3][1]
-        assert not recording.told(tape)
+        playback = recording.playback()
+        assert [playback.reading(number).at for number in range(len(playback))] == [
+            snapshot.at for snapshot, _ in moments[2:]
+        ]
+        assert playback.reading(1) == moments[3][1]
+        assert not recording.told(playback)
     writer.close()
     shelf.close()
 
@@ -228,9 +230,9 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
         "presman-2026-03-13.presman",
     ]
     with Recording(str(tmp_path)) as recording:
-        tape = recording.tape()
-        assert [tape.reading(place) for place in range(2)] == [reading for _, reading in moments]
-        assert {row["time"] for row in tape.figures("cpu")} == {snapshot.at for snapshot, _ in moments}
+        playback = recording.playback()
+        assert [playback.reading(place) for place in range(2)] == [reading for _, reading in moments]
+        assert {row["time"] for row in playback.figures("cpu")} == {snapshot.at for snapshot, _ in moments}
     assert [each for each in told if each.level != "debug"] == []
 
 
@@ -267,4 +269,4 @@ def test_a_file_that_is_removed_is_begun_anew_and_told(tmp_path: Path) -> None:
     shelf.close()
     first.close()
     with Recording(str(tmp_path / "a.presman")) as recording:
-        assert len(recording.tape()) == 3
+        assert len(recording.playback()) == 3

@@ -41,7 +41,7 @@ from presman.services.metrics.metric_page import Exporter, Exposition, families
 from presman.services.recorder import DatabaseRecorder
 from presman.sources import Answer, Request
 from tests.cli.run import environment
-from tests.recording.taped import polled
+from tests.recording.recorded import polled
 from tests.torture.rounds import Broken, Rounds, Task
 from tests.tui.test_any_keys import KEYS, MOVES, USUAL
 
@@ -286,11 +286,11 @@ def record(task: Task, course: int = COURSE) -> str:
     if told or not is_written or recorder.given_up:
         raise Broken(f"{recorder.given_up} polls given up, {recorder.waiting} left, told: {told[:5]}")
     with Recording(str(task.folder)) as recording:
-        tape = recording.tapes[-1]
-        for place in range(max(0, len(tape) - course), len(tape)):
-            sane(tape.reading(place), f"poll {place}")
+        playback = recording.playbacks[-1]
+        for place in range(max(0, len(playback) - course), len(playback)):
+            sane(playback.reading(place), f"poll {place}")
         for measure in ("cpu", "parallel", "queue", "latency"):
-            sane(tape.figures(measure, tape.at(max(0, len(tape) - course))), measure)
+            sane(playback.figures(measure, playback.at(max(0, len(playback) - course))), measure)
     return f"{_days(recorder.written)} recorded, {flat(looks, OF_DAYS)}"
 
 

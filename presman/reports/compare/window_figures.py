@@ -11,8 +11,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from presman.analysis.readings.wait_readings import ESTIMATOR
-from presman.recording.tape import Tape
-from presman.recording.tape_values import PollMark, Row
+from presman.recording.playback import Playback
+from presman.recording.playback_values import PollMark, Row
 from presman.recording.window_lines import FIGURES, LatencyBin, group_lines, latency_bins
 from presman.reports.compare.noise import Value
 from presman.reports.compare.window_series import (
@@ -45,26 +45,26 @@ class WindowFigures(NamedTuple):
     directives: Directives
 
 
-def window_figures(tape: Tape, start: datetime, end: datetime, marks: Sequence[PollMark]) -> WindowFigures:
+def window_figures(playback: Playback, start: datetime, end: datetime, marks: Sequence[PollMark]) -> WindowFigures:
     """Return the figures of the polls between two instants, both included; `marks` are these polls."""
     found = BinnedSeries(width_for(len(marks)))
     _add_marks(found, marks)
-    add_groups(found, group_lines(tape, start, end, tuple(FIGURES)))
-    latency = latency_bins(tape, start, end, found.width)
+    add_groups(found, group_lines(playback, start, end, tuple(FIGURES)))
+    latency = latency_bins(playback, start, end, found.width)
     series = found.series() | _latency(latency)
-    held = servers_held(tape.statements(start, end), [mark.at for mark in marks], found.width)
+    held = servers_held(playback.statements(start, end), [mark.at for mark in marks], found.width)
     for sql_id, of in held.items():
         counts = (min(found.width, len(marks) - place * found.width) for place in range(len(of)))
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = [
             Value(each, count) for each, count in zip(of, counts, strict=True)
         ]
     queued: dict[str, list[float]] = {}
-    for row in sorted(tape.figures("arrivals", start, end), key=itemgetter("arrived")):
+    for row in sorted(playback.figures("arrivals", start, end), key=itemgetter("arrived")):
         if row["waited_s"] is not None:
             queued.setdefault(row["consumer_group"], []).append(row["waited_s"])
     histograms = {event: [each.waits for each in bins] for event, bins in latency.items()}
     last = marks[-1].at
-    return WindowFigures(series, histograms, queued, _directives(tape.figures("emphasis", last, last)))
+    return WindowFigures(series, histograms, queued, _directives(playback.figures("emphasis", last, last)))
 
 
 def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from math import isnan, nan
 from typing import NamedTuple
 
-from presman.recording.tape_values import StatementLife
+from presman.recording.playback_values import StatementLife
 from presman.recording.window_lines import GroupLines
 from presman.reports.compare.noise import Value
 

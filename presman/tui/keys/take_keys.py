@@ -160,21 +160,21 @@ def export(app: FrameApp) -> None:
     app.paint_lines()
 
 
-def tape(app: FrameApp) -> None:
+def record(app: FrameApp) -> None:
     """Begin a recording with the minutes that the charts show, or end it."""
-    monitor, taping = app.monitor, app.tape
-    if taping.is_on:
-        path = taping.path
-        taping.close()
+    monitor, poll_recording = app.monitor, app.poll_recording
+    if poll_recording.is_on:
+        path = poll_recording.path
+        poll_recording.close()
         app.notify(f"Recording ended: presman replay {path}", timeout=8)
         app.paint_lines()
         return
     latest = monitor.latest
     if latest is None:
         return
-    taping.begin(monitor.name, latest.kind)
+    poll_recording.begin(monitor.name, latest.kind)
     app.paint_lines()
-    app.run_worker(_load_or_tell(app, latest), group="tape")  # keys and polls go on meanwhile
+    app.run_worker(_load_or_tell(app, latest), group="record")  # keys and polls go on meanwhile
 
 
 async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
@@ -186,12 +186,12 @@ async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
 
 async def _load(app: FrameApp, latest: Reading) -> None:
     """Write the minutes up to the newest poll, then each that arrives."""
-    taping = app.tape
-    mine, path = taping.number, taping.path
-    kept = await write_past(app.monitor, taping, latest)
-    if kept is None or taping.number != mine:
+    poll_recording = app.poll_recording
+    mine, path = poll_recording.number, poll_recording.path
+    kept = await write_past(app.monitor, poll_recording, latest)
+    if kept is None or poll_recording.number != mine:
         return
-    taping.loaded()
+    poll_recording.loaded()
     since = spelled((latest.at - kept.first).total_seconds())
     app.notify(f"Recording to {path}, from {since} ago on ({counted(kept.polls, 'poll')}); R ends it", timeout=8)
 
@@ -267,11 +267,11 @@ EXPORT = AppKey(
         "then downloads the file."),
     export, has_data, NO_DATA,
 )  # fmt: skip
-TAPE = AppKey(
-    Key("tape", "R", "R", "record", "Write every poll to a recording, starting with the polls of the charts' window "
+RECORD = AppKey(
+    Key("record", "R", "R", "record", "Write every poll to a recording, starting with the polls of the charts' window "
         "(w); again to end. `presman replay` plays it."),
-    tape, may_record, why_not_record,
-    relabel=lambda app: "end recording" if app.tape.is_on else "record",
+    record, may_record, why_not_record,
+    relabel=lambda app: "end recording" if app.poll_recording.is_on else "record",
 )  # fmt: skip
 REPORT = AppKey(
     Key("report", "r", "r", "report", "Write an HTML report, as `presman report` does: of the recording in a replay, "

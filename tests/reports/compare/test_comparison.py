@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from presman.recording.playback_values import StatementLife
 from presman.recording.store import RecordingError
-from presman.recording.tape_values import StatementLife
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
 from presman.reports.compare.noise import Judgement, Value
@@ -18,7 +18,7 @@ from presman.reports.compare.two_windows import WindowError, WindowPlace, compar
 from presman.reports.compare.window_figures import WindowFigures
 from presman.reports.compare.window_series import CPU, LATENCY, STATEMENTS, FigureKey, servers_held
 from tests.cli.run import Run
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 
 TEN_MINUTES = {1000: 2460371, 2000: 6605, 4000: 1702, 8000: 1774, 16000: 726}
 THREE_HOURS = {1000: 51521618, 2000: 165210, 4000: 36313, 8000: 36242, 16000: 18478}

@@ -34,7 +34,7 @@ from presman.reports.report.incident_page import incident_page
 from presman.rows.conversion import RecordType, field_types, null_row
 from presman.rows.queries import by_query
 from presman.rows.snapshot import Problem, Section, Snapshot
-from tests.recording.taped import START, Moment, polled, record
+from tests.recording.recorded import START, Moment, polled, record
 
 RAN = "planted"
 """What a script that runs leaves in its window."""
@@ -143,9 +143,9 @@ def _path(folder: Path, text: str) -> Path:
 
 def _pages(path: Path, name: str) -> Iterator[PlantedPage]:
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        yield PlantedPage(f"report, {name}", incident_page(gather(recording, tape, tape.places()), START))
-        middle = tape.at(_POLLS // 2).isoformat()
+        playback = recording.playback()
+        yield PlantedPage(f"report, {name}", incident_page(gather(recording, playback, playback.places()), START))
+        middle = playback.at(_POLLS // 2).isoformat()
     windows = (WindowPlace(str(path), None, "", middle), WindowPlace(str(path), None, middle, ""))
     yield PlantedPage(f"compare, {name}", compare_page(compare(*windows), START))
     path.unlink()

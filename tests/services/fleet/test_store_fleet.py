@@ -27,7 +27,7 @@ from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder
 from presman.sources import SourceError
 from tests.patience import until
-from tests.recording.taped import polled
+from tests.recording.recorded import polled
 from tests.services.fleet.members import key_figures
 from tests.sources.fakes import FakeSource
 from tests.sources.test_sampler import PATIENCE

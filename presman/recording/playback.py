@@ -1,4 +1,4 @@
-"""Tape: the polls of one recorded database by place and by time, as they were, with figures, events, statements."""
+"""Playback: the polls of one recorded database by place and by time, as they were, with figures, events, statements."""
 
 from __future__ import annotations
 
@@ -26,15 +26,13 @@ from presman.recording.chain_reader import (
 from presman.recording.codec.poll_codec import is_whole
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.measure_tables import STRIP, window_selects
-from presman.recording.schema import EVENTS, POLLS
-from presman.recording.store import DamagedStoreError, RecordingError, Store
-from presman.recording.tape_values import (
+from presman.recording.playback_values import (
     DamagedPolls,
+    PlaybackPart,
     PollMark,
     Row,
     StatementLife,
     Stretch,
-    TapePart,
     event_of,
     figure_row,
     is_number,
@@ -43,6 +41,8 @@ from presman.recording.tape_values import (
     mark_of,
     whole,
 )
+from presman.recording.schema import EVENTS, POLLS
+from presman.recording.store import DamagedStoreError, RecordingError, Store
 from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class StoredRows:
             self._tell(each)
         self._index = found
 
-    def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[TapePart]:
+    def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[PlaybackPart]:
         """Yield the stores that have polls between two instants, each with the numbers of its first and its last."""
         low, high = _bounds(start, end)
         for store, database_id in self._parts:
@@ -88,9 +88,9 @@ class StoredRows:
                 continue
             first, last = _poll(chains[0], low, after=False), _poll(chains[-1], high, after=True)
             if first <= last:
-                yield TapePart(store, database_id, first, last)
+                yield PlaybackPart(store, database_id, first, last)
 
-    def made(self, make: Callable[[Row], T], part: TapePart, statement: Any, **binds: Any) -> list[T]:
+    def made(self, make: Callable[[Row], T], part: PlaybackPart, statement: Any, **binds: Any) -> list[T]:
         """Run a statement about polls `:first` to `:last` of `:database_id` in one store; `make` takes rows by column.
 
         What is damaged is told and left out. Raises StoreLostError.
@@ -98,7 +98,7 @@ class StoredRows:
         own = {"database_id": part.database_id, "first": part.first, "last": part.last}
         return self._made(make, part.store, statement, own | binds)
 
-    def rows(self, part: TapePart, statement: Any) -> Sequence[tuple[Any, ...]]:
+    def rows(self, part: PlaybackPart, statement: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
         binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
         try:
@@ -155,7 +155,7 @@ class StoredRows:
             self._told.append(told)
 
 
-class Tape(StoredRows):
+class Playback(StoredRows):
     """One database of a recording, in one store or in several one after the other (a file a day).
 
     Polls have places from 0 on. Not thread safe.
@@ -270,7 +270,7 @@ class Tape(StoredRows):
         return self._each(mark_of, statement, start, end)
 
     def strip(self, count: int) -> list[Stretch]:
-        """Return the whole tape in `count` stretches of equal length, oldest first."""
+        """Return the whole playback in `count` stretches of equal length, oldest first."""
         if not len(self) or self.first is None or self.last is None:
             return []
         start = microseconds(self.first)
