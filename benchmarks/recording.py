@@ -186,7 +186,7 @@ def jumps(place: Path, many: int = JUMPS) -> list[float]:
         for _ in range(many):
             at = playback.first + timedelta(seconds=chosen.uniform(0, length))
             begun = time.perf_counter()
-            previous, current = pair = playback.pair(playback.place(at))
+            previous, current = pair = playback.pair(playback.index(at))
             playback.meaning(pair)
             timeline_before(playback, previous, current.at)
             taken.append(1e3 * (time.perf_counter() - begun))

@@ -147,7 +147,7 @@ def test_charts_of_a_report_and_what_is_nothing_is_a_line(tmp_path: Path) -> Non
     record(tmp_path / "a.presman", list(polled("queueing", 30)))
     with Recording(str(tmp_path / "a.presman")) as recording:
         playback = recording.playback()
-        incident = gather(recording, playback, playback.places())
+        incident = gather(recording, playback, playback.indexes())
     text = incident_page(incident, START)
     waited = sum(each.waiting or 0.0 for each in incident.groups)
     assert waited == 0

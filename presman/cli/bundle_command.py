@@ -109,14 +109,14 @@ def _copy_polls(source: RecordingSource, store: Store, name: str, options: Names
 
     redactor = Redactor()
     writer = RecordingWriter(store, redactor.target(name), "recording")
-    playback, places = source.playback, source.places
+    playback, indexes = source.playback, source.indexes
     if not options.start:
-        earliest = playback.at(places[-1]) - timedelta(minutes=options.minutes)
-        places = range(max(places.start, playback.places(earliest).start), places.stop)
+        earliest = playback.at(indexes[-1]) - timedelta(minutes=options.minutes)
+        indexes = range(max(indexes.start, playback.indexes(earliest).start), indexes.stop)
     written = 0
-    for place in places:
+    for index in indexes:
         try:
-            previous, current = playback.pair(place)
+            previous, current = playback.pair(index)
         except LostPollError:
             continue
         before = None if previous is None else redactor(previous)

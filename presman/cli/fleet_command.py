@@ -113,7 +113,7 @@ def _of_store(store: Target, options: Namespace) -> int:
     assert store.recorded is not None
     if options.at or options.start or options.end:
         raise Failure("--at, --from and --to go with one recording; a fleet shows what is newest")
-    fleet = StoreFleet(store.recorded.place, options.interval or INTERVAL, options.targets[1:])
+    fleet = StoreFleet(store.recorded.location, options.interval or INTERVAL, options.targets[1:])
     if options.format is not None:
         return _printed(fleet, options)
     from presman.cli.fleet_screens import recorded, watch_fleet
@@ -198,8 +198,8 @@ def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target
     if not words:
         return None
     word = words[0]
-    is_place = "://" in word or is_recording(word) or Path(word).is_dir()
-    if word not in config.sections and not is_place:
+    is_location = "://" in word or is_recording(word) or Path(word).is_dir()
+    if word not in config.sections and not is_location:
         return None
     plain = word not in config.sections and not is_recording(word)
     try:

@@ -27,9 +27,9 @@ class TargetError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class RecordedWindow:
-    """Which part of which recording: `place` is a file, a folder or a URL (with its password: never shown)."""
+    """Which part of which recording: `location` is a file, a folder or a URL (with its password: never shown)."""
 
-    place: str = field(repr=False)
+    location: str = field(repr=False)
     database: str = ""
     at: str = ""
     start: str = ""
@@ -127,8 +127,8 @@ def connected(name: str, connect: ConnectSettings, settings: Settings, warnings:
 
 def recorded_target(recorded: RecordedWindow, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
     """Return the target of a recording, its name without a password."""
-    place = Secret(recorded.place)
-    name = f"recording:{_without_password(recorded.place)}"
+    location = Secret(recorded.location)
+    name = f"recording:{_without_password(recorded.location)}"
     if recorded.database:
         name += f"?database={recorded.database}"
 
@@ -136,7 +136,7 @@ def recorded_target(recorded: RecordedWindow, settings: Settings, warnings: tupl
         from presman.recording.recording_source import RecordingSource
 
         return RecordingSource(
-            place.reveal(),
+            location.reveal(),
             name=name,
             database=recorded.database or None,
             at=recorded.at,
@@ -147,11 +147,11 @@ def recorded_target(recorded: RecordedWindow, settings: Settings, warnings: tupl
     return Target(name, "recording", settings, make, warnings=warnings, recorded=recorded)
 
 
-def _without_password(place: str) -> str:
+def _without_password(location: str) -> str:
     """Return a file's name, or of a URL what may be shown: neither the password nor its options."""
-    scheme, mark, rest = place.partition("://")
+    scheme, mark, rest = location.partition("://")
     if not mark:
-        return place
+        return location
     authority, slash, path = rest.partition("?")[0].rpartition("@")[2].partition("/")
     user = rest.rpartition("@")[0].partition(":")[0]
     return f"{scheme}://{user + '@' if user else ''}{authority}{slash}{path}"

@@ -1,4 +1,4 @@
-"""Playback: the polls of one recorded database by place and by time, as they were, with figures, events, statements."""
+"""Playback: the polls of one recorded database by index and by time, as they were, with figures, events, statements."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class StoredRows:
 class Playback(StoredRows):
     """One database of a recording, in one store or in several one after the other (a file a day).
 
-    Polls have places from 0 on. Not thread safe.
+    Polls have indexes from 0 on. Not thread safe.
     """
 
     def __init__(self, target: str, name: str, kind: str, parts: Sequence[tuple[Store, int]]) -> None:
@@ -190,8 +190,8 @@ class Playback(StoredRows):
 
     # ---- polls
 
-    def place(self, at: datetime) -> int:
-        """Return the place of the last poll not after an instant; 0 if there is none, -1 without polls."""
+    def index(self, at: datetime) -> int:
+        """Return the index of the last poll not after an instant; 0 if there is none, -1 without polls."""
         wanted = microseconds(at)
         found = self._index.at(wanted)
         if found is None:
@@ -201,54 +201,54 @@ class Playback(StoredRows):
             return begin + chain.polls - 1
         return begin + max(0, min(chain.polls, polls_until(chain, wanted, included=True)) - 1)
 
-    def at(self, place: int) -> datetime:
+    def at(self, index: int) -> datetime:
         """Return the instant of a poll. Raises IndexError, RecordingError."""
-        chain, own = self._index.find(place)
+        chain, own = self._index.find(index)
         return instant(instant_of(chain, own) if own else chain.first_at)
 
-    def snapshot(self, place: int) -> Snapshot:
+    def snapshot(self, index: int) -> Snapshot:
         """Return a poll as it was. Raises IndexError, and LostPollError where it is damaged."""
-        chain, own = self._index.find(place)
+        chain, own = self._index.find(index)
         try:
             return self._reader.snapshot(chain, own)
         except DamagedError as error:
             lost = self._lost[chain.store.name, chain.chain] = _LostChain(chain.first_at, chain.polls, str(error))
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
-    def pair(self, place: int) -> Pair:
-        """Return the poll at a place behind the one before. Raises IndexError, LostPollError."""
+    def pair(self, index: int) -> Pair:
+        """Return the poll at an index behind the one before. Raises IndexError, LostPollError."""
         previous: Snapshot | None = None
-        if place:
+        if index:
             try:
-                previous = self.snapshot(place - 1)  # first: the way to it leads on to the other
+                previous = self.snapshot(index - 1)  # first: the way to it leads on to the other
             except LostPollError:
                 previous = None
-        current = self.snapshot(place)
+        current = self.snapshot(index)
         # Polls are counted from 1 by each recorder: a smaller number is one that began anew.
         return (previous if previous is not None and previous.number < current.number else None), current
 
-    def reading(self, place: int) -> Reading:
+    def reading(self, index: int) -> Reading:
         """Return what a poll means: what the recorder read then. Raises IndexError, LostPollError."""
-        return self.meaning(self.pair(place))
+        return self.meaning(self.pair(index))
 
     def meaning(self, pair: Pair) -> Reading:
         """Return what a poll means that was read already."""
         return analyse(*pair, self._cache)
 
-    def places(self, start: datetime | None = None, end: datetime | None = None) -> range:
-        """Return the places of the polls between two instants, both included."""
+    def indexes(self, start: datetime | None = None, end: datetime | None = None) -> range:
+        """Return the indexes of the polls between two instants, both included."""
         if not len(self):
             return range(0)
-        first = 0 if start is None else self.place(start)
+        first = 0 if start is None else self.index(start)
         if start is not None and self.at(first) < start:
             first += 1
-        return range(first, (len(self) if end is None else self.place(end) + (self.at(0) <= end)))
+        return range(first, (len(self) if end is None else self.index(end) + (self.at(0) <= end)))
 
     def readings(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[Reading]:
         """Yield the readings between two instants; polls that are damaged are passed over."""
-        for place in self.places(start, end):
+        for index in self.indexes(start, end):
             try:
-                yield self.reading(place)
+                yield self.reading(index)
             except LostPollError:
                 continue
 

@@ -24,12 +24,12 @@ class Recording:
     `playbacks` are the databases in it, by name; `damage` are sentences about files that cannot be read at all.
     """
 
-    def __init__(self, place: str) -> None:
-        self.name = shown(place)
+    def __init__(self, location: str) -> None:
+        self.name = shown(location)
         self.damage: list[str] = []
-        self.is_folder = not is_url(place) and expanded(place).is_dir()
-        self._place = place
-        self._stores = self._open(place)
+        self.is_folder = not is_url(location) and expanded(location).is_dir()
+        self._location = location
+        self._stores = self._open(location)
         self._file = self._which_file()
         try:
             self.playbacks = self._playbacks()
@@ -78,9 +78,9 @@ class Recording:
 
     def _which_file(self) -> tuple[int, int] | None:
         """Return device and number of a recording that is one file."""
-        if self.is_folder or is_url(self._place):
+        if self.is_folder or is_url(self._location):
             return None
-        return which_file(expanded(self._place))
+        return which_file(expanded(self._location))
 
     def playback(self, name: str | None = None) -> Playback:
         """Return the database of that target or name, or the only one there is. Raises RecordingError."""
@@ -110,10 +110,10 @@ class Recording:
         ]
         return [each for each in words if isinstance(each[0], int)]
 
-    def _open(self, place: str) -> list[Store]:
-        folder = None if is_url(place) else expanded(place)
+    def _open(self, location: str) -> list[Store]:
+        folder = None if is_url(location) else expanded(location)
         if folder is None or not folder.is_dir():
-            return [Store(place, writing=False)]
+            return [Store(location, writing=False)]
         found: list[Store] = []
         paths = sorted(folder.glob(f"*{SUFFIX}"))
         if not paths:

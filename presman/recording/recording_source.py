@@ -19,18 +19,18 @@ from presman.sources import Answer, Exhausted, Request, SourceError
 class RecordingSource:
     """The polls of one recorded database between two instants, in order.
 
-    `place` is a file, a folder or a URL; `database` chooses one of several. `at` ends it at the poll of that instant;
-    `start` and `end` are words as :func:`presman.recording.time_words.instant_of` reads them.
+    `location` is a file, a folder or a URL; `database` chooses one of several. `at` ends it at the poll of that
+    instant; `start` and `end` are words as :func:`presman.recording.time_words.instant_of` reads them.
     """
 
     kind = "recording"
 
     def __init__(
-        self, place: str, *, name: str, database: str | None = None, at: str = "", start: str = "", end: str = ""
+        self, location: str, *, name: str, database: str | None = None, at: str = "", start: str = "", end: str = ""
     ) -> None:
         self.name = name
         self.scope = Scope.CLUSTER
-        self._place = place
+        self._location = location
         self._database = database
         self._start, self._at, self._end_at = start, at, end
         self.notes: list[str] = []
@@ -58,20 +58,20 @@ class RecordingSource:
     def open(self) -> Release:
         """Open the recording and return the release of its first poll. Raises SourceError."""
         try:
-            self._recording = Recording(self._place)
+            self._recording = Recording(self._location)
             self._playback = playback = self._recording.playback(self._database)
             if not len(playback):
                 raise SourceError(f"{self.name} has no polls", retry=False)
             start, end = self._bounds(playback)
-            places = playback.places(start, end)
-            self._first = self._next = places.start
-            self._end = places.stop
-            if not places:
+            indexes = playback.indexes(start, end)
+            self._first = self._next = indexes.start
+            self._end = indexes.stop
+            if not indexes:
                 whole = spelled_span(playback.first, playback.last)
                 raise SourceError(f"{self.name} has no polls {spelled_span(start, end)}: it is {whole}", retry=False)
             first = self.readable(self._next)
             if first is None:
-                which = f"every poll {spelled_span(start, end)}" if len(places) < len(playback) else "every poll"
+                which = f"every poll {spelled_span(start, end)}" if len(indexes) < len(playback) else "every poll"
                 self._playback = None  # its damage is told here
                 raise SourceError(f"{self.name}: {which} is damaged: {', '.join(playback.reasons)}", retry=False)
             return playback.snapshot(first).release
@@ -79,19 +79,19 @@ class RecordingSource:
             raise SourceError(str(error), retry=False) from error
 
     @property
-    def places(self) -> range:
-        """The places of the polls that are replayed."""
+    def indexes(self) -> range:
+        """The indexes of the polls that are replayed."""
         return range(self._first, self._end)
 
     def grow(self) -> range:
-        """Look for polls that were written since, unless an end was named; return the places of all.
+        """Look for polls that were written since, unless an end was named; return the indexes of all.
 
         Raises SourceError.
         """
         recording = self.recording
         try:
             if recording.is_folder or recording.was_replaced():  # each day has a file of its own
-                grown = Recording(self._place)
+                grown = Recording(self._location)
                 recording.close()
                 self._recording, self._playback = grown, grown.playback(self._database)
             else:
@@ -100,7 +100,7 @@ class RecordingSource:
             raise SourceError(str(error)) from error
         if not (self._at or self._end_at):
             self._end = len(self.playback)
-        return self.places
+        return self.indexes
 
     def _bounds(self, playback: Playback) -> tuple[datetime | None, datetime | None]:
         """Return from when to when it is replayed. Raises TimeError."""
@@ -116,26 +116,26 @@ class RecordingSource:
         except TimeError as error:
             raise TimeError(f"{self.name}: {error}") from None
 
-    def readable(self, place: int, *, back: bool = False) -> int | None:
-        """Return the place of the nearest poll that is not damaged: from a place on, else before it.
+    def readable(self, index: int, *, back: bool = False) -> int | None:
+        """Return the index of the nearest poll that is not damaged: from an index on, else before it.
 
         With `back` it is looked for the other way round first. None where every poll is damaged.
         """
-        on, before = range(place, self._end), range(min(place, self._end) - 1, self._first - 1, -1)
-        ways = (range(place, self._first - 1, -1), range(place + 1, self._end)) if back else (on, before)
+        on, before = range(index, self._end), range(min(index, self._end) - 1, self._first - 1, -1)
+        ways = (range(index, self._first - 1, -1), range(index + 1, self._end)) if back else (on, before)
         return next((each for each in chain(*ways) if self._is_readable(each)), None)
 
     def leave_only(self, newest: int) -> None:
         """Pass over all polls still to come but the `newest` ones that can be read."""
-        place = self._end
-        while newest and place > self._next:
-            place -= 1
-            newest -= self._is_readable(place)
-        self._next = place
+        index = self._end
+        while newest and index > self._next:
+            index -= 1
+            newest -= self._is_readable(index)
+        self._next = index
 
-    def _is_readable(self, place: int) -> bool:
+    def _is_readable(self, index: int) -> bool:
         try:
-            self.playback.snapshot(place)
+            self.playback.snapshot(index)
         except LostPollError:
             return False
         return True

@@ -89,38 +89,38 @@ class StoreLostError(RecordingError):
     """The store cannot be written now: a full disk, a lock, a server that is away. It may come back."""
 
 
-def is_url(place: str) -> bool:
-    """Whether a place is the URL of a database, not the name of a file."""
-    return bool(re.match(r"[a-z0-9]+(\+[a-z0-9]+)?://", place, re.IGNORECASE))
+def is_url(location: str) -> bool:
+    """Whether a location is the URL of a database, not the name of a file."""
+    return bool(re.match(r"[a-z0-9]+(\+[a-z0-9]+)?://", location, re.IGNORECASE))
 
 
-def shown(place: str) -> str:
-    """Return a place as it may be shown: without a password."""
-    if not is_url(place):
-        return clean(place)
+def shown(location: str) -> str:
+    """Return a location as it may be shown: without a password."""
+    if not is_url(location):
+        return clean(location)
     try:
-        return clean(make_url(place).render_as_string(hide_password=True))
+        return clean(make_url(location).render_as_string(hide_password=True))
     except ArgumentError:
         return "a URL that cannot be read"
 
 
 class Store:
-    """An open store. `place` is a file's name or a URL; `writing` makes the tables where there are none.
+    """An open store. `location` is a file's name or a URL; `writing` makes the tables where there are none.
 
     `alone` tells that it is not one of many files, so that a connection may stay open for the next question.
     `damage` are sentences about what cannot be read of it. Raises RecordingError.
     """
 
-    def __init__(self, place: str, *, writing: bool, alone: bool = True) -> None:
-        self.place = place
-        self.name = shown(place)
+    def __init__(self, location: str, *, writing: bool, alone: bool = True) -> None:
+        self.location = location
+        self.name = shown(location)
         self.writing = writing
         self._alone = alone
         self.damage: list[str] = []
         self._tell = partial(_add_once, self.damage, self.name)
         self._copies: TemporaryDirectory[str] | None = None
-        path = expanded(place)
-        is_new = writing and not is_url(place) and not path.exists()
+        path = expanded(location)
+        is_new = writing and not is_url(location) and not path.exists()
         self._path = path
         self._limits = StatementLimits(path)
         self._file: tuple[int, int] | None = None
@@ -256,9 +256,9 @@ class Store:
     # ---- opening
 
     def _engine(self) -> Engine:
-        if is_url(self.place):
-            return _engine_of_url(self.place, writing=self.writing)
-        path = expanded(self.place)
+        if is_url(self.location):
+            return _engine_of_url(self.location, writing=self.writing)
+        path = expanded(self.location)
         try:
             if not self.writing or (path.exists() and path.stat().st_size):
                 if other := other_than_a_recording(path):
@@ -377,22 +377,22 @@ def _trouble(store: Store, error: BaseException | None, *, is_lost: bool) -> Rec
 def _which_file(store: Store) -> tuple[int, int] | None:
     """Return which file it is, None of what is none or is not there."""
     try:
-        return which_file(expanded(store.place)) if store.kind == "sqlite" else None
+        return which_file(expanded(store.location)) if store.kind == "sqlite" else None
     except OSError:
         return None
 
 
-def _engine_of_url(place: str, *, writing: bool) -> Engine:
+def _engine_of_url(location: str, *, writing: bool) -> Engine:
     """Return what connects to a database. Raises RecordingError for a URL that is none of PostgreSQL's."""
     try:
-        url = make_url(place)
+        url = make_url(location)
         backend = url.get_backend_name()
     except (ArgumentError, NoSuchModuleError):
         raise RecordingError(
             "the URL of a store cannot be read: write postgresql+psycopg://user@host/database"
         ) from None
     if backend == "sqlite":
-        raise RecordingError(f"write the file's name alone, not {shown(place)}")
+        raise RecordingError(f"write the file's name alone, not {shown(location)}")
     if backend != "postgresql":
         raise RecordingError(f"no store of kind {backend!r}: a file, or postgresql+psycopg://user@host/database")
     try:

@@ -98,13 +98,13 @@ def _of_part(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
     columns = [[*(value if is_number(value) else nan for value in column), nan] for column in told]
     there = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
-    for who, places in drawn.items():
-        own = list(compress(places, there))
+    for who, indexes in drawn.items():
+        own = list(compress(indexes, there))
         for figure, column in zip(figures, columns, strict=True):
-            line = array("d", [column[place] for place in own])
+            line = array("d", [column[index] for index in own])
             if not all(map(isnan, line)):
                 known[figure, who] = line
-    times, seconds = (array("d", [each[place] for each in polls.values()]) for place in (0, 1))
+    times, seconds = (array("d", [each[index] for each in polls.values()]) for index in (0, 1))
     return GroupLines(times, seconds, known)
 
 
@@ -119,20 +119,20 @@ def _is_among(poll: object, part: PlaybackPart) -> bool:
 
 
 def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
-    """Return of each group the place of the row that tells of it, poll by poll; -1 where none does."""
+    """Return of each group the index of the row that tells of it, poll by poll; -1 where none does."""
     drawn: dict[Who, array[int]] = {}
     line_of = {}
     for case_id, inst_id, con_id, group in playback.rows(part, _CASES):
         who = (inst_id, con_id, clean(str(group)))
         line_of[case_id] = drawn.setdefault(who, array("l", [-1]) * (part.last - part.first + 1))
-    for place, (case_id, first, last, *_) in enumerate(rows):
+    for index, (case_id, first, last, *_) in enumerate(rows):
         try:
             if part.first <= first == last:  # most of them
-                line_of[case_id][first - part.first] = place
+                line_of[case_id][first - part.first] = index
                 continue
             begin, end = max(0, first - part.first), min(last, part.last) - part.first + 1
             if begin < end:  # else no recorder wrote it, and the line would become shorter
-                line_of[case_id][begin:end] = array("l", [place]) * (end - begin)
+                line_of[case_id][begin:end] = array("l", [index]) * (end - begin)
         except (TypeError, KeyError, IndexError):  # values that no recorder wrote
             continue
     return drawn
@@ -187,8 +187,8 @@ def latency_bins(playback: Playback, start: datetime, end: datetime, width: int)
     before = 0
     for part in playback.parts(start, end):
         rows = playback.rows(part, _POLLS_WITH_WAITS)
-        polls = {poll: _Poll((before + place) // width, float(since))
-                 for place, (poll, since) in enumerate(rows)
+        polls = {poll: _Poll((before + index) // width, float(since))
+                 for index, (poll, since) in enumerate(rows)
                  if since and is_number(since) and _is_whole(poll)}  # fmt: skip
         before += len(rows)
         for span, own_rows in _spans(playback, part):
@@ -236,7 +236,7 @@ def _counted(polls: Sequence[_Poll | None], buckets: Sequence[Any]) -> list[_Pol
     for _, _, _, first, last, known, *_ in buckets:
         there |= (1 << (last + 1)) - (1 << first)
         unknown |= 0 if known else 1 << first
-    return [poll if (there & ~unknown) >> place & 1 else None for place, poll in enumerate(polls)]
+    return [poll if (there & ~unknown) >> index & 1 else None for index, poll in enumerate(polls)]
 
 
 def _add_waits(found: dict[int, dict[int, int]], polls: Sequence[_Poll | None], buckets: Sequence[Any]) -> None:

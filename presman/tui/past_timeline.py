@@ -28,19 +28,19 @@ RECALLED = 1000
 
 
 class Recall:
-    """The hour before a jump to the poll at `place`, watched once more: one poll with each step."""
+    """The hour before a jump to the poll at `index`, watched once more: one poll with each step."""
 
-    def __init__(self, playback: Playback, place: int) -> None:
+    def __init__(self, playback: Playback, index: int) -> None:
         self._playback = playback
-        self._next = max(0, playback.place(playback.at(place) - CHARTED), place - RECALLED)
+        self._next = max(0, playback.index(playback.at(index) - CHARTED), index - RECALLED)
         self._timeline: Timeline | None = None
 
-    def move(self, places: int) -> None:
-        """Take note that polls have other places than before: the oldest ones were removed."""
-        self._next = max(0, self._next + places)
+    def move(self, indexes: int) -> None:
+        """Take note that polls have other indexes than before: the oldest ones were removed."""
+        self._next = max(0, self._next + indexes)
 
     def step(self, until: int) -> Timeline | None:
-        """Take up the next poll; return the timeline when it has all up to the place `until` that can be read."""
+        """Take up the next poll; return the timeline when it has all up to the index `until` that can be read."""
         try:
             pair = self._playback.pair(self._next)
             if self._timeline is None:

@@ -54,7 +54,7 @@ async def _of_history(app: FrameApp, path: Path) -> int:
     assert latest is not None
     with TemporaryDirectory(prefix="presman-") as folder:
         poll_recording = PollRecording(Path(folder), troubles.append)
-        place = str(poll_recording.begin(monitor.name, latest.kind))
+        location = str(poll_recording.begin(monitor.name, latest.kind))
         try:
             await write_past(monitor, poll_recording, latest)
         finally:
@@ -63,7 +63,7 @@ async def _of_history(app: FrameApp, path: Path) -> int:
             raise RecordingError(troubles[0])
         name = monitor.name
         return await asyncio.to_thread(
-            _make, lambda: RecordingSource(place, name=name), at, path, "the monitor's own polls"
+            _make, lambda: RecordingSource(location, name=name), at, path, "the monitor's own polls"
         )
 
 

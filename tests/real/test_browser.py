@@ -27,7 +27,7 @@ def test_chromium_shows_it_without_a_complaint(tmp_path: Path) -> None:
     with Recording(str(tmp_path / "a.presman")) as recording:
         playback = recording.playback()
         (tmp_path / "a.html").write_text(
-            incident_page(gather(recording, playback, playback.places()), START), encoding="utf-8"
+            incident_page(gather(recording, playback, playback.indexes()), START), encoding="utf-8"
         )
     said = browse(tmp_path, "a.html")
     assert "What happened" in said.stdout

@@ -13,7 +13,7 @@ from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.recording.fleet_rows import PAST, read_fleet, read_past
 from presman.recording.reader import Recording
-from presman.recording.retention import Shelf
+from presman.recording.retention import RecordingLocation
 from presman.recording.schema import FLEET
 from presman.recording.store import RecordingError, Store
 from presman.recording.window_lines import FIGURES, group_lines
@@ -38,7 +38,7 @@ def recorder(number: int, place: str, polls: int, told: list[LogEvent]) -> Datab
         return SimulatorSource(with_short_past("quiet"), seed=number)
 
     target = LiveTarget(f"demo:{number}", make, 0.5, kind="simulator")
-    return DatabaseRecorder(target, Shelf(place), told.append, polls=polls)
+    return DatabaseRecorder(target, RecordingLocation(place), told.append, polls=polls)
 
 
 def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServer) -> None:
@@ -54,7 +54,7 @@ def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServ
         lines = group_lines(playback, moments[0][0].at, moments[4][0].at, tuple(FIGURES))
         assert len(lines.times) == 5
         assert {figure for figure, _ in lines.values} == set(FIGURES)
-        assert playback.place(moments[2][0].at) == 2
+        assert playback.index(moments[2][0].at) == 2
         assert playback.at(3) == moments[3][0].at
         before = timeline_before(playback, moments[3][0], moments[4][0].at)
         assert before.watch.runs.open
@@ -77,7 +77,7 @@ def test_eight_recorders_at_once_and_a_server_that_restarts_lose_no_poll(server:
     until(lambda: all(each.is_over for each in recorders), 120)
     for each in recorders:
         each.stop_polling()
-        each._shelf.close()
+        each._location.close()
     assert [each.given_up for each in recorders] == [0] * RECORDERS
     assert sum("polls wait in memory" in event.message for event in told) >= RECORDERS
     with Recording(server.url) as recording:

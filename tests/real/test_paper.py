@@ -34,7 +34,7 @@ async def test_a_report_fits_on_paper(tmp_path: Path) -> None:
     with Recording(str(tmp_path / "a.presman")) as recording:
         playback = recording.playback()
         (tmp_path / "a.html").write_text(
-            incident_page(gather(recording, playback, playback.places()), START), encoding="utf-8"
+            incident_page(gather(recording, playback, playback.indexes()), START), encoding="utf-8"
         )
     async with chromium(tmp_path) as browser:
         page = await browser.open((tmp_path / "a.html").as_uri(), A4, 1000)

@@ -138,7 +138,7 @@ def test_a_replayed_reading_is_the_live_one(scenario: str, release: str, tmp_pat
             assert playback.reading(place) == reading
             assert _unlike(snapshot, playback.snapshot(place)) == []
             assert playback.at(place) == snapshot.at
-            assert playback.place(snapshot.at) == place
+            assert playback.index(snapshot.at) == place
         assert playback.damage == []
 
 

@@ -31,7 +31,7 @@ from presman.base.formats import counted
 from presman.base.release import Release
 from presman.cli.limits import give_back_memory
 from presman.recording.reader import Recording
-from presman.recording.retention import RetentionLimits, Shelf, trim
+from presman.recording.retention import RecordingLocation, RetentionLimits, trim
 from presman.rows.conversion import field_types
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Section, Snapshot
@@ -263,10 +263,10 @@ def _look(polls: int) -> Look:
 def record(task: Task, course: int = COURSE) -> str:
     """Record a month into a folder, of which a day is kept besides the present one."""
     month, told = Month(_course(task, course)), []
-    shelf = Shelf(f"{task.folder}{os.sep}")
+    location = RecordingLocation(f"{task.folder}{os.sep}")
     target = LiveTarget("month", lambda: month, 1e-4, kind="simulator")
     recorder = DatabaseRecorder(
-        target, shelf, lambda event: told.append(event.line) if event.level != "debug" else None
+        target, location, lambda event: told.append(event.line) if event.level != "debug" else None
     )
     recorder.start()
 
@@ -274,7 +274,7 @@ def record(task: Task, course: int = COURSE) -> str:
         while recorder.waiting > AT_ONCE:
             time.sleep(0.001)
         if number % TRIM_EVERY == TRIM_EVERY - 1 and recorder.last_at is not None:
-            trim(shelf, RetentionLimits(RETAIN), recorder.last_at)
+            trim(location, RetentionLimits(RETAIN), recorder.last_at)
 
     try:
         looks = _polls(task.rounds, month, task.say, tend)
@@ -282,7 +282,7 @@ def record(task: Task, course: int = COURSE) -> str:
         recorder.stop_polling()
         month.cancel()
         is_written = recorder.finish(60.0)
-        shelf.close()
+        location.close()
     if told or not is_written or recorder.given_up:
         raise Broken(f"{recorder.given_up} polls given up, {recorder.waiting} left, told: {told[:5]}")
     with Recording(str(task.folder)) as recording:

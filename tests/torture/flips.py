@@ -14,7 +14,7 @@ from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.window_lines import FIGURES, group_lines
-from presman.reports.compare.two_windows import WindowError, WindowPlace, compare
+from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from tests.recording.recorded import polled, record
@@ -87,7 +87,7 @@ def read_everything(path: Path) -> tuple[int, list[str]]:
             told += playback.damage
         told += recording.damage
     try:
-        compare(WindowPlace(str(path), None, "first", "2m ago"), WindowPlace(str(path), None, "2m ago", "last"))
+        compare(RecordingWindow(str(path), None, "first", "2m ago"), RecordingWindow(str(path), None, "2m ago", "last"))
     except WindowError as error:
         told.append(str(error))
     return polls, told

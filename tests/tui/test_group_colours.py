@@ -215,7 +215,7 @@ def test_a_report_has_the_colours_of_the_screens(tmp_path: Path) -> None:
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
         playback = recording.playback()
-        text = incident_page(gather(recording, playback, playback.places()), START)
+        text = incident_page(gather(recording, playback, playback.indexes()), START)
     watch = Watch()
     on_screen = Moment(moments[-1][1], watch=watch).colours
     marks = set(re.findall(r'<b class="(group\d)">■</b> ([\w$]+)', text))

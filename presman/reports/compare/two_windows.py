@@ -56,21 +56,21 @@ _TRIED = 3
 """Polls, from the last one back, that are read for the plan's name where some are damaged."""
 
 
-class WindowPlace(NamedTuple):
-    """Where a window is: `place` is a file, a folder or a URL; `start` and `end` are words, "" for the ends."""
+class RecordingWindow(NamedTuple):
+    """Where a window is: `location` is a file, a folder or a URL; `start` and `end` are words, "" for the ends."""
 
-    place: str
+    location: str
     database: str | None
     start: str
     end: str
 
 
-def compare(first: WindowPlace, second: WindowPlace) -> ComparedWindows:
+def compare(first: RecordingWindow, second: RecordingWindow) -> ComparedWindows:
     """Read two windows and compare them. Raises WindowError and RecordingError."""
     with ExitStack() as stack:
-        places = dict.fromkeys((first.place, second.place))
-        recordings = {place: stack.enter_context(Recording(place)) for place in places}
-        one, other = (_read(recordings[each.place], each) for each in (first, second))
+        locations = dict.fromkeys((first.location, second.location))
+        recordings = {location: stack.enter_context(Recording(location)) for location in locations}
+        one, other = (_read(recordings[each.location], each) for each in (first, second))
         found = lines(one[1], other[1])
         plan = plan_differences(one, other)
     notes = _notes(one[0], other[0], [line.difference for line in found])
@@ -78,7 +78,7 @@ def compare(first: WindowPlace, second: WindowPlace) -> ComparedWindows:
     return ComparedWindows(one[0], other[0], plan, found, spread, tuple(notes), METHOD)
 
 
-def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, WindowFigures]:
+def _read(recording: Recording, asked: RecordingWindow) -> tuple[ComparedWindow, WindowFigures]:
     playback = recording.playback(asked.database)
     if playback.first is None or playback.last is None:
         raise WindowError(f"{recording.name} has no polls")
@@ -90,7 +90,7 @@ def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, Win
     start, end = bounds[0] or playback.first, bounds[1] or playback.last
     marks = playback.marks(start, end)
     if not marks:
-        if playback.places(start, end):
+        if playback.indexes(start, end):
             raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
         whole = spelled_span(playback.first, playback.last)
         raise WindowError(f"{recording.name} has no polls {spelled_span(*bounds)}: it is {whole}")
@@ -105,9 +105,9 @@ def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, Win
 
 def _plan(playback: Playback, start: datetime, end: datetime) -> str | None:
     """Return the plan at the last poll that can be read, "none" without one; None if none of the last can be."""
-    for place in reversed(playback.places(start, end)[-_TRIED:]):
+    for index in reversed(playback.indexes(start, end)[-_TRIED:]):
         try:
-            return playback.reading(place).header.plan or "none"
+            return playback.reading(index).header.plan or "none"
         except LostPollError:
             continue
     return None

@@ -54,7 +54,7 @@ def window_figures(playback: Playback, start: datetime, end: datetime, marks: Se
     series = found.series() | _latency(latency)
     held = servers_held(playback.statements(start, end), [mark.at for mark in marks], found.width)
     for sql_id, of in held.items():
-        counts = (min(found.width, len(marks) - place * found.width) for place in range(len(of)))
+        counts = (min(found.width, len(marks) - index * found.width) for index in range(len(of)))
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = [
             Value(each, count) for each, count in zip(of, counts, strict=True)
         ]
@@ -68,7 +68,7 @@ def window_figures(playback: Playback, start: datetime, end: datetime, marks: Se
 
 
 def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
-    for place, mark in enumerate(marks):
+    for index, mark in enumerate(marks):
         figures = (
             (CPU, "used CPUs", mark.used_cpus),
             (CPU, "waited-for CPUs", mark.waited_cpus),
@@ -77,7 +77,7 @@ def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
         )
         for section, figure, value in figures:
             if value is not None:
-                found.add(FigureKey(section, ALL, figure), place, value, 1.0)
+                found.add(FigureKey(section, ALL, figure), index, value, 1.0)
 
 
 def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[Value]]:

@@ -85,23 +85,23 @@ class Incident(Struct, frozen=True):
     colours: GroupColours
 
 
-def gather(recording: Recording, playback: Playback, places: range, at: datetime | None = None) -> Incident:
+def gather(recording: Recording, playback: Playback, indexes: range, at: datetime | None = None) -> Incident:
     """Return what is known of some polls, at least one; `at` chooses the moment of the tables.
 
     Raises RecordingError where nothing can be read of them.
     """
-    start, end = playback.at(places[0]), playback.at(places[-1])
-    width = time_bins.width_of(len(places), BINS)
+    start, end = playback.at(indexes[0]), playback.at(indexes[-1])
+    width = time_bins.width_of(len(indexes), BINS)
     bins = time_bins.time_bins(playback, start, end, width)
     if not bins:
         raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
     marks = incident_rows.event_marks(playback, start, end, report_charts.PLACES)
     many = sum(each.many for each in marks)
-    looks = _looks(playback, places, at)
+    looks = _looks(playback, indexes, at)
     usual = time_bins.usual_interval(playback, start, end)
     groups = tuple(time_bins.group_bins(playback, bins, start, end, width))
     return Incident(
-        source=recording.name, target=playback.target, kind=playback.kind, start=start, end=end, polls=len(places),
+        source=recording.name, target=playback.target, kind=playback.kind, start=start, end=end, polls=len(indexes),
         width=width,
         usual=usual,
         bins=tuple(bins),
@@ -111,37 +111,37 @@ def gather(recording: Recording, playback: Playback, places: range, at: datetime
         events=tuple(incident_rows.told_events(playback, start, end, EVENTS, calm=many > EVENTS)),
         lives=tuple(incident_rows.busiest_lives(playback, start, end, report_charts.MOST)),
         sums=tuple(incident_rows.statement_sums(playback, start, end)),
-        heat=_heat(playback, start, end, len(places), usual),
+        heat=_heat(playback, start, end, len(indexes), usual),
         looks=looks,
         moment=_moment(looks, at),
-        damaged=tuple(playback.damaged(start, end)) if len(places) <= CHECKED else (),
+        damaged=tuple(playback.damaged(start, end)) if len(indexes) <= CHECKED else (),
         step=max((time_bins.sampled(part)[0] for part in playback.parts(start, end)), default=1),
         damage=tuple(recording.told(playback)),
         colours=GroupColours((each.con_id, each.group) for each in groups),
     )  # fmt: skip
 
 
-def _looks(playback: Playback, places: range, at: datetime | None) -> tuple[Look, ...]:
+def _looks(playback: Playback, indexes: range, at: datetime | None) -> tuple[Look, ...]:
     """Return the polls that are read again: the asked one, the worst ones, others at even intervals."""
-    start, end = playback.at(places[0]), playback.at(places[-1])
+    start, end = playback.at(indexes[0]), playback.at(indexes[-1])
     wanted: dict[int, str] = {}
     if at is not None:
-        wanted[min(max(playback.place(at), places[0]), places[-1])] = "asked for"
+        wanted[min(max(playback.index(at), indexes[0]), indexes[-1])] = "asked for"
     for measure, why in (("queued", "the longest queue"), ("waited", "most CPU waited for")):
         found = time_bins.worst(playback, start, end, measure)
         if found is not None:
-            wanted.setdefault(playback.place(found), why)
-    step = max(1.0, (len(places) - 1) / LOOKS)
+            wanted.setdefault(playback.index(found), why)
+    step = max(1.0, (len(indexes) - 1) / LOOKS)
     for number in range(LOOKS + 1):
-        if number * step <= len(places) - 1:
-            wanted.setdefault(places[round(number * step)], "")
-    read = (_look(playback, place, why) for place, why in sorted(wanted.items()))
+        if number * step <= len(indexes) - 1:
+            wanted.setdefault(indexes[round(number * step)], "")
+    read = (_look(playback, index, why) for index, why in sorted(wanted.items()))
     return tuple(each for each in read if each is not None)
 
 
-def _look(playback: Playback, place: int, why: str) -> Look | None:
+def _look(playback: Playback, index: int, why: str) -> Look | None:
     try:
-        previous, snapshot = playback.pair(place)
+        previous, snapshot = playback.pair(index)
     except LostPollError:
         return None
     reading = analyse(previous, snapshot)

@@ -63,7 +63,7 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, tell: Te
         if at is not None and not first <= at <= last:
             said = clean(moment) if isinstance(moment, str) else clock(at)
             raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
-        return gather(source.recording, playback, source.places, at)
+        return gather(source.recording, playback, source.indexes, at)
     finally:
         source.close()
 

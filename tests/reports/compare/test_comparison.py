@@ -14,7 +14,7 @@ from presman.recording.store import RecordingError
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
 from presman.reports.compare.noise import Judgement, Value
-from presman.reports.compare.two_windows import WindowError, WindowPlace, compare, window_words
+from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare, window_words
 from presman.reports.compare.window_figures import WindowFigures
 from presman.reports.compare.window_series import CPU, LATENCY, STATEMENTS, FigureKey, servers_held
 from tests.cli.run import Run
@@ -34,8 +34,8 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def place(path: Path, start: str = "", end: str = "") -> WindowPlace:
-    return WindowPlace(str(path), None, start, end)
+def place(path: Path, start: str = "", end: str = "") -> RecordingWindow:
+    return RecordingWindow(str(path), None, start, end)
 
 
 def figures(**given: object) -> WindowFigures:

@@ -28,7 +28,7 @@ from presman.reports.chart.chart_page import chart_page
 from presman.reports.chart.file_series import read_series
 from presman.reports.chart.row_files import ChartError
 from presman.reports.compare.compare_page import compare_page
-from presman.reports.compare.two_windows import WindowPlace, compare
+from presman.reports.compare.two_windows import RecordingWindow, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.rows.conversion import RecordType, field_types, null_row
@@ -144,9 +144,9 @@ def _path(folder: Path, text: str) -> Path:
 def _pages(path: Path, name: str) -> Iterator[PlantedPage]:
     with Recording(str(path)) as recording:
         playback = recording.playback()
-        yield PlantedPage(f"report, {name}", incident_page(gather(recording, playback, playback.places()), START))
+        yield PlantedPage(f"report, {name}", incident_page(gather(recording, playback, playback.indexes()), START))
         middle = playback.at(_POLLS // 2).isoformat()
-    windows = (WindowPlace(str(path), None, "", middle), WindowPlace(str(path), None, middle, ""))
+    windows = (RecordingWindow(str(path), None, "", middle), RecordingWindow(str(path), None, middle, ""))
     yield PlantedPage(f"compare, {name}", compare_page(compare(*windows), START))
     path.unlink()
 

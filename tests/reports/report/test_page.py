@@ -44,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def incident(whole: Path) -> Iterator[Incident]:
     with Recording(str(whole)) as recording:
         playback = recording.playback()
-        yield gather(recording, playback, playback.places())
+        yield gather(recording, playback, playback.indexes())
 
 
 class Tags(HTMLParser):
@@ -125,7 +125,7 @@ def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Pat
         connection.execute("UPDATE blocks SET content = x'00112233445566778899'")
     with Recording(str(path)) as recording:
         playback = recording.playback()
-        found = gather(recording, playback, playback.places())
+        found = gather(recording, playback, playback.indexes())
         text = incident_page(found, START)
     assert sum(each.polls for each in found.damaged) == POLLS - 12
     assert "are damaged: their figures are here" in text
@@ -136,7 +136,7 @@ def test_of_a_long_stretch_some_spans_are_read_and_it_says_so(whole: Path, monke
     monkeypatch.setattr(time_bins, "SPANS", 1)
     with Recording(str(whole)) as recording:
         playback = recording.playback()
-        text = incident_page(gather(recording, playback, playback.places()), START)
+        text = incident_page(gather(recording, playback, playback.indexes()), START)
     assert "use 32 polls in every 64" in text
 
 
@@ -180,7 +180,7 @@ def test_what_was_changed_is_listed_and_counted_in_words(tmp_path: Path) -> None
     record(path, list(polled("changes", 80)))
     with Recording(str(path)) as recording:
         playback = recording.playback()
-        text = incident_page(gather(recording, playback, playback.places()), START)
+        text = incident_page(gather(recording, playback, playback.indexes()), START)
     events, _, _ = text.partition("Over time")
     for told in (
         "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",

@@ -71,7 +71,7 @@ def plain_server_seconds(readings: Sequence[Reading]) -> dict[str, float]:
 def whole_report(place: Path) -> tuple[Incident, list[StatementLife]]:
     with Recording(str(place)) as recording:
         playback = recording.playback()
-        return gather(recording, playback, playback.places()), playback.statements()
+        return gather(recording, playback, playback.indexes()), playback.statements()
 
 
 def by_group(incident: Incident) -> dict[str, float]:
