@@ -15,8 +15,7 @@ from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
 from presman.reports.compare.noise import Judgement, Value
 from presman.reports.compare.two_windows import WindowError, WindowPlace, compare, window_words
-from presman.reports.compare.window_figures import WindowFigures
-from presman.reports.compare.window_series import CPU, LATENCY, STATEMENTS, FigureKey, servers_held
+from presman.reports.compare.window_figures import CPU, LATENCY, STATEMENTS, FigureKey, WindowFigures, servers_held
 from tests.cli.run import Run
 from tests.recording.taped import START, polled, record
 
