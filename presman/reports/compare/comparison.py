@@ -9,8 +9,16 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from presman.reports.compare.noise import Judgement, Value, judge, mean
-from presman.reports.compare.window_figures import WindowFigures
-from presman.reports.compare.window_series import ALL, LATENCY, QUEUE, SECTIONS, STATEMENTS, FigureKey, thinned
+from presman.reports.compare.window_figures import (
+    ALL,
+    LATENCY,
+    QUEUE,
+    SECTIONS,
+    STATEMENTS,
+    FigureKey,
+    WindowFigures,
+    thinned,
+)
 
 PERCENTILES = (50, 95, 99)
 MOST_STATEMENTS = 10

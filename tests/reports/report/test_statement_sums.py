@@ -20,7 +20,7 @@ from presman.recording.reader import Recording
 from presman.recording.statement_lives import past_spans
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
-from presman.reports.compare.window_series import servers_held
+from presman.reports.compare.window_figures import servers_held
 from presman.reports.report.incident import Incident, gather
 from presman.reports.report.report_charts import life_chart
 from presman.reports.report.time_axis import TimeAxis
