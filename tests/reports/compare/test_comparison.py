@@ -14,7 +14,7 @@ from presman.recording.store import RecordingError
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
 from presman.reports.compare.noise import Judgement, Value
-from presman.reports.compare.two_windows import WindowError, RecordingWindow, compare, window_words
+from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare, window_words
 from presman.reports.compare.window_figures import CPU, LATENCY, STATEMENTS, FigureKey, WindowFigures, servers_held
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
