@@ -96,7 +96,7 @@ class Polling:
         from presman.recording.statement_lives import forecaster_before
 
         source = self._source
-        return forecaster_before(source.tape, previous) if isinstance(source, RecordingSource) else Forecaster()
+        return forecaster_before(source.playback, previous) if isinstance(source, RecordingSource) else Forecaster()
 
     def _before(self, previous: Snapshot | None) -> Snapshot | None:
         """Return what the rates of the present poll are taken from: of a recording, what they were taken from then."""
