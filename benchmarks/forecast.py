@@ -92,7 +92,7 @@ def score(scenario: str, seed: int, seconds: float) -> Scored:
             if run is not None and run.started is not None and run.started >= first.at:
                 outcome = (run.started - first.at).total_seconds()
                 found.append(Forecasted(middle, low, high, outcome, mean, last))
-        for run in started(runs, plain):
+        for run in started(runs):
             statements += 1
             waits.setdefault((run.con_id, run.group), []).append((run.started - run.began).total_seconds())  # type: ignore[operator]
         for row in reading.queue:
@@ -106,7 +106,7 @@ def score(scenario: str, seed: int, seconds: float) -> Scored:
     return Scored(found, statements, polls, cpu)
 
 
-def started(runs: StatementRuns, reading: Reading) -> list[StatementRun]:
+def started(runs: StatementRuns) -> list[StatementRun]:
     """Return the runs that left the queue since the poll before."""
     found = [run for run in runs.open if run.started and run.queued and id(run) not in _SEEN]
     _SEEN.update(map(id, found))

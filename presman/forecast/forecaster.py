@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from math import inf
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
@@ -94,7 +96,7 @@ class Forecaster:
         self._judge(reading)
         if not reading.queue:
             self._courses.clear()
-            return reading.foreseen({}, self._behind())
+            return reading if not self._calibration.record().judged else replace(reading, forecast=self._behind())
         found = rules()
         self._forget(reading.at, found)
         model = modelled(reading, found, self._seen)
