@@ -91,8 +91,8 @@ def sampler_of(
         target.make_source, refresh=target.interval, scope=target.scope, post=post, packs=target.packs,
         carry_out=carry_out,
     )  # fmt: skip
-    sampler.budget, sampler.renewed = target.budget, target.renewed
-    sampler.needs, sampler.phase = needs, phase
+    sampler.budget, sampler.phase = target.budget, phase
+    sampler.polled.renewed, sampler.polled.needs = target.renewed, needs
     sampler.widen(target.needed(breadth))
     return sampler
 

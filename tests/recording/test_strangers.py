@@ -14,8 +14,8 @@ from presman.recording.recording_source import RecordingSource
 from presman.tui.player import Player
 from tests.cli.run import Run, command, environment
 from tests.patience import until
+from tests.recording.recorded import polled, record
 from tests.recording.strangers import BOUNDED, FOREIGN_VALUES, REFUSED, endless_pages
-from tests.recording.taped import polled, record
 from tests.thorough import some
 
 POLLS = 12

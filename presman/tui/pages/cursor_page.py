@@ -16,8 +16,8 @@ from presman.figures.drawing.lines import Line
 from presman.tabs.choices import DrillScope
 from presman.tabs.drill_down import ScopeContents, contents_of
 from presman.tabs.statement import Statement
-from presman.tui.pages.detail_lines import cost_lines
-from presman.tui.pages.row_details import BLANK, dop_lines, fact, sentence, stamp, tells_degree, title
+from presman.tui.pages.detail_lines import BLANK, cost_lines, fact, sentence, title
+from presman.tui.pages.row_details import dop_lines, stamp, tells_degree
 from presman.tui.pages.xplan import xplan
 
 _LISTED = 12

@@ -26,27 +26,9 @@ from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
 from presman.figures.statement_figures import at_timeout
 from presman.rows.session_state import ON_CPU
-from presman.tui.pages.detail_lines import unblocking
+from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
 _LABEL = 16
-
-
-def title(text: str) -> Line:
-    """Return a heading."""
-    return ((text, "title"),)
-
-
-def fact(label: str, text: str, style: str = "") -> Line:
-    """Return one labelled fact."""
-    return ((f"  {label:<{_LABEL - 1}} ", "dim"), (text or ABSENT, style))
-
-
-def sentence(text: str, style: str = "") -> Line:
-    """Return one sentence."""
-    return (("  ", ""), (text, style))
-
-
-BLANK: Line = ()
 
 
 def page(row: Any, table: Table[Any], reading: Reading) -> list[Line]:

@@ -10,13 +10,35 @@ rule; published observations on 12.1 show it started alone, once nothing was in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from random import Random
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
 
-from presman.sources.simulator.plan_tree import LEVELS, Group, Node
+LEVELS = 8
+
+
+class Group(NamedTuple):
+    """A consumer group of one container (0 outside a CDB)."""
+
+    con_id: int
+    name: str
+
+
+class PlanNode(Protocol):
+    """One plan, PDB or consumer group in the tree of plans. `group` is set on the leaves.
+
+    `weights` is its part of each level of its parent (0..1).
+    """
+
+    @property
+    def weights(self) -> tuple[float, ...]: ...  # noqa: D102
+    @property
+    def children(self) -> Sequence[PlanNode]: ...  # noqa: D102
+    @property
+    def group(self) -> Group | None: ...  # noqa: D102
 
 
 class Queueing(Enum):
@@ -72,7 +94,7 @@ class Limits(Struct, frozen=True):
     maximum: int
     queueing: Queueing
     rules: Mapping[Group, QueueRule] = field(default_factory=dict)
-    root: Node | None = None
+    root: PlanNode | None = None
 
     def rule(self, group: Group) -> QueueRule:
         """Return the rule of `group`; one without limits if the plan is silent."""
@@ -355,7 +377,7 @@ class StatementQueue:
         )
 
 
-def _first_level(node: Node, heads: set[Group], part: float = 1.0) -> dict[Group, float]:
+def _first_level(node: PlanNode, heads: set[Group], part: float = 1.0) -> dict[Group, float]:
     """Return the groups of `heads` that the plan serves first, with the weights of the draw among them."""
     if node.group is not None:
         return {node.group: part} if node.group in heads else {}
