@@ -110,10 +110,10 @@ def _of_store(store: Target, options: Namespace) -> int:
     """Show or print what is in a central store; words behind it choose databases."""
     from presman.services.fleet.store_fleet import StoreFleet  # what it takes, live databases need not wait for
 
-    assert store.tape is not None
+    assert store.recorded is not None
     if options.at or options.start or options.end:
         raise Failure("--at, --from and --to go with one recording; a fleet shows what is newest")
-    fleet = StoreFleet(store.tape.place, options.interval or INTERVAL, options.targets[1:])
+    fleet = StoreFleet(store.recorded.location, options.interval or INTERVAL, options.targets[1:])
     if options.format is not None:
         return _printed(fleet, options)
     from presman.cli.fleet_screens import recorded, watch_fleet
@@ -198,8 +198,8 @@ def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target
     if not words:
         return None
     word = words[0]
-    is_place = "://" in word or is_recording(word) or Path(word).is_dir()
-    if word not in config.sections and not is_place:
+    is_location = "://" in word or is_recording(word) or Path(word).is_dir()
+    if word not in config.sections and not is_location:
         return None
     plain = word not in config.sections and not is_recording(word)
     try:
@@ -208,7 +208,7 @@ def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target
         if word not in config.sections:
             raise
         return None  # what is wrong with a section stands in its row
-    return found if found.tape is not None else None
+    return found if found.recorded is not None else None
 
 
 def is_pattern(word: str) -> bool:

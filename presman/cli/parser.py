@@ -173,7 +173,7 @@ TARGET is one thing everywhere:
                               what `presman record` wrote"""
 
 
-_TAPE = ("at", "start", "end")
+_WINDOW = ("at", "start", "end")
 _FITTING = {
     "": ("refresh", "scope", "packs", "theme"),
     "demo": ("refresh", "packs", "theme"),
@@ -185,8 +185,8 @@ _FITTING = {
     "record": ("refresh", "scope", "packs"),
     "metrics": ("refresh", "scope", "packs"),
     "serve": ("refresh", "scope", "packs", "theme"),
-    "replay": (*_TAPE, "theme"),
-    "report": _TAPE,
+    "replay": (*_WINDOW, "theme"),
+    "report": _WINDOW,
     "bundle": ("scope", "packs", "start", "end"),
     "check": ("scope", "packs"),
     "alerts": ("scope", "packs", "at"),
@@ -227,10 +227,10 @@ def common() -> Parser:
         help="the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics",
     )
     group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
-    tape = parser.add_argument_group("of a recording")
-    tape.add_argument("--at", metavar="TIME", help="the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'")
-    tape.add_argument("--from", dest="start", metavar="TIME", help="from this time on")
-    tape.add_argument("--to", dest="end", metavar="TIME", help="up to this time")
+    window = parser.add_argument_group("of a recording")
+    window.add_argument("--at", metavar="TIME", help="the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'")
+    window.add_argument("--from", dest="start", metavar="TIME", help="from this time on")
+    window.add_argument("--to", dest="end", metavar="TIME", help="up to this time")
     return parser
 
 

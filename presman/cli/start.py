@@ -91,7 +91,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
 
 def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = "") -> MonitorEnd:
     """Show the monitor on one target."""
-    if resolved.target.tape is not None:
+    if resolved.target.recorded is not None:
         return _replay(resolved, options)
     gateway = acting() if options.allow_actions else None
     attention = None
@@ -227,8 +227,8 @@ def _readings(resolved: Resolved, polls: int) -> int:
 
     console.say(f"{console.why_no_screen()}: {counted(polls, 'reading')} as text")
     judge = Judge(resolved.alerts)
-    tape = resolved.target.tape
-    newest = polls if tape is not None and tape.at else None  # of a recording with --at those that lead there
+    recorded = resolved.target.recorded
+    newest = polls if recorded is not None and recorded.at else None  # of a recording with --at those that lead there
     for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls, newest=newest)):
         console.show("\n" * bool(number) + brief(judge.judge(reading), console.width()))
     return exit_codes.OK

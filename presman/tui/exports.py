@@ -93,7 +93,7 @@ _PATIENCE = 5.0
 """Seconds that the end waits for what is not written yet."""
 
 
-class TapeRecording:
+class PollRecording:
     """One growing file at a time, in a folder (None: where presman was started).
 
     `say` is called in the thread with what somebody should know.
@@ -127,7 +127,7 @@ class TapeRecording:
         self._queue, self._is_loading, self._last = SimpleQueue(), True, None
         self.number += 1
         self._thread = threading.Thread(
-            target=self._write_all, args=(self.path, name, kind, self._queue), name="presman-tape", daemon=True
+            target=self._write_all, args=(self.path, name, kind, self._queue), name="presman-recording", daemon=True
         )
         self._thread.start()
         return self.path
@@ -173,9 +173,9 @@ class TapeRecording:
             self._say(f"Recording ended: {clean(str(error))}")
 
 
-def taking(measure: str, tape: TapeRecording) -> str:
+def taking(measure: str, poll_recording: PollRecording) -> str:
     """Return what is being written, for the top line: the `measure` of a CSV file, a recording; "" for nothing."""
-    parts = (f"CSV {measure}" if measure else "", "recording" if tape.is_on else "")
+    parts = (f"CSV {measure}" if measure else "", "recording" if poll_recording.is_on else "")
     return " + ".join(each for each in parts if each)
 
 
@@ -190,24 +190,24 @@ class PastPolls(NamedTuple):
     first: datetime
 
 
-async def write_past(monitor: Monitor, taping: TapeRecording, latest: Reading) -> PastPolls | None:
+async def write_past(monitor: Monitor, poll_recording: PollRecording, latest: Reading) -> PastPolls | None:
     """Write the minutes up to the poll that is the newest when there is no other one any more.
 
     None where the file was ended meanwhile.
     """
-    mine = taping.number
+    mine = poll_recording.number
     earliest = latest.at - timedelta(minutes=monitor.choices.window)
     number, kept, first = max(1, latest.number - len(monitor.timeline) + 1), 0, latest.at
     while (newest := monitor.latest) is not None and number <= newest.number:
         pair = monitor.timeline.moment(newest.number - number, number)
         number += 1
         if pair is not None and pair[1].at >= earliest:
-            taping.past(pair)
+            poll_recording.past(pair)
             first = min(first, pair[1].at)
             kept += 1
             await asyncio.sleep(0)
-        while taping.is_behind and taping.number == mine and taping.is_on:
+        while poll_recording.is_behind and poll_recording.number == mine and poll_recording.is_on:
             await asyncio.sleep(SOON)
-        if taping.number != mine or not taping.is_on:
+        if poll_recording.number != mine or not poll_recording.is_on:
             return None
     return PastPolls(kept, first)

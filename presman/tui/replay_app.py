@@ -16,7 +16,7 @@ from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys.page_keys import lead_home
 from presman.tui.keys.time_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT, ask_time
 from presman.tui.moments import Moments
-from presman.tui.player import Jumped, Passed, Player, Recalled, Stopped, TapeLoaded
+from presman.tui.player import Jumped, Passed, PlaybackLoaded, Player, Recalled, Stopped
 from presman.tui.saved_view import ViewSaver
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
@@ -148,7 +148,7 @@ class ReplayApp(MonitorApp):
         assert isinstance(self.feed, Player)
         return self.feed
 
-    async def on_tape_loaded(self, event: TapeLoaded) -> None:
+    async def on_playback_loaded(self, event: PlaybackLoaded) -> None:
         """Show the bar, and say what of the recording cannot be read."""
         self.span, self.monitor.events = (event.first, event.last), event.events
         self.scrub.load(event.first, event.last, event.strip, event.events)

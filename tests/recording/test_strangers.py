@@ -12,8 +12,8 @@ import pytest
 
 from tests.cli.run import Run, command, environment
 from tests.patience import until
+from tests.recording.recorded import polled, record
 from tests.recording.strangers import BOUNDED, FOREIGN_VALUES, REFUSED, endless_pages
-from tests.recording.taped import polled, record
 from tests.thorough import some
 
 POLLS = 12

@@ -118,19 +118,19 @@ class Shape(NamedTuple):
     """A record as it was when written, beside the one of today.
 
     `record` is None for one that this presman does not know. `fields` are those written, None for one that today's
-    record lacks; `places` tells for each of today's fields its number among them, -1 for one that was not written.
+    record lacks; `indexes` tells for each of today's fields its number among them, -1 for one that was not written.
     """
 
     name: str
     record: RecordType | None
     fields: tuple[Field | None, ...]
-    places: tuple[int, ...]
+    indexes: tuple[int, ...]
 
     @property
     def lacking(self) -> frozenset[str]:
         """Today's fields that were not written."""
         today = self.record._fields if self.record is not None else ()  # type: ignore[attr-defined]
-        return frozenset(name for name, place in zip(today, self.places, strict=True) if place < 0)
+        return frozenset(name for name, index in zip(today, self.indexes, strict=True) if index < 0)
 
     def rows(self, columns: Mapping[int, Column], length: int) -> Rows:
         """Return columns, by their number when written, as rows of today's record.
@@ -141,7 +141,7 @@ class Shape(NamedTuple):
             return ()
         nulls = null_row(self.record)
         found = [
-            columns[place] if place >= 0 else (null,) * length for place, null in zip(self.places, nulls, strict=True)
+            columns[index] if index >= 0 else (null,) * length for index, null in zip(self.indexes, nulls, strict=True)
         ]
         make = self.record._make  # type: ignore[attr-defined]
         return tuple(map(make, zip(*found, strict=True)))
@@ -167,8 +167,8 @@ def shape_of(text: str) -> Shape:
         raise DamagedError("a section of no record")
     record = _records().get(name)
     types = field_types(record) if record is not None else {}
-    places = tuple(fields.index(each) if each in fields else -1 for each in types)
-    return Shape(name, record, tuple(_field(each, *types[each]) if each in types else None for each in fields), places)
+    indexes = tuple(fields.index(each) if each in fields else -1 for each in types)
+    return Shape(name, record, tuple(_field(each, *types[each]) if each in types else None for each in fields), indexes)
 
 
 def _field(name: str, kind: type[Any], optional: bool) -> Field:

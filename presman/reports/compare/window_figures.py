@@ -14,8 +14,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from presman.analysis.readings.wait_readings import ESTIMATOR
-from presman.recording.tape import Tape
-from presman.recording.tape_values import PollMark, Row, StatementLife
+from presman.recording.playback import Playback
+from presman.recording.playback_values import PollMark, Row, StatementLife
 from presman.recording.window_lines import FIGURES, GroupLines, LatencyBin, group_lines, latency_bins
 from presman.reports.compare.noise import Value
 
@@ -48,21 +48,21 @@ def width_for(polls: int) -> int:
 
 
 class BinnedSeries:
-    """Values in the making; a poll is known by its place in the window."""
+    """Values in the making; a poll is known by its index in the window."""
 
     def __init__(self, width: int) -> None:
         self.width = width
         self._sums: dict[FigureKey, dict[int, list[float]]] = {}
 
-    def add(self, key: FigureKey, place: int, over: float, under: float) -> None:
+    def add(self, key: FigureKey, index: int, over: float, under: float) -> None:
         """Add a quotient of one poll."""
-        own = self._sums.setdefault(key, {}).setdefault(place // self.width, [0.0, 0.0])
+        own = self._sums.setdefault(key, {}).setdefault(index // self.width, [0.0, 0.0])
         own[0] += over
         own[1] += under
 
     def series(self) -> dict[FigureKey, list[Value]]:
         """Return the values in order of time."""
-        return {key: [Value(*own[place]) for place in sorted(own)] for key, own in self._sums.items()}
+        return {key: [Value(*own[index]) for index in sorted(own)] for key, own in self._sums.items()}
 
 
 def thinned(values: Sequence[Value]) -> list[Value]:
@@ -84,9 +84,9 @@ def servers_held(lives: Iterable[StatementLife], polls: Sequence[datetime], widt
         low, high = bisect_left(polls, max(life.held_from, life.first_seen)), bisect_right(polls, life.gone)
         if low < high:
             own = found.setdefault(life.sql_id, [0] * -(-len(polls) // width))
-            for place in range(low // width, (high - 1) // width + 1):
-                there = min(high, (place + 1) * width) - max(low, place * width)
-                own[place] += life.servers * there
+            for index in range(low // width, (high - 1) // width + 1):
+                there = min(high, (index + 1) * width) - max(low, index * width)
+                own[index] += life.servers * there
     return found
 
 
@@ -96,7 +96,7 @@ Lines = Mapping[str, Sequence[float]]
 """The lines of one group on one instance by figure, NaN where not known."""
 
 Quotient = tuple[int, float, float]
-"""Place of a poll, and a value as a quotient."""
+"""Index of a poll, and a value as a quotient."""
 
 
 def add_groups(found: BinnedSeries, lines: GroupLines) -> None:
@@ -123,12 +123,12 @@ def _total(instances: Sequence[Lines], figure: str, count: int) -> Sequence[floa
     found = blank[:]
     unknown: set[int] = set()
     for lines in instances:
-        for place, (value, there) in enumerate(zip(lines.get(figure, blank), lines.get("servers", blank), strict=True)):
+        for index, (value, there) in enumerate(zip(lines.get(figure, blank), lines.get("servers", blank), strict=True)):
             if not isnan(value):
-                found[place] = value + (0.0 if isnan(found[place]) else found[place])
+                found[index] = value + (0.0 if isnan(found[index]) else found[index])
             elif not isnan(there):
-                unknown.add(place)
-    return [nan if place in unknown else value for place, value in enumerate(found)]
+                unknown.add(index)
+    return [nan if index in unknown else value for index, value in enumerate(found)]
 
 
 OfGroup = Callable[[Sequence[Lines], GroupLines], Iterator[Quotient]]
@@ -136,27 +136,27 @@ OfGroup = Callable[[Sequence[Lines], GroupLines], Iterator[Quotient]]
 
 def _each_second(figure: str) -> OfGroup:
     def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-        for place, (value, seconds) in enumerate(_paired(_total(instances, figure, len(lines.times)), lines)):
+        for index, (value, seconds) in enumerate(_paired(_total(instances, figure, len(lines.times)), lines)):
             if seconds > 0 and not isnan(value):
-                yield place, value * seconds, seconds
+                yield index, value * seconds, seconds
 
     return quotients
 
 
 def _throttled(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
     used, waited = (_total(instances, each, len(lines.times)) for each in ("used", "waiting"))
-    for place, (one, other, seconds) in enumerate(zip(used, waited, lines.seconds, strict=True)):
+    for index, (one, other, seconds) in enumerate(zip(used, waited, lines.seconds, strict=True)):
         if seconds > 0 and not isnan(one + other):
-            yield place, 100 * other * seconds, (one + other) * seconds
+            yield index, 100 * other * seconds, (one + other) * seconds
 
 
 def _service(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
     blank = [nan] * len(lines.times)
     for own in instances:
         taken, requests = own.get("service", blank), own.get("requests", blank)
-        for place, (each, number, seconds) in enumerate(zip(taken, requests, lines.seconds, strict=True)):
+        for index, (each, number, seconds) in enumerate(zip(taken, requests, lines.seconds, strict=True)):
             if seconds > 0 and not isnan(each + number):
-                yield place, each * number * seconds, number * seconds
+                yield index, each * number * seconds, number * seconds
 
 
 def _growth(figure: str) -> OfGroup:
@@ -165,14 +165,14 @@ def _growth(figure: str) -> OfGroup:
     def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
         there = [own.get("servers", [nan] * len(lines.times)) for own in instances]
         before: tuple[float, int, float] | None = None
-        for place, total in enumerate(_total(instances, figure, len(lines.times))):
-            number = sum(not isnan(each[place]) for each in there)
+        for index, total in enumerate(_total(instances, figure, len(lines.times))):
+            number = sum(not isnan(each[index]) for each in there)
             if isnan(total):
                 before = None if number else before
                 continue
-            at = lines.times[place]
+            at = lines.times[index]
             if before is not None and before[1] == number and total >= before[2] and at > before[0]:
-                yield place, total - before[2], (at - before[0]) / _HOUR
+                yield index, total - before[2], (at - before[0]) / _HOUR
             before = at, number, total
 
     return quotients
@@ -211,30 +211,30 @@ class WindowFigures(NamedTuple):
     directives: Directives
 
 
-def window_figures(tape: Tape, start: datetime, end: datetime, marks: Sequence[PollMark]) -> WindowFigures:
+def window_figures(playback: Playback, start: datetime, end: datetime, marks: Sequence[PollMark]) -> WindowFigures:
     """Return the figures of the polls between two instants, both included; `marks` are these polls."""
     found = BinnedSeries(width_for(len(marks)))
     _add_marks(found, marks)
-    add_groups(found, group_lines(tape, start, end, tuple(FIGURES)))
-    latency = latency_bins(tape, start, end, found.width)
+    add_groups(found, group_lines(playback, start, end, tuple(FIGURES)))
+    latency = latency_bins(playback, start, end, found.width)
     series = found.series() | _latency(latency)
-    held = servers_held(tape.statements(start, end), [mark.at for mark in marks], found.width)
+    held = servers_held(playback.statements(start, end), [mark.at for mark in marks], found.width)
     for sql_id, of in held.items():
-        counts = (min(found.width, len(marks) - place * found.width) for place in range(len(of)))
+        counts = (min(found.width, len(marks) - index * found.width) for index in range(len(of)))
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = [
             Value(each, count) for each, count in zip(of, counts, strict=True)
         ]
     queued: dict[str, list[float]] = {}
-    for row in sorted(tape.figures("arrivals", start, end), key=itemgetter("arrived")):
+    for row in sorted(playback.figures("arrivals", start, end), key=itemgetter("arrived")):
         if row["waited_s"] is not None:
             queued.setdefault(row["consumer_group"], []).append(row["waited_s"])
     histograms = {event: [each.waits for each in bins] for event, bins in latency.items()}
     last = marks[-1].at
-    return WindowFigures(series, histograms, queued, _directives(tape.figures("emphasis", last, last)))
+    return WindowFigures(series, histograms, queued, _directives(playback.figures("emphasis", last, last)))
 
 
 def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
-    for place, mark in enumerate(marks):
+    for index, mark in enumerate(marks):
         figures = (
             (CPU, "used CPUs", mark.used_cpus),
             (CPU, "waited-for CPUs", mark.waited_cpus),
@@ -243,7 +243,7 @@ def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
         )
         for section, figure, value in figures:
             if value is not None:
-                found.add(FigureKey(section, ALL, figure), place, value, 1.0)
+                found.add(FigureKey(section, ALL, figure), index, value, 1.0)
 
 
 def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[Value]]:

@@ -112,7 +112,7 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, tell: Te
     """
     try:
         source.open()
-        tape, first, last = source.tape, source.tape.first, source.tape.last
+        playback, first, last = source.playback, source.playback.first, source.playback.last
         assert first is not None
         assert last is not None
         at = instant_of(moment, first, last, tell=tell) if isinstance(moment, str) else moment
@@ -121,7 +121,7 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, tell: Te
         if at is not None and not first <= at <= last:
             said = clean(moment) if isinstance(moment, str) else clock(at)
             raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
-        return gather(source.recording, tape, source.places, at)
+        return gather(source.recording, playback, source.indexes, at)
     finally:
         source.close()
 

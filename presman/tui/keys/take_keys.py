@@ -15,7 +15,7 @@ from presman.base.text import clean, one_line
 from presman.figures.figure import Table
 from presman.tabs.link import LinkState
 from presman.tabs.parts import Key
-from presman.tui.exports import TapeRecording, file_name, write_past
+from presman.tui.exports import PollRecording, file_name, write_past
 from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_data
 
 if TYPE_CHECKING:
@@ -167,21 +167,21 @@ def export(app: FrameApp) -> None:
     app.paint_lines()
 
 
-def tape(app: FrameApp) -> None:
+def record(app: FrameApp) -> None:
     """Begin a recording with the minutes that the charts show, or end it."""
-    monitor, taping = app.monitor, app.tape
-    if taping.is_on:
-        path = taping.path
-        taping.close()
+    monitor, poll_recording = app.monitor, app.poll_recording
+    if poll_recording.is_on:
+        path = poll_recording.path
+        poll_recording.close()
         app.notify(f"Recording ended: presman replay {path}", timeout=8)
         app.paint_lines()
         return
     latest = monitor.latest
     if latest is None:
         return
-    taping.begin(monitor.name, latest.kind)
+    poll_recording.begin(monitor.name, latest.kind)
     app.paint_lines()
-    app.run_worker(_load_or_tell(app, latest), group="tape")  # keys and polls go on meanwhile
+    app.run_worker(_load_or_tell(app, latest), group="record")  # keys and polls go on meanwhile
 
 
 async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
@@ -193,12 +193,12 @@ async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
 
 async def _load(app: FrameApp, latest: Reading) -> None:
     """Write the minutes up to the newest poll, then each that arrives."""
-    taping = app.tape
-    mine, path = taping.number, taping.path
-    kept = await write_past(app.monitor, taping, latest)
-    if kept is None or taping.number != mine:
+    poll_recording = app.poll_recording
+    mine, path = poll_recording.number, poll_recording.path
+    kept = await write_past(app.monitor, poll_recording, latest)
+    if kept is None or poll_recording.number != mine:
         return
-    taping.loaded()
+    poll_recording.loaded()
     since = spelled((latest.at - kept.first).total_seconds())
     app.notify(f"Recording to {path}, from {since} ago on ({counted(kept.polls, 'poll')}); R ends it", timeout=8)
 
@@ -274,11 +274,11 @@ EXPORT = AppKey(
         "then downloads the file."),
     export, has_data, NO_DATA,
 )  # fmt: skip
-TAPE = AppKey(
-    Key("tape", "R", "R", "record", "Write every poll to a recording, starting with the polls of the charts' window "
+RECORD = AppKey(
+    Key("record", "R", "R", "record", "Write every poll to a recording, starting with the polls of the charts' window "
         "(w); again to end. `presman replay` plays it."),
-    tape, may_record, why_not_record,
-    relabel=lambda app: "end recording" if app.tape.is_on else "record",
+    record, may_record, why_not_record,
+    relabel=lambda app: "end recording" if app.poll_recording.is_on else "record",
 )  # fmt: skip
 REPORT = AppKey(
     Key("report", "r", "r", "report", "Write an HTML report, as `presman report` does: of the recording in a replay, "
@@ -323,17 +323,17 @@ async def _of_history(app: FrameApp, path: Path) -> int:
     latest, at = monitor.latest, monitor.reading.at if monitor.is_frozen and monitor.reading is not None else None
     assert latest is not None
     with TemporaryDirectory(prefix="presman-") as folder:
-        tape = TapeRecording(Path(folder), troubles.append)
-        place = str(tape.begin(monitor.name, latest.kind))
+        poll_recording = PollRecording(Path(folder), troubles.append)
+        location = str(poll_recording.begin(monitor.name, latest.kind))
         try:
-            await write_past(monitor, tape, latest)
+            await write_past(monitor, poll_recording, latest)
         finally:
-            await asyncio.to_thread(tape.close)
+            await asyncio.to_thread(poll_recording.close)
         if troubles:
             raise RecordingError(troubles[0])
         name = monitor.name
         return await asyncio.to_thread(
-            _make, lambda: RecordingSource(place, name=name), at, path, "the monitor's own polls"
+            _make, lambda: RecordingSource(location, name=name), at, path, "the monitor's own polls"
         )
 
 

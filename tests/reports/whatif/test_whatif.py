@@ -29,7 +29,7 @@ from presman.rows.queries import Breadth
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started
 from tests.cli.run import Run
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.thorough import THOROUGH, some
 
 BATCH = Group(0, "BATCH")
