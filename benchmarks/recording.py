@@ -179,16 +179,16 @@ def jumps(place: Path, many: int = JUMPS) -> list[float]:
     chosen = random.Random(1)
     taken = []
     with Recording(str(place)) as recording:
-        tape = recording.tape()
-        assert tape.first is not None
-        assert tape.last is not None
-        length = (tape.last - tape.first).total_seconds()
+        playback = recording.playback()
+        assert playback.first is not None
+        assert playback.last is not None
+        length = (playback.last - playback.first).total_seconds()
         for _ in range(many):
-            at = tape.first + timedelta(seconds=chosen.uniform(0, length))
+            at = playback.first + timedelta(seconds=chosen.uniform(0, length))
             begun = time.perf_counter()
-            previous, current = pair = tape.pair(tape.place(at))
-            tape.meaning(pair)
-            timeline_before(tape, previous, current.at)
+            previous, current = pair = playback.pair(playback.index(at))
+            playback.meaning(pair)
+            timeline_before(playback, previous, current.at)
             taken.append(1e3 * (time.perf_counter() - begun))
     return sorted(taken)
 
@@ -198,7 +198,7 @@ async def painted_jumps(place: Path, many: int = PAINTED) -> list[float]:
     from textual.message import Message
 
     from presman.recording.recording_source import RecordingSource
-    from presman.tui.messages import Jumped
+    from presman.tui.player import Jumped
     from presman.tui.replay_app import ReplayApp
 
     come = asyncio.Event()

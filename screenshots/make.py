@@ -27,7 +27,7 @@ from presman.rows.queries import Breadth, Focus, by_query
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import MonitorApp
-from presman.tui.feed import Arrived, Post
+from presman.tui.feed import Arrived, Feed, Post
 from screenshots.drawing import Scene, svg
 
 FOLDER = Path(__file__).parent
@@ -99,7 +99,7 @@ STEPS = (
 """Some twenty seconds."""
 
 
-class SteppedFeed:
+class SteppedFeed(Feed):
     """Polls a simulated database at exact instants, two seconds apart, whenever it is told to."""
 
     def __init__(self, scenario: str, post: Post) -> None:
@@ -116,9 +116,6 @@ class SteppedFeed:
     def stop(self) -> None:
         """Close the source."""
         self._poller.close()
-
-    def set_refresh(self, seconds: float) -> None:
-        """Do nothing: the steps are fixed."""
 
     def focus(self, focus: Focus | None) -> None:
         """Read one session closely from the next step on."""

@@ -22,7 +22,7 @@ from presman.reports.report.incident_page import incident_page
 from presman.trace.tally import HistogramBar
 from presman.trace.trace_charts import SvgChart, svg
 from presman.tui.widgets.gantt import GanttData, columns, gantt, label_width
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _VALUE = re.compile(r"(-?[\d.]+(?:e[+-]?\d+)?)([kMGT]?)(?: .*)?")
@@ -146,8 +146,8 @@ def test_charts_of_a_report_and_what_is_nothing_is_a_line(tmp_path: Path) -> Non
     """`queueing` has no group whose I/O or CPU is limited: nothing waits for CPU."""
     record(tmp_path / "a.presman", list(polled("queueing", 30)))
     with Recording(str(tmp_path / "a.presman")) as recording:
-        tape = recording.tape()
-        incident = gather(recording, tape, tape.places())
+        playback = recording.playback()
+        incident = gather(recording, playback, playback.indexes())
     text = incident_page(incident, START)
     waited = sum(each.waiting or 0.0 for each in incident.groups)
     assert waited == 0

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from presman.base.errors import InputError
+
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML and so no page of ours may have."""
 
@@ -65,7 +67,7 @@ IDLE = "#b4b9c1"
 _FONTS = "DejaVu Sans, Liberation Sans, Noto Sans, Helvetica, Arial, sans-serif"
 
 
-class PictureError(Exception):
+class PictureError(InputError):
     """A picture cannot be made; the text is one line and says what to do."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from presman.cli import console, exit_codes
-from presman.cli.parser import Parser, command_parser, some_seconds
+from presman.cli.parser import Parser, add_poll_times, command_parser
 
 
 def arguments() -> Parser:
@@ -19,12 +19,7 @@ def arguments() -> Parser:
   presman alerts prod""",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: none)")
-    parser.add_argument(
-        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
-    )
-    parser.add_argument(
-        "--timeout", type=some_seconds, default=30.0, metavar="S", help="seconds allowed besides that (default 30)"
-    )
+    add_poll_times(parser, "seconds allowed besides that (default 30)")
     return parser
 
 

@@ -53,7 +53,7 @@ def run(options: Namespace) -> int:
         raise Failure(f"{path} exists: choose another name with -o", exit_codes.OUTPUT)
     try:
         written = (
-            _copy(resolved, path, options) if resolved.target.tape is not None else _watch(resolved, path, options)
+            _copy(resolved, path, options) if resolved.target.recorded is not None else _watch(resolved, path, options)
         )
     except RecordingError as error:
         raise Failure(str(error), exit_codes.OUTPUT) from error
@@ -104,19 +104,19 @@ def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
 
 def _copy_polls(source: RecordingSource, store: Store, name: str, options: Namespace) -> int:
     from presman.analysis import analyse
-    from presman.recording.tape import LostPollError
+    from presman.recording.playback import LostPollError
     from presman.recording.writer import RecordingWriter
 
     redactor = Redactor()
     writer = RecordingWriter(store, redactor.target(name), "recording")
-    tape, places = source.tape, source.places
+    playback, indexes = source.playback, source.indexes
     if not options.start:
-        earliest = tape.at(places[-1]) - timedelta(minutes=options.minutes)
-        places = range(max(places.start, tape.places(earliest).start), places.stop)
+        earliest = playback.at(indexes[-1]) - timedelta(minutes=options.minutes)
+        indexes = range(max(indexes.start, playback.indexes(earliest).start), indexes.stop)
     written = 0
-    for place in places:
+    for index in indexes:
         try:
-            previous, current = tape.pair(place)
+            previous, current = playback.pair(index)
         except LostPollError:
             continue
         before = None if previous is None else redactor(previous)

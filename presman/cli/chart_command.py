@@ -9,7 +9,7 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from presman.base.markup import PictureError, png, require_png
+from presman.base.markup import png, require_png
 from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import console, exit_codes
@@ -75,13 +75,10 @@ def _drawn(found: FileSeries, source: Path, kind: str) -> bytes:
 
 
 def _check(output: Path, source: Path) -> None:
-    """Refuse what cannot end well before the file is read."""
+    """Refuse what cannot end well before the file is read. Raises Failure, PictureError."""
     if output.suffix.lower() not in _KINDS:
         raise Failure(f"{clean(str(output))}: a chart is written as .html, .svg or .png")
     if output.exists() and source.exists() and output.samefile(source):
         raise Failure(f"{clean(str(output))} is both read and written: choose another name for the output")
     if output.suffix.lower() == ".png":
-        try:
-            require_png()
-        except PictureError as error:
-            raise Failure(str(error)) from error
+        require_png()

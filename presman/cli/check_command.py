@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, some_seconds
+from presman.cli.parser import Parser, add_poll_times, command_parser
 
 if TYPE_CHECKING:
     from presman.analysis.alerts.alert_settings import AlertSettings
@@ -53,16 +53,7 @@ exit codes of check:
             metavar="KEY[:SUBJECT]=N",
             help=f"amount from which an alert is {name}; `presman alerts` lists the keys",
         )
-    parser.add_argument(
-        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
-    )
-    parser.add_argument(
-        "--timeout",
-        type=some_seconds,
-        default=30.0,
-        metavar="S",
-        help="give up with UNKNOWN after N seconds (default 30)",
-    )
+    add_poll_times(parser, "give up with UNKNOWN after S seconds (default 30)")
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="more lines: every alert, what to do, what was not seen"
     )

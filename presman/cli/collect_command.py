@@ -29,14 +29,8 @@ def run(options: Namespace) -> int:
     if not options.sql:
         raise Failure("collect prints a script: presman collect --sql > presman_collect.sql")
 
-    from presman.base.release import SUPPORTED, Release
+    from presman.cli.grants_command import release_of
     from presman.config.collect import collect_script
 
-    try:
-        release = Release.parse(options.release) if options.release else Release(19)
-    except ValueError:
-        raise Failure(f"--release {options.release} is not a release such as 19 or 12.2") from None
-    if release < SUPPORTED[0]:
-        raise Failure(f"--release {options.release} is older than {SUPPORTED[0]}, the oldest presman reads")
-    console.put(collect_script(release))
+    console.put(collect_script(release_of(options.release)))
     return exit_codes.OK

@@ -15,7 +15,7 @@ from presman.config.offline_targets import named_recording
 from presman.output.json_document import plain
 from presman.recording.store import RecordingError
 from presman.reports.compare.compare_text import compare_text
-from presman.reports.compare.two_windows import FORM, WindowPlace, WindowWords, compare, window_words
+from presman.reports.compare.two_windows import FORM, RecordingWindow, WindowWords, compare, window_words
 
 
 def arguments() -> Parser:
@@ -62,9 +62,14 @@ def run(options: Namespace) -> int:
     return exit_codes.OK
 
 
-def _place(words: WindowWords, config: Config, options: Namespace) -> WindowPlace:
+def _place(words: WindowWords, config: Config, options: Namespace) -> RecordingWindow:
     target = resolve(named_recording(words.target, config), config, options).target
-    tape = target.tape
-    if tape is None:
+    recorded = target.recorded
+    if recorded is None:
         raise Failure(f"{target.name} is not a recording: write {FORM}")
-    return WindowPlace(tape.place, tape.database or None, words.start or tape.start, words.end or tape.end or tape.at)
+    return RecordingWindow(
+        recorded.location,
+        recorded.database or None,
+        words.start or recorded.start,
+        words.end or recorded.end or recorded.at,
+    )

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from argparse import Namespace
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import suppress
+from getpass import getpass
 from pathlib import Path
 from textwrap import fill
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from presman.base.errors import InputError
 from presman.base.private_files import expanded
+from presman.base.secret import Secret
 from presman.base.text import clean
-from presman.cli import asking, console, exit_codes
-from presman.cli.connect_questions import Keeping, ask_address, ask_keeping, ask_password, ask_user, put_away
+from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads
 from presman.cli.limits import bound_memory
 from presman.cli.parser import Parser, command_parser
 from presman.cli.settings import load
-from presman.config.config_file import NAME, Config, places
-from presman.config.connect_answers import Answers
+from presman.config.config_file import NAME, Config, PasswordCommand, places
+from presman.config.connect_answers import (
+    Answers,
+    aliases,
+    lacks_service,
+    wallet_trouble,
+    wants_tls,
+    with_address,
+    writable,
+)
+from presman.config.credentials import PasswordCommandError, has_keyring, password_of, to_keyring
 from presman.config.doctor import doctor
 from presman.config.section_writing import write_section
 from presman.config.target import Target
@@ -132,7 +147,7 @@ def _try(answers: Answers, config: Config, scope: Scope) -> Exception | None:
 def _examine(target: Target, source: Source, scope: Scope) -> None:
     """Show what doctor finds, without the list of views."""
     part = 0
-    for text in doctor(replace(target, factory=lambda: source), scope=scope):
+    for text in doctor(dataclasses.replace(target, factory=lambda: source), scope=scope):
         part += not text
         if part != 1:
             console.show(text + "\n")
@@ -156,7 +171,7 @@ def _after(error: Exception) -> str:
         "q": "stop; nothing is written",
     }
     change = found.change if found else ""
-    return asking.choice("What now?", ways, {ADDRESS: "a", USER: "u", PASSWORD: "p"}.get(change, "t"))
+    return ask_choice("What now?", ways, {ADDRESS: "a", USER: "u", PASSWORD: "p"}.get(change, "t"))
 
 
 def _filled(text: str, mark: str = "") -> str:
@@ -177,7 +192,7 @@ def _write(answers: Answers, path: Path, config: Config, section: str | None) ->
     values = answers.values(password=keeping.in_file, command=keeping.command)
     console.show(f"\n[{name}]\n" + "".join(f"{option} = {_shown(option, text)}\n" for option, text in values.items()))
     there = "" if path.exists() else ", a new file that only you can read"
-    if not asking.agreed(f"Write this into {path}{there}?", usual=True):
+    if not ask_yes(f"Write this into {path}{there}?", usual=True):
         raise EOFError
     _keep(answers, keeping)
     write_section(path, name, values, secret=bool({"password", "wallet_password"} & set(values)))
@@ -198,7 +213,7 @@ def _shown(option: str, value: str) -> str:
 def _section(answers: Answers, config: Config, wanted: str | None) -> str:
     """Ask what the section is called, and whether one that is there is to be replaced."""
     while True:
-        name = wanted or asking.line("Name of the section, to be typed as: presman NAME", answers.name())
+        name = wanted or ask_line("Name of the section, to be typed as: presman NAME", answers.name())
         wanted = None
         if trouble := _name_trouble(name):
             console.show(f"{trouble}\n")
@@ -208,7 +223,7 @@ def _section(answers: Answers, config: Config, wanted: str | None) -> str:
         settings = config.sections[name]
         what = "a connection" if settings.connection else "no database yet"
         console.show(f"[{name}] exists and has {what}; its other settings and comments would stay.\n")
-        if asking.agreed(f"Replace the connection in [{name}]?", usual=False):
+        if ask_yes(f"Replace the connection in [{name}]?", usual=False):
             return name
 
 
@@ -220,3 +235,203 @@ def _name_trouble(name: str) -> str:
     if name in COMMANDS or name in RESERVED:
         return f"presman {name} means something else: take another name"
     return ""
+
+
+# -- questions on a terminal --------------------------------------------------------------------------------------
+
+
+def ask_line(question: str, usual: str = "") -> str:
+    """Return what was typed, without blanks around it; `usual` if that is nothing. Raises EOFError."""
+    shown = f" [{clean(usual)}]" if usual else ""
+    console.show(f"{question}{shown}: ")
+    typed = sys.stdin.readline()
+    if not typed:
+        raise EOFError
+    return typed.strip() or usual
+
+
+def ask_secret(question: str) -> Secret:
+    """Return what was typed; it is not shown. Raises EOFError."""
+    return Secret(getpass(f"{question} (not shown): ", stream=sys.stdout))
+
+
+def ask_choice(question: str, ways: Mapping[str, str], usual: str) -> str:
+    """Return the letter of one of `ways`; they are listed, and asked for until it is one of them. Raises EOFError."""
+    console.show(f"{question}\n" + "".join(f"  {letter}  {text}\n" for letter, text in ways.items()))
+    while True:
+        typed = ask_line("Which", usual).lower()
+        if typed in ways:
+            return typed
+        console.show(f"Type one of: {', '.join(ways)}\n")
+
+
+def ask_yes(question: str, *, usual: bool) -> bool:
+    """Return whether the answer is yes. Raises EOFError."""
+    while True:
+        typed = ask_line(f"{question} {'[Y/n]' if usual else '[y/N]'}").lower()
+        if typed in {"", "y", "yes", "n", "no"}:
+            return typed in {"y", "yes"} or (usual and not typed)
+        console.show("Type y or n.\n")
+
+
+# ---- What `presman connect` asks: where the database is, who logs in, and the password.
+
+
+class Keeping(Struct, frozen=True):
+    """Where the password goes; all empty for nowhere. `in_file` is the password itself."""
+
+    in_file: str = ""
+    command: str = ""
+    in_keyring: bool = False
+
+
+def ask_keeping(answers: Answers) -> Keeping:
+    """Ask where the password is to be kept; nowhere if there is none. Raises EOFError."""
+    if answers.password is None:
+        return Keeping()
+    ways = {"k": "the keyring of this desktop"} if has_keyring() else {}
+    if not ways:
+        console.show(
+            "There is no keyring here; pip install 'presman[keyring]' adds the desktop's, where there is one.\n"
+        )
+    ways |= {"c": "a command prints it when presman needs it (pass, vault, op, ...)"}
+    if writable(answers.password.reveal()):
+        ways |= {"f": "config.ini, which only you can read then"}
+    ways |= {"n": "nowhere: presman asks each time"}
+    while True:
+        chosen = ask_choice("Where is the password to be kept?", ways, next(iter(ways)) if "k" in ways else "n")
+        if chosen == "k":
+            return Keeping(in_keyring=True)
+        if chosen == "f":
+            return Keeping(in_file=answers.password.reveal())
+        if chosen == "n":
+            return Keeping()
+        if command := _command(answers):
+            return Keeping(command=command)
+
+
+def _command(answers: Answers) -> str:
+    """Ask for a command and run it; return "" if it does not print the password that was typed."""
+    typed = ask_line("Command (no shell: no pipes, no variables)")
+    try:
+        found = password_of(PasswordCommand.parse(typed))
+    except (PasswordCommandError, ValueError) as error:
+        console.show(f"{error}\n\n")
+        return ""
+    if found == answers.password:
+        return typed
+    console.show("Its first line is not the password that was typed.\n\n")
+    return ""
+
+
+def put_away(answers: Answers, keeping: Keeping) -> str:
+    """Have the keyring keep the password if it is to; return why it does not, "" if all is well."""
+    if not keeping.in_keyring or answers.password is None:
+        return ""
+    return to_keyring(answers.shown, answers.password)
+
+
+MOST_ALIASES = 20
+"""Aliases that are listed; all of them can be typed."""
+
+
+def ask_address(answers: Answers, config: Config) -> Answers:
+    """Ask where the database is, and for the wallet if it is reached through TLS. Raises EOFError."""
+    folder, known = aliases(config, answers.config_dir)
+    _offer(folder, known)
+    while True:
+        typed = ask_line("Database (host, host:port/service, alias, or the folder of tnsnames.ora)", answers.dsn)
+        if found := _folder_of_names(typed):
+            folder = found
+            answers, known = replace(answers, config_dir=folder), aliases(config, folder)[1]
+            _offer(folder, known)
+            continue
+        listed = list(known)[:MOST_ALIASES]
+        if typed.isdecimal() and 0 < int(typed) <= len(listed):
+            typed = listed[int(typed) - 1]
+        try:
+            answers = with_address(answers, typed, known)
+        except ValueError as error:
+            console.show(f"{error}\n")
+            continue
+        if lacks_service(answers.dsn, known):
+            answers = _with_service(answers)
+        if answers.dsn in known and not answers.config_dir and folder != config.defaults.config_dir:
+            answers = replace(answers, config_dir=folder)  # so that it is found without TNS_ADMIN, too
+        return _with_wallet(answers) if wants_tls(answers, known) else answers
+
+
+def _folder_of_names(typed: str) -> str:
+    """Return the folder that was typed if tnsnames.ora is in it and may be looked for, "" otherwise."""
+    with suppress(InputError, OSError):
+        folder = expanded(typed)
+        return str(folder.resolve()) if (folder / "tnsnames.ora").is_file() else ""
+    return ""
+
+
+def _offer(folder: str, known: Mapping[str, str]) -> None:
+    if not known:
+        return
+    console.show(f"\nAliases of {clean(folder)}/tnsnames.ora:\n")
+    for number, alias in enumerate(list(known)[:MOST_ALIASES], 1):
+        console.show(f"  {number:>2}  {clean(alias)}\n")
+    if len(known) > MOST_ALIASES:
+        console.show(f"      and {len(known) - MOST_ALIASES} more\n")
+
+
+def _with_service(answers: Answers) -> Answers:
+    """Ask for port and service of a host."""
+    host, colon, port = answers.dsn.rpartition(":")
+    if not (colon and port.isdecimal()):
+        host = answers.dsn
+        while not ((port := ask_line("Port", "1521")).isdecimal() and 0 < int(port) < 65536):
+            console.show("A port is a number from 1 to 65535.\n")
+    while not (service := ask_line("Service (one that `lsnrctl services` lists)")) or not writable(service):
+        console.show("A service name is needed; each pluggable database has its own.\n")
+    return replace(answers, dsn=f"{host}:{port}/{service}")
+
+
+def _with_wallet(answers: Answers) -> Answers:
+    usual = answers.wallet_location
+    if not usual and answers.config_dir and not wallet_trouble(answers.config_dir):
+        usual = answers.config_dir
+    while folder := ask_line("Wallet folder with ewallet.pem; Enter for none, - to forget it", usual):
+        if folder == "-":
+            folder = ""
+            break
+        trouble = wallet_trouble(folder, thick=answers.thick)
+        if not trouble:
+            break
+        console.show(f"{trouble}\n")
+        usual = ""
+    answers = replace(answers, wallet_location=folder, wallet_password=None)
+    if not folder:
+        return answers
+    while not writable((password := ask_secret("Wallet password; Enter for none")).reveal()):
+        console.show("config.ini cannot have that: it begins or ends with a blank, or has control characters.\n")
+    return replace(answers, wallet_password=password or None)
+
+
+def ask_user(answers: Answers) -> Answers:
+    """Ask who logs in; nobody where a wallet or the thick driver says it. Raises EOFError."""
+    while True:
+        user = ask_line("User (- for none, where a wallet or Kerberos identifies you)", answers.user)
+        if user == "-":
+            return replace(answers, user="", password=None)
+        if not user:
+            console.show(
+                "A user is needed; `presman grants` creates one who can read what presman reads, and nothing more.\n"
+            )
+        elif "/" in user or "@" in user or not writable(user):
+            console.show("A user's name alone: no / and no @; the password is asked for next.\n")
+        else:
+            if user.upper() == "SYS":
+                console.show("SYS logs in AS SYSDBA. presman needs no such rights: `presman grants` creates a user.\n")
+            return replace(answers, user=user)
+
+
+def ask_password(answers: Answers) -> Answers:
+    """Ask for the password until there is one. Raises EOFError."""
+    while not (password := ask_secret(f"Password of {clean(answers.shown)}")):
+        console.show("A password is needed.\n")
+    return replace(answers, password=password)

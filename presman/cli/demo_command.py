@@ -7,7 +7,7 @@ from argparse import Namespace
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure, ending_at_once
-from presman.cli.parser import Parser, command_parser, positive
+from presman.cli.parser import Parser, add_screen_options, command_parser
 
 
 def arguments() -> Parser:
@@ -28,18 +28,12 @@ def arguments() -> Parser:
     parser.add_argument("--speed", type=float, metavar="X", help="X simulated seconds per second")
     parser.add_argument("--size", type=float, metavar="F", help="a machine and a load F times as big")
     parser.add_argument("--release", metavar="R", help="shape the views as release R has them (19, 12.1, ...)")
-    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
-    parser.add_argument(
-        "--allow-actions",
-        action="store_true",
-        help="allow start, switch, cancel and kill (key a), each confirmed first",
-    )
+    add_screen_options(parser)
     parser.add_argument(
         "--tour",
         action=argparse.BooleanOptionalAction,
         help="show the tour, or not (default: until you have finished it once)",
     )
-    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     return parser
 
 

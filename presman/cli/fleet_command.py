@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.base.errors import InputError
+from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.fleet_targets import FleetTargets, chosen, described, store_of
 from presman.cli.limits import make_room
-from presman.cli.parser import OneOf, Parser, command_parser, seconds, some_seconds
-from presman.cli.settings import load
+from presman.cli.parser import OneOf, Parser, add_allow_actions, command_parser, seconds, some_seconds
+from presman.cli.settings import Resolved, load, resolve
 from presman.cli.start import acting
+from presman.config.config_file import DEFAULTS, Config
+from presman.config.offline_targets import is_recording
+from presman.config.target import Target, TargetError
+from presman.output.attention import attention_of, glance_of
 from presman.services.fleet.live_fleet import LiveFleet
+from presman.services.live import LiveTarget
 
 if TYPE_CHECKING:
-    from presman.config.config_file import Config
-    from presman.config.target import Target
+    from presman.config.credentials import Renewal
     from presman.services.fleet.live_fleet import Fleet
+    from presman.sources import Source
 
 INTERVAL = 5.0
 """Seconds between two polls of a database that is one among many."""
@@ -64,11 +74,7 @@ exit codes of a fleet that is printed:
         metavar="S",
         help="printed: seconds to wait for those that do not answer (default 30)",
     )
-    parser.add_argument(
-        "--allow-actions",
-        action="store_true",
-        help="allow start, switch, cancel and kill (key a) in an opened database, each confirmed first",
-    )
+    add_allow_actions(parser, " in an opened database")
     return parser
 
 
@@ -97,17 +103,17 @@ def _of_targets(options: Namespace, config: Config) -> int:
     gateway = acting() if options.allow_actions else None
     carry_out = gateway.carry_out if gateway is not None else None
     fleet = LiveFleet(name, targets.watched, options.interval or INTERVAL, carry_out=carry_out)
-    return watch_fleet(fleet, live(fleet, targets, options, gateway), options)
+    return watch_fleet(fleet, live(fleet, targets.resolved, options, gateway), options)
 
 
 def _of_store(store: Target, options: Namespace) -> int:
     """Show or print what is in a central store; words behind it choose databases."""
     from presman.services.fleet.store_fleet import StoreFleet  # what it takes, live databases need not wait for
 
-    assert store.tape is not None
+    assert store.recorded is not None
     if options.at or options.start or options.end:
         raise Failure("--at, --from and --to go with one recording; a fleet shows what is newest")
-    fleet = StoreFleet(store.tape.place, options.interval or INTERVAL, options.targets[1:])
+    fleet = StoreFleet(store.recorded.location, options.interval or INTERVAL, options.targets[1:])
     if options.format is not None:
         return _printed(fleet, options)
     from presman.cli.fleet_screens import recorded, watch_fleet
@@ -160,3 +166,120 @@ def _code(members: list[Member]) -> int:
     if live == len(members):
         return exit_codes.OK
     return exit_codes.PARTIAL if live else exit_codes.SOURCE
+
+
+# ---- Targets of a fleet: sections of config.ini, by name or by a glob, and any others that are named.
+
+WATCHED = frozenset({"oracle", "simulator"})
+"""Kinds of targets that go on. A spool or a recording has its end: there is nothing to watch beside others."""
+
+
+def chosen(words: Sequence[str], config: Config) -> list[str]:
+    """Return the targets that words name: sections, globs of sections, other targets; all sections without any.
+
+    Sections that do not say what to connect to are among them, so that they are told of and not missed. Raises Failure.
+    """
+    found: list[str] = []
+    sections = [name for name in config.sections if name != DEFAULTS or name in config.targets]
+    for word in words:
+        matching = [name for name in sections if fnmatchcase(name, word)]
+        if not matching and is_pattern(word):
+            known = ", ".join(sections) or "none"
+            raise Failure(f"no section of {config.path or 'config.ini'} matches {word!r}; there are: {known}")
+        found += matching or [word]
+    if not (found or sections):
+        where = config.path or "config.ini"
+        raise Failure(f"{where} names no database: `presman connect` writes it; or name TARGETs: presman fleet demo")
+    return list(dict.fromkeys(found or sections))
+
+
+def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target | None:
+    """Return the central store that the first word names: a URL, a recording, a section that is one; None for none."""
+    if not words:
+        return None
+    word = words[0]
+    is_location = "://" in word or is_recording(word) or Path(word).is_dir()
+    if word not in config.sections and not is_location:
+        return None
+    plain = word not in config.sections and not is_recording(word)
+    try:
+        found = resolve(f"recording:{word}" if plain else word, config, options, ask=False).target
+    except (InputError, Failure):
+        if word not in config.sections:
+            raise
+        return None  # what is wrong with a section stands in its row
+    return found if found.recorded is not None else None
+
+
+def is_pattern(word: str) -> bool:
+    """Tell whether a word is meant to match names."""
+    return any(sign in word for sign in "*?[") and not any(sign in word for sign in ":@/")
+
+
+class FleetTargets:
+    """What becomes of the names: `watched` in their order, and how each is opened on the screens of the monitor."""
+
+    def __init__(self, names: Sequence[str], config: Config, options: Namespace, *, named: bool) -> None:
+        self._config = config
+        self._options = options
+        self.resolved: dict[str, Resolved] = {}
+        self.watched: list[LiveTarget] = []
+        left_out = []
+        for name in names:
+            try:
+                found = self._resolve(name)
+            except (InputError, Failure) as error:
+                if name not in config.sections:
+                    raise
+                text = str(error).removeprefix(f"{config.path}, [{name}]: ")
+                self.watched.append(LiveTarget(name, partial(_refuse, text)))
+                continue
+            if found.target.kind in WATCHED:
+                self._add(name, found)
+            elif named:
+                raise Failure(f"{name} is a {found.target.kind}, not a live database: there is nothing to watch")
+            else:
+                left_out.append(name)
+        if left_out:
+            console.say(f"left out, because they are not live databases: {', '.join(left_out)}")
+
+    def _resolve(self, name: str) -> Resolved:
+        return resolve(name, self._config, self._options, ask=False)
+
+    def _add(self, name: str, found: Resolved) -> None:
+        shown = found.target.name
+        if shown in self.resolved:
+            raise Failure(f"{name}: {shown} is named twice")
+        self.resolved[shown] = found
+        glance = self._options.format is not None
+        attention = (
+            glance_of(found.alerts)
+            if glance
+            else attention_of(shown, found.alerts, found.on_alert, first_is_news=False)
+        )
+        make = partial(_with_password, found.target, found.renewal)
+        self.watched.append(found.live(attention=attention)._replace(make_source=make))
+
+
+def _refuse(text: str) -> Source:
+    raise InputError(text)
+
+
+def _with_password(target: Target, renewal: Renewal | None) -> Source:
+    """Make the source, in the thread that will use it: a command or a keyring that hangs holds up no other."""
+    from presman.config.credentials import with_password
+
+    found = with_password(target)
+    if found.needs_password:
+        where = "config.ini, password_command, the keyring or $PRESMAN_PASSWORD"
+        raise TargetError(f"no password of {found.connect.user if found.connect else found.name} in {where}")
+    if renewal is not None and found.connect is not None:
+        renewal.tried = found.connect.password
+    return found.make_source()
+
+
+def described(names: Sequence[str], words: Sequence[str], config: Config) -> str:
+    """Return what a fleet is called: where its databases come from."""
+    if words and not any(name in config.sections for name in names):
+        return counted(len(names), "target")
+    return " ".join([str(config.path), *words])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from presman.base import terminal_guard
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.fleet_targets import FleetTargets
 from presman.cli.start import check_theme, fixed
 from presman.config.target import Target
 from presman.services.fleet.live_fleet import LiveFleet
@@ -19,6 +18,7 @@ from presman.tui.fleet_app import run_fleet
 from presman.tui.fleet_frame import FleetView
 
 if TYPE_CHECKING:
+    from presman.cli.settings import Resolved
     from presman.services.fleet.live_fleet import Fleet
     from presman.tui.feed import ActionGateway
 
@@ -68,14 +68,14 @@ def _shown(fleet: Fleet, view: FleetView, begin: Callable[[], None], opened: Ope
             name = closed.target
 
 
-def live(fleet: LiveFleet, targets: FleetTargets, options: Namespace, gateway: ActionGateway | None) -> Open:
+def live(fleet: LiveFleet, targets: Mapping[str, Resolved], options: Namespace, gateway: ActionGateway | None) -> Open:
     """Return what opens a database that is watched from here, with the connection that there is."""
 
     def opened(name: str, view: FleetView) -> MonitorEnd:
         from presman.tui.app import run_monitor
         from presman.tui.feed import WatchedFeed
 
-        found, database = targets.resolved.get(name), fleet.databases.get(name)
+        found, database = targets.get(name), fleet.databases.get(name)
         if found is None or database is None:
             why = "" if database is None else database.member().reason
             raise Failure(why or "it is not in this fleet")

@@ -6,7 +6,6 @@ import re
 from argparse import Namespace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.listeners import is_loopback
@@ -17,13 +16,21 @@ from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import rest
 from presman.cli.limits import give_back_memory, make_room
-from presman.cli.parser import Parser, add_log_options, command_parser, listening, seconds, some_seconds
+from presman.cli.parser import (
+    Parser,
+    add_certificate,
+    add_log_options,
+    certificates_of,
+    command_parser,
+    listening,
+    seconds,
+    some_seconds,
+)
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config, others_may_change
 from presman.config.target import Target
 
 if TYPE_CHECKING:
-    from presman.base.certificates import Certificates
     from presman.services.live import LiveTarget
     from presman.services.metrics.metric_page import Exporter, ObservedDatabase
     from presman.services.metrics.otlp_push import OtlpPush
@@ -63,8 +70,7 @@ def arguments() -> Parser:
     parser.add_argument(
         "--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh, or 5)"
     )
-    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
-    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    add_certificate(parser)
     parser.add_argument(
         "--client-ca", metavar="FILE", help="accept only clients with a certificate from these authorities"
     )
@@ -87,7 +93,7 @@ def run(options: Namespace) -> int:
 
     give_back_memory()
     config = load(options)
-    certificates, credentials = _certificates(options), credentials_of(config)
+    certificates, credentials = certificates_of(options), credentials_of(config)
     refuse_strangers(options, credentials)
     exporter = Exporter(targets(options, config), console.tell)
     push = _push(options, exporter)
@@ -194,19 +200,6 @@ def refuse_strangers(options: Namespace, credentials: Credentials | None) -> Non
         raise Failure(f"anybody could read the figures at {host}: metrics_user in config.ini, --client-ca, {cure}")
     if not options.certificate:
         raise Failure(f"the password would go to {host} unencrypted: --certificate and --key, {cure}")
-
-
-def _certificates(options: Namespace) -> Certificates | None:
-    """Return the certificates of the server, None for plain HTTP. Raises CertificateError, Failure."""
-    from presman.base.certificates import CertificateFiles, Certificates
-
-    if not options.certificate:
-        for option in ("key", "client_ca"):
-            if getattr(options, option):
-                raise Failure(f"--{option.replace('_', '-')} goes with --certificate")
-        return None
-    key, clients = (Path(name) if name else None for name in (options.key, options.client_ca))
-    return Certificates(CertificateFiles(Path(options.certificate), key, clients))
 
 
 def _push(options: Namespace, exporter: Exporter) -> OtlpPush | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 
+from presman import __version__
 from presman.cli import console, exit_codes
 from presman.cli.command_line import COMMANDS
 from presman.cli.exit_codes import Failure, ending_at_once
-from presman.cli.parser import TARGET_HELP, Parser, behind, common, positive
+from presman.cli.parser import TARGET_HELP, Parser, add_screen_options, behind, common
+
+_VERSION = f"presman {__version__}\n"
 
 
 def arguments() -> Parser:
@@ -35,13 +39,7 @@ environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_
         behind=behind(""),
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (see below)")
-    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
-    parser.add_argument(
-        "--allow-actions",
-        action="store_true",
-        help="allow start, switch, cancel and kill (key a), each confirmed first",
-    )
-    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
+    add_screen_options(parser)
     parser.add_argument("--version", action="store_true", help="show presman's version and exit")
     parser.add_argument("--verbose", action="store_true", help="with --version: those of all libraries, too")
     return parser
@@ -55,9 +53,7 @@ def _summaries() -> str:
 def run(options: Namespace) -> int:
     """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal; or tell the versions."""
     if options.version:
-        from presman.cli import versions
-
-        console.put(versions.long() if options.verbose else versions.short())
+        console.put(_versions() if options.verbose else _VERSION)
         return exit_codes.OK
     if options.verbose:
         raise Failure("--verbose goes with --version")
@@ -70,3 +66,32 @@ def run(options: Namespace) -> int:
     if text is None:
         return welcome(config, options)
     return watch(text, config, options)
+
+
+def _versions() -> str:
+    """Return the versions of presman, of Python and of each library, as a bug report needs them."""
+    import platform
+    import sqlite3
+
+    found = {"Python": platform.python_version(), "SQLite": sqlite3.sqlite_version, **_libraries()}
+    width = max(map(len, found))
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    lines = [f"  {name:<{width}}  {each}" for name, each in {**found, "system": system}.items()]
+    return _VERSION + "\n".join(lines) + "\n"
+
+
+def _libraries() -> dict[str, str]:
+    """Return the version of each library that presman's own metadata names."""
+    from importlib.metadata import requires
+
+    needed = requires("presman") or []
+    return {name: _version(name) for line in needed if (name := re.match(r"[A-Za-z0-9._-]+", line).group())}  # type: ignore[union-attr]
+
+
+def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "-"

@@ -7,7 +7,7 @@ from argparse import Namespace
 from presman.base.measure_names import MEASURES
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser, measure, some_seconds
+from presman.cli.parser import OneOf, Parser, add_poll_times, command_parser, measure
 
 
 def arguments() -> Parser:
@@ -26,19 +26,8 @@ def arguments() -> Parser:
         "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
     )
     parser.add_argument("--measure", type=measure, metavar="M", help=f"what CSV is about: {', '.join(MEASURES)}")
-    parser.add_argument(
-        "--interval",
-        type=some_seconds,
-        default=1.0,
-        metavar="S",
-        help="between the polls (default 1); rates are over this time",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=some_seconds,
-        default=30.0,
-        metavar="S",
-        help="seconds allowed besides the interval (default 30); exit code 7 if a view has not answered by then",
+    add_poll_times(
+        parser, "seconds allowed besides the interval (default 30); exit code 7 if a view has not answered by then"
     )
     parser.add_argument("--outliers", action="store_true", help="read I/O outliers too (12.1 and later)")
     return parser

@@ -6,10 +6,14 @@ import argparse
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from math import isnan, nan
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from presman.base.formats import seconds_of
 from presman.cli import console, exit_codes
+
+if TYPE_CHECKING:
+    from presman.base.certificates import Certificates
 
 
 class Parser(argparse.ArgumentParser):
@@ -169,7 +173,7 @@ TARGET is one thing everywhere:
                               what `presman record` wrote"""
 
 
-_TAPE = ("at", "start", "end")
+_WINDOW = ("at", "start", "end")
 _FITTING = {
     "": ("refresh", "scope", "packs", "theme"),
     "demo": ("refresh", "packs", "theme"),
@@ -181,8 +185,8 @@ _FITTING = {
     "record": ("refresh", "scope", "packs"),
     "metrics": ("refresh", "scope", "packs"),
     "serve": ("refresh", "scope", "packs", "theme"),
-    "replay": (*_TAPE, "theme"),
-    "report": _TAPE,
+    "replay": (*_WINDOW, "theme"),
+    "report": _WINDOW,
     "bundle": ("scope", "packs", "start", "end"),
     "check": ("scope", "packs"),
     "alerts": ("scope", "packs", "at"),
@@ -223,10 +227,10 @@ def common() -> Parser:
         help="the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics",
     )
     group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
-    tape = parser.add_argument_group("of a recording")
-    tape.add_argument("--at", metavar="TIME", help="the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'")
-    tape.add_argument("--from", dest="start", metavar="TIME", help="from this time on")
-    tape.add_argument("--to", dest="end", metavar="TIME", help="up to this time")
+    window = parser.add_argument_group("of a recording")
+    window.add_argument("--at", metavar="TIME", help="the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'")
+    window.add_argument("--from", dest="start", metavar="TIME", help="from this time on")
+    window.add_argument("--to", dest="end", metavar="TIME", help="up to this time")
     return parser
 
 
@@ -245,6 +249,47 @@ def add_log_options(parser: Parser) -> None:
     group.add_argument(
         "--log-file", metavar="FILE", help="append to FILE, reopened when it is moved; errors also to standard error"
     )
+
+
+def add_poll_times(parser: Parser, timeout: str) -> None:
+    """Add the options of commands that poll twice: the seconds between, and those allowed, as `timeout` tells."""
+    parser.add_argument(
+        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
+    )
+    parser.add_argument("--timeout", type=some_seconds, default=30.0, metavar="S", help=timeout)
+
+
+def add_screen_options(parser: Parser) -> None:
+    """Add the options of the monitor, on a database or on the simulated one."""
+    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
+    add_allow_actions(parser)
+
+
+def add_allow_actions(parser: Parser, where: str = "") -> None:
+    """Add the option that allows actions, " in" some place."""
+    text = f"allow start, switch, cancel and kill (key a){where}, each confirmed first"
+    parser.add_argument("--allow-actions", action="store_true", help=text)
+
+
+def add_certificate(parser: Parser) -> None:
+    """Add the options of commands that listen: what encrypts the line."""
+    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+
+
+def certificates_of(options: argparse.Namespace) -> Certificates | None:
+    """Return what encrypts the line, None for plain HTTP. Raises CertificateError, Failure."""
+    from presman.base.certificates import CertificateFiles, Certificates
+
+    clients = getattr(options, "client_ca", None)
+    if not options.certificate:
+        for option, given in (("--key", options.key), ("--client-ca", clients)):
+            if given:
+                raise exit_codes.Failure(f"{option} goes with --certificate")
+        return None
+    key, authorities = (Path(name) if name else None for name in (options.key, clients))
+    return Certificates(CertificateFiles(Path(options.certificate), key, authorities))
 
 
 def behind(name: str) -> frozenset[str]:

@@ -68,7 +68,9 @@ def run(options: Namespace) -> int:
         raise Failure("a recording is a file, a folder or a database, not standard output: -o FILE.presman")
     if len({each.name for each in targets}) < len(targets):
         raise Failure("a database is named twice")
-    if any(_is_same(each.target.tape.place, options.output) for each in resolved if each.target.tape is not None):
+    if any(
+        _is_same(each.target.recorded.location, options.output) for each in resolved if each.target.recorded is not None
+    ):
         raise Failure(f"{shown(options.output)} is both read and written: choose another name for the output")
     make_room(len(targets), server=any(each.target.connect is not None for each in resolved))
     limits = RetentionLimits(None if options.retain is None else timedelta(seconds=options.retain), options.max_size)
@@ -78,9 +80,9 @@ def run(options: Namespace) -> int:
     except RecordingError as error:
         raise Failure(str(error), exit_codes.OUTPUT) from error
     names = ", ".join(each.name for each in targets)
-    console.say(f"recording {names} to {recorder.shelf.name}; Ctrl-C ends it", "started")
+    console.say(f"recording {names} to {recorder.location.name}; Ctrl-C ends it", "started")
     try:
-        with reporting("record", recorder.shelf.name, lambda: list(map(_status, recorder.databases)), progress.tell):
+        with reporting("record", recorder.location.name, lambda: list(map(_status, recorder.databases)), progress.tell):
             is_over = recorder.run(options.duration, lambda: progress.show(recorder))
     finally:
         progress.clear()

@@ -35,7 +35,7 @@ def run(options: Namespace) -> int:
     config = load(options)
     text = named_recording(options.target, config)
     if text in config.sections:
-        if parse_target(text, config).tape is None:
+        if parse_target(text, config).recorded is None:
             raise Failure(f"{text} is not a recording: presman record {text} -o x.presman makes one")
     elif not is_recording(text):
         text = f"recording:{text}"

@@ -43,7 +43,7 @@ def run(options: Namespace) -> int:
     moment, options.at = options.at, None
     config = load(options)
     resolved = resolve(options.target and named_recording(options.target, config), config, options)
-    if resolved.target.tape is None:
+    if resolved.target.recorded is None:
         hint = f"presman record {options.target or 'TARGET'} -o x.presman makes one"
         raise Failure(f"{resolved.target.name} is not a recording: {hint}")
     from presman.recording.recording_source import RecordingSource

@@ -24,12 +24,11 @@ from presman.base.listeners import is_loopback
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, listening, positive
+from presman.cli.parser import Parser, add_certificate, certificates_of, command_parser, listening, positive
 from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
 
 if TYPE_CHECKING:
-    from presman.base.certificates import Certificates
     from presman.config.target import Target
     from presman.services.serve.door import Door, Serving
     from presman.services.serve.viewer import Launch
@@ -84,8 +83,7 @@ def arguments() -> Parser:
         "this machine that authenticates)",
     )
     parser.add_argument("--token-file", metavar="FILE", help="the token, on its first line (default: a random one)")
-    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
-    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    add_certificate(parser)
     parser.add_argument(
         "--public", metavar="URL", help="its URL for browsers, behind a reverse proxy or by another name"
     )
@@ -103,7 +101,7 @@ def run(options: Namespace) -> int:
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
-    certificates = _certificates(options)
+    certificates = certificates_of(options)
     token = _token_of_file(Path(options.token_file)) if options.token_file else None
     public = _public(options.public) if options.public else ""
     name, launch = _launch(options)
@@ -154,17 +152,6 @@ def _of_environment(target: Target) -> dict[str, str]:
     """Return what monitors of a database are told that this process was told by its environment."""
     found = of_environment(PASSWORD) if target.kind == "oracle" else None
     return {PASSWORD: found.reveal()} if found else {}
-
-
-def _certificates(options: Namespace) -> Certificates | None:
-    """Return what encrypts the line, None for plain HTTP. Raises CertificateError, Failure."""
-    from presman.base.certificates import CertificateFiles, Certificates
-
-    if options.certificate:
-        return Certificates(CertificateFiles(Path(options.certificate), Path(options.key) if options.key else None))
-    if options.key:
-        raise Failure("--key goes with --certificate")
-    return None
 
 
 def _token_of_file(path: Path) -> Secret:

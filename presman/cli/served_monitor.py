@@ -44,7 +44,7 @@ def _show(resolved: Resolved) -> int:
     from presman.tui.served_app import run_served, run_served_replay
 
     target = resolved.target
-    if target.tape is not None:
+    if target.recorded is not None:
         return run_served_replay(target.make_source, name=target.name, theme=resolved.theme)
     attention = None
     if resolved.alerts:

@@ -45,21 +45,19 @@ def welcome(config: Config, options: Namespace) -> int:
     console.show(GETTING_STARTED)
     if not console.is_terminal():
         return exit_codes.OK
-    from presman.cli import asking
+    from presman.cli import connect_command as connect
 
     try:
-        chosen = asking.choice("\nWhat now?", OFFERED, "d")
-        target = asking.line("Database, as user@dbhost:1521/service") if chosen == "o" else ""
+        chosen = connect.ask_choice("\nWhat now?", OFFERED, "d")
+        target = connect.ask_line("Database, as user@dbhost:1521/service") if chosen == "o" else ""
     except EOFError:
         console.show("\n")
         return exit_codes.OK
     if chosen == "d":
         return watch("demo", config, options)
     if chosen == "c":
-        from presman.cli.connect_command import run as connect
-
         options.section = None
-        return connect(options)
+        return connect.run(options)
     if chosen == "o" and target:
         from presman.cli.doctor_command import run as doctor
 
@@ -93,7 +91,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
 
 def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = "") -> MonitorEnd:
     """Show the monitor on one target."""
-    if resolved.target.tape is not None:
+    if resolved.target.recorded is not None:
         return _replay(resolved, options)
     gateway = acting() if options.allow_actions else None
     attention = None
@@ -229,8 +227,8 @@ def _readings(resolved: Resolved, polls: int) -> int:
 
     console.say(f"{console.why_no_screen()}: {counted(polls, 'reading')} as text")
     judge = Judge(resolved.alerts)
-    tape = resolved.target.tape
-    newest = polls if tape is not None and tape.at else None  # of a recording with --at those that lead there
+    recorded = resolved.target.recorded
+    newest = polls if recorded is not None and recorded.at else None  # of a recording with --at those that lead there
     for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls, newest=newest)):
         console.show("\n" * bool(number) + brief(judge.judge(reading), console.width()))
     return exit_codes.OK

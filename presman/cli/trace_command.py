@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from presman.base.errors import InputError
-from presman.base.markup import PictureError, png, require_png
+from presman.base.markup import png, require_png
 from presman.base.text import clean
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser
 from presman.trace import trace_report
 from presman.trace.survey import Survey
@@ -23,25 +24,9 @@ from presman.trace.trace_files import STANDARD_INPUT, Progress, TraceError, Trac
 from presman.trace.trace_report import WaitsCsv
 from presman.trace.wait_lines import EVERYTHING, LONGEST_NAME, REDO_WRITE, EventSelection
 
-REFUSED = 2
-"""Exit code if a file could not be read, is no trace, ended before its time, or an argument cannot be followed."""
-
-UNWRITTEN = 4
-"""Exit code if an output could not be written."""
-
-UNREAD = 5
-"""Exit code if there are WAIT lines and none of them was understood."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C; what was read until then is summarised and written."""
-
 CHARTS = ("scatter", "histogram")
 MOST_CHARTED = 4
 """Events drawn, those that took most time; more would be lost in each other."""
-
-
-class UsageError(InputError):
-    """An argument that cannot be followed; the text is one line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,21 +71,16 @@ exit codes: 0 done, 2 a file was refused or cut short (the others count all the 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Summarise the files; return 0, REFUSED if anything was refused, UNWRITTEN, UNREAD or INTERRUPTED.
-
-    BrokenPipeError passes through.
-    """
+    """Summarise the files. Raises Failure, PictureError; BrokenPipeError passes through."""
+    _check(arguments)
     try:
-        _check(arguments)
         with contextlib.ExitStack() as stack:
             return _run(arguments, stack)
-    except (UsageError, PictureError) as error:
-        return _refuse(str(error))
     except BrokenPipeError:
         raise
     except OSError as error:
-        _refuse(f"cannot write {clean(str(error.filename or 'output'))}: {error.strerror or error}")
-        return UNWRITTEN
+        text = f"cannot write {clean(str(error.filename or 'output'))}: {error.strerror or error}"
+        raise Failure(text, exit_codes.OUTPUT) from error
 
 
 def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
@@ -113,27 +93,30 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
         heard=csv.add if csv else None,
         moved=progress.show,
     )
-    code = 0
+    code = exit_codes.OK
     for name in arguments.files:
         progress.start()
         if csv:
             csv.start(name)
         if (refusal := _add(survey, name)) is not None:
             progress.clear()
-            code = _refuse(f"{clean(name)}: {refusal}")
+            console.say(f"{clean(name)}: {refusal}", "failed", "error")
+            code = exit_codes.USAGE
         if survey.interrupted:
-            code = INTERRUPTED
+            code = exit_codes.INTERRUPTED
             break
     progress.clear()
     if arguments.csv == STANDARD_INPUT:
-        sys.stderr.writelines(f"presman: {trace_report.unread(file)}\n" for file in survey.files if file.unread)
+        for file in survey.files:
+            if file.unread:
+                console.say(trace_report.unread(file))
     elif survey.files:
-        _print(trace_report.events_found(survey) if arguments.list else trace_report.report(survey, selection))
+        console.show(trace_report.events_found(survey) if arguments.list else trace_report.report(survey, selection))
         for text in _charts(survey, arguments.chart or ()):
-            _print("\n" + text + "\n")
+            console.show("\n" + text + "\n")
     if survey.files and arguments.image:
         _write_image(survey, arguments.image, arguments.chart or CHARTS)
-    return code or (UNREAD if survey.is_unread else 0)
+    return code or (exit_codes.FINDINGS if survey.is_unread else exit_codes.OK)
 
 
 def _add(survey: Survey, name: str) -> str | None:
@@ -178,7 +161,7 @@ def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
         for kind in dict.fromkeys(kinds)
     ]
     if not panels:
-        raise UsageError(f"{clean(name)} not written: there are no waits to draw")
+        raise Failure(f"{clean(name)} not written: there are no waits to draw")
     text = svg(panels)
     Path(name).write_bytes(png(text) if name.lower().endswith(".png") else text.encode())
 
@@ -186,18 +169,18 @@ def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse what cannot end well before hours are spent on reading."""
     if arguments.all and arguments.event:
-        raise UsageError("--all and --event exclude each other")
+        raise Failure("--all and --event exclude each other")
     if arguments.image and not arguments.image.lower().endswith((".svg", ".png")):
-        raise UsageError(f"{clean(arguments.image)}: pictures are .svg or .png")
+        raise Failure(f"{clean(arguments.image)}: pictures are .svg or .png")
     if arguments.image and arguments.image.lower().endswith(".png"):
         require_png()
     if arguments.files.count(STANDARD_INPUT) > 1:
-        raise UsageError("standard input (-) can be read once only")
+        raise Failure("standard input (-) can be read once only")
     if arguments.csv and arguments.image and Path(arguments.csv).absolute() == Path(arguments.image).absolute():
-        raise UsageError(f"{clean(arguments.csv)} cannot be both CSV and picture: choose another name for one of them")
+        raise Failure(f"{clean(arguments.csv)} cannot be both CSV and picture: choose another name for one of them")
     for output in (arguments.csv, arguments.image):
         if output and output != STANDARD_INPUT and any(_same(output, name) for name in arguments.files):
-            raise UsageError(f"{clean(output)} is both read and written: choose another name for the output")
+            raise Failure(f"{clean(output)} is both read and written: choose another name for the output")
 
 
 def _same(output: str, name: str) -> bool:
@@ -236,14 +219,3 @@ def _event_name(text: str) -> str:
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise argparse.ArgumentTypeError("an event name is 1 to 120 printable characters")
     return name
-
-
-def _print(text: str) -> None:
-    """Print, with a question mark for what the terminal's encoding lacks."""
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-
-
-def _refuse(text: str) -> int:
-    sys.stderr.write(f"presman: {text}\n")
-    return REFUSED

@@ -9,11 +9,11 @@ from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
+from presman.forecast.scheduler import Group
 from presman.reports.observed_arrivals import ArrivalsError, read
 from presman.reports.whatif_replay import Rules, changed, observed, observed_rules, replay
 from presman.reports.whatif_report import report
 from presman.rows.queries import Breadth
-from presman.sources.simulator.plan_tree import Group
 
 NEEDED = (
     "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see presman whatif --help)"

@@ -16,7 +16,15 @@ from urllib.parse import parse_qsl, urlencode
 from presman.base.errors import did_you_mean, nearest
 from presman.base.private_files import expanded
 from presman.config.config_file import Config, Settings
-from presman.config.target import TapeWindow, Target, TargetError, number_of, options_of, release_of, taped
+from presman.config.target import (
+    RecordedWindow,
+    Target,
+    TargetError,
+    number_of,
+    options_of,
+    recorded_target,
+    release_of,
+)
 from presman.sources import SourceRecipe
 
 if TYPE_CHECKING:
@@ -100,30 +108,30 @@ def is_recording(text: str) -> bool:
 
 def named_recording(text: str, config: Config) -> str:
     """Return the target of somebody who names a recording: a file or a folder there by any name is one, too."""
-    is_place = text not in config.sections and not is_recording(text) and expanded(text).exists()
-    return f"recording:{text}" if is_place else text
+    is_location = text not in config.sections and not is_recording(text) and expanded(text).exists()
+    return f"recording:{text}" if is_location else text
 
 
 def recording_target(text: str, settings: Settings) -> Target:
     """Return the target of a recording: a file, a folder or a URL, with options. Raises TargetError."""
     known = ("database", "at", "from", "to")
     if "://" in text:  # a URL has options of its own
-        place, _, tail = text.partition("?")
+        location, _, tail = text.partition("?")
         own = parse_qsl(tail, keep_blank_values=True)
         options = {key: value for key, value in own if key in known}
         rest = urlencode([(key, value) for key, value in own if key not in known])
-        place += f"?{rest}" if rest else ""
+        location += f"?{rest}" if rest else ""
     else:
-        place, options = options_of(text, known, "recording")
-        path = expanded(place)
+        location, options = options_of(text, known, "recording")
+        path = expanded(location)
         try:
-            is_there = bool(place) and path.exists()
+            is_there = bool(location) and path.exists()
         except OSError as error:
-            raise TargetError(f"recording: {place}: {error.strerror or error}") from None
+            raise TargetError(f"recording: {location}: {error.strerror or error}") from None
         if not is_there:
-            raise TargetError(f"recording: no such file or folder: {place or '(none named)'}{_nearby(path)}")
+            raise TargetError(f"recording: no such file or folder: {location or '(none named)'}{_nearby(path)}")
     words = (options.get(name, "") for name in ("database", "at", "from", "to"))
-    return taped(TapeWindow(place, *words), settings)
+    return recorded_target(RecordedWindow(location, *words), settings)
 
 
 def _nearby(path: Path) -> str:

@@ -26,10 +26,10 @@ class TargetError(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class TapeWindow:
-    """Which part of which recording: `place` is a file, a folder or a URL (with its password: never shown)."""
+class RecordedWindow:
+    """Which part of which recording: `location` is a file, a folder or a URL (with its password: never shown)."""
 
-    place: str = field(repr=False)
+    location: str = field(repr=False)
     database: str = ""
     at: str = ""
     start: str = ""
@@ -50,7 +50,7 @@ class Target:
     factory: Callable[[], Source] = field(repr=False)
     connect: ConnectSettings | None = None
     warnings: tuple[str, ...] = ()
-    tape: TapeWindow | None = None
+    recorded: RecordedWindow | None = None
 
     def make_source(self) -> Source:
         """Make the source, not yet open. Imports what it needs, so call it where waiting does no harm."""
@@ -92,22 +92,24 @@ class Target:
             raise TargetError("--at, --from and --to want a time: 2026-11-22 03:12, 03:12, '3m ago', first, last")
         if not (at or start or end):
             return self
-        if self.tape is None:
+        if self.recorded is None:
             raise TargetError(f"--at, --from and --to go with a recording; {self.name} is not one")
-        tape = replace(self.tape, at=at or self.tape.at, start=start or self.tape.start, end=end or self.tape.end)
-        return taped(tape, self.settings, self.warnings)
+        recorded = replace(
+            self.recorded, at=at or self.recorded.at, start=start or self.recorded.start, end=end or self.recorded.end
+        )
+        return recorded_target(recorded, self.settings, self.warnings)
 
     def beginning_at(self) -> tuple[Target, str]:
         """Return a recording that does not end at its `at`, and that: for who plays it from there on."""
-        if self.tape is None or not self.tape.at:
+        if self.recorded is None or not self.recorded.at:
             return self, ""
-        return taped(replace(self.tape, at=""), self.settings, self.warnings), self.tape.at
+        return recorded_target(replace(self.recorded, at=""), self.settings, self.warnings), self.recorded.at
 
     def of_database(self, name: str) -> Target:
         """Return one of the databases of the same recording. Raises TargetError for what is not a recording."""
-        if self.tape is None:
+        if self.recorded is None:
             raise TargetError(f"{self.name} is not a recording")
-        return taped(replace(self.tape, database=name), self.settings, self.warnings)
+        return recorded_target(replace(self.recorded, database=name), self.settings, self.warnings)
 
     def with_thick(self, lib_dir: str | None) -> Target:
         """Return the same target through the thick driver and its client libraries in `lib_dir`."""
@@ -123,28 +125,33 @@ def connected(name: str, connect: ConnectSettings, settings: Settings, warnings:
     return Target(name, "oracle", settings, make, connect, warnings)
 
 
-def taped(tape: TapeWindow, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
+def recorded_target(recorded: RecordedWindow, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
     """Return the target of a recording, its name without a password."""
-    place = Secret(tape.place)
-    name = f"recording:{_without_password(tape.place)}"
-    if tape.database:
-        name += f"?database={tape.database}"
+    location = Secret(recorded.location)
+    name = f"recording:{_without_password(recorded.location)}"
+    if recorded.database:
+        name += f"?database={recorded.database}"
 
     def make() -> Source:
         from presman.recording.recording_source import RecordingSource
 
         return RecordingSource(
-            place.reveal(), name=name, database=tape.database or None, at=tape.at, start=tape.start, end=tape.end
+            location.reveal(),
+            name=name,
+            database=recorded.database or None,
+            at=recorded.at,
+            start=recorded.start,
+            end=recorded.end,
         )
 
-    return Target(name, "recording", settings, make, warnings=warnings, tape=tape)
+    return Target(name, "recording", settings, make, warnings=warnings, recorded=recorded)
 
 
-def _without_password(place: str) -> str:
+def _without_password(location: str) -> str:
     """Return a file's name, or of a URL what may be shown: neither the password nor its options."""
-    scheme, mark, rest = place.partition("://")
+    scheme, mark, rest = location.partition("://")
     if not mark:
-        return place
+        return location
     authority, slash, path = rest.partition("?")[0].rpartition("@")[2].partition("/")
     user = rest.rpartition("@")[0].partition(":")[0]
     return f"{scheme}://{user + '@' if user else ''}{authority}{slash}{path}"

@@ -144,7 +144,7 @@ def parse_target(text: str, config: Config | None = None) -> Target:
         _refuse_password(text)
     target = _literal(text, config.defaults, config)
     target = replace(target, name=clean(target.name))
-    if target.tape is None and has_password(Secret(text)):
+    if target.recorded is None and has_password(Secret(text)):
         warning = "a password on the command line can be seen by others: use config.ini, a wallet or the prompt"
         return replace(target, warnings=(*target.warnings, warning))
     return target

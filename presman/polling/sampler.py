@@ -6,6 +6,7 @@ import math
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -154,6 +155,20 @@ def tick_after(now: float, refresh: float, phase: float) -> float:
     return late + refresh * (math.floor((now - late) / refresh) + 1)
 
 
+def next_poll(event: Event, begun: float, ended: float, read_at: float, refresh: float, phase: float | None) -> float:
+    """Return when to poll again: at the next tick that is still ahead, or when it is time to reconnect.
+
+    The poll before began at `begun`, began to read at `read_at` and came to `event` at `ended`.
+    """
+    if isinstance(event, SourceLost):
+        return math.inf if event.retry_in is None else ended + event.retry_in
+    if phase is not None:
+        return tick_after(max(ended, begun + APART * refresh), refresh, phase)
+    tick = begun + refresh * max(1, math.ceil((ended - begun) / refresh))
+    # The first interval began with the look, and what was read then may have had to be read again.
+    return max(tick, read_at + APART * refresh)
+
+
 def no_thread(error: RuntimeError) -> SourceLost:
     """Return the loss of a database for which no thread can be had: who watches many goes on with the others."""
     return SourceLost(ran_out(error) or one_line(str(error), 500), "", None, datetime.now(UTC))
@@ -166,6 +181,116 @@ def stop_all(samplers: Collection[Sampler], patience: float = PATIENCE) -> None:
     end = time.monotonic() + patience
     for each in samplers:
         each.stop(max(0.0, end - time.monotonic()))
+
+
+class CommandQueue:
+    """Commands that were confirmed and are yet to be sent; `carry_out` is None where none may be."""
+
+    def __init__(self, carry_out: CarryOut | None, post: Callable[[Event], None]) -> None:
+        self.carry_out = carry_out
+        self._post = post
+        self._waiting: deque[tuple[Command, float]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, command: Command) -> None:
+        """Have a command sent. Raises PermissionError where none may be."""
+        if self.carry_out is None:
+            raise PermissionError("actions are not allowed")
+        self._waiting.append((command, time.monotonic()))
+
+    def send(self, poller: Poller) -> None:
+        """Carry out what waits, in this thread: it is the source's."""
+        while self._waiting:
+            command, confirmed = self._waiting.popleft()
+            waited = time.monotonic() - confirmed
+            if waited > STALE:
+                text = f"not sent: it waited {spelled(waited)}, and the database may have changed since"
+                self._post(ActionResult(command, False, text, tried=False))
+            elif self.carry_out is not None and poller.release is not None:
+                self._post(ActionResult(*self.carry_out(command, poller.source, poller.release)))
+
+    def drop(self) -> None:
+        """Forget what waits while there is no connection: nobody expects it to happen minutes later."""
+        while self._waiting:
+            command, _ = self._waiting.popleft()
+            self._post(ActionResult(command, False, "not sent: the connection is lost", tried=False))
+
+
+class PolledSource:
+    """The source with its poller: made when it is first needed, opened, lost, and made again with another password."""
+
+    def __init__(
+        self, make_source: Callable[[], Source], packs: Collection[str], now: Callable[[], datetime], rng: random.Random
+    ) -> None:
+        self._make_source = make_source
+        self._packs = packs
+        self._now = now
+        self._rng = rng
+        self._attempts = 0
+        self._since: datetime | None = None
+        self._is_open = False
+        self.poller: Poller | None = None
+        self.renewed: Callable[[], Source | None] | None = None
+        """Makes a source with another password than the one that was refused last, None while there is none; to be set,
+        where one could come, before the first poll."""
+        self.needs: PollNeeds = EVERYTHING
+        """What somebody makes use of; to be set before the first poll."""
+        self.refused: SourceError | None = None
+        """Why nobody is let in, None where that is not so."""
+
+    def prepare(self, focus: Focus | None, *, insists: bool) -> Poller:
+        """Return the poller, not yet open; who `insists` has a refused password tried once more.
+
+        Raises the error of the last login where only another password can help and there is none.
+        """
+        source = None
+        if self.refused is not None and self.refused.refusal is LoginRefusal.PASSWORD:
+            with suppress(Exception):  # config.ini may be half written, a command may fail
+                source = self.renewed() if self.renewed is not None else None
+            if source is None and not insists:
+                raise self.refused.with_traceback(None)
+        if source is not None or self.poller is None:
+            from presman.polling.poller import Poller
+
+            self.poller = Poller(source or self._make_source(), packs=self._packs, needs=self.needs)
+            self.poller.focus(focus)
+        return self.poller
+
+    def open(self, poller: Poller) -> None:
+        """Open the source where it is not. Raises SourceError."""
+        if not self._is_open:
+            self._is_open = True
+            poller.open()
+
+    def close(self) -> None:
+        """Close the source, whatever becomes of it."""
+        if self.poller is not None and self._is_open:
+            self._is_open = False
+            with suppress(Exception):
+                self.poller.close()
+
+    def cancel(self) -> None:
+        """End a read that goes on. Called from other threads."""
+        if self.poller is not None and self._is_open:  # not while the source is being closed
+            with suppress(Exception):
+                self.poller.source.cancel()
+
+    def works(self) -> None:
+        """Take it that a poll succeeded."""
+        self._attempts, self._since, self.refused = 0, None, None
+
+    def lose(self, error: SourceError) -> SourceLost:
+        """Close the source, and return what is to be said of that and when it is tried next."""
+        self.close()
+        self._attempts += 1
+        self._since = self._since or self._now()
+        self.refused = None if error.retry else error
+        pause = pause_after(error, self._attempts, self._rng)
+        if error.refusal is LoginRefusal.PASSWORD and self.renewed is not None:
+            pause = REFUSED_PAUSE
+        return SourceLost(one_line(clean(str(error)), 500), clean(error.code), pause, self._since, error.refusal)
 
 
 class Sampler:
@@ -188,43 +313,25 @@ class Sampler:
         rng: random.Random | None = None,
         carry_out: CarryOut | None = None,
     ) -> None:
-        self._carry_out = carry_out
-        self._has_glimpsed = False
-        self._forgets = False
-        self._read_at = 0.0
-        self._orders: list[tuple[Command, float]] = []
-        self._make_source = make_source
+        self._post_to = post
         self._refresh = refresh
         self._scope = scope
-        self._post_to = post
-        self._packs = packs
+        self.polled = PolledSource(make_source, packs, now, rng or random.Random())
+        self._commands = CommandQueue(carry_out, post)
         self.budget: float | None = None
         """Seconds a poll may take, None for what befits `refresh`."""
-        self.needs: PollNeeds = EVERYTHING
-        """What somebody makes use of; to be set before it begins."""
         self.glimpse: Callable[[], Looked | None] = lambda: None
         """Waits for what there is to say ahead of the first poll, None for nothing; to be set before it begins."""
-        self.renewed: Callable[[], Source | None] | None = None
-        """Makes a source with another password than the one that was refused last, None while there is none; to be set,
-        where one could come, before it begins."""
-        self._refused: SourceError | None = None
-        """Why nobody is let in, None where that is not so: then only `poll_now` has it tried at once."""
         self.phase: float | None = None
         """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
         own, do not all poll at once; None: an interval after the poll before."""
-        self._now = now
-        self._rng = rng or random.Random()
         self._woken = threading.Condition()
-        self._poll_now = self._is_told_to = False
-        self._stopping = False
-        self._poller: Poller | None = None
+        self._poll_now = self._is_told_to = self._stopping = self._forgets = self._has_glimpsed = False
         self._focus: Focus | None = None
         self._breadth = Breadth.WHOLE
         self._requests: list[tuple[type[Any], Mapping[str, Any], bool]] = []
-        self._is_open = False
         self._hear: Callable[[Snapshot], None] | None = self._look
-        self._attempts = 0
-        self._since: datetime | None = None
+        self._read_at = 0.0
         self._thread = threading.Thread(target=self._run, name="presman-sampler", daemon=True)
         self._begun = False
         self._over = threading.Event()
@@ -256,17 +363,14 @@ class Sampler:
 
         Raises PermissionError if the sampler was not made to act.
         """
-        if self._carry_out is None:
-            raise PermissionError("actions are not allowed")
-        with self._woken:
-            self._orders.append((command, time.monotonic()))
+        self._commands.add(command)
         self.poll_now()
 
     def focus(self, focus: Focus | None) -> None:
         """Ask about one session and its cursor from the next poll on, which comes at once; None ends that."""
         self._focus = focus
-        if self._poller is not None:
-            self._poller.focus(focus)
+        if self.polled.poller is not None:
+            self.polled.poller.focus(focus)
         if focus is not None:
             self._read_now()
 
@@ -274,7 +378,7 @@ class Sampler:
         """Read so much at each poll from now on; what is to be read besides comes at once."""
         more = breadth & ~self._breadth
         self._breadth = breadth
-        if more and self._poller is not None:
+        if more and self.polled.poller is not None:
             self._read_now()
 
     def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
@@ -298,7 +402,7 @@ class Sampler:
     def _read_now(self) -> None:
         """Poll without waiting for the next tick, but for a database that lets nobody in: that locks accounts."""
         with self._woken:
-            self._poll_now = self._poll_now or self._refused is None
+            self._poll_now = self._poll_now or self.polled.refused is None
             self._woken.notify_all()
 
     def stop(self, patience: float = PATIENCE) -> bool:
@@ -315,7 +419,7 @@ class Sampler:
             try:  # in a thread of its own: cancelling may itself wait for the network
                 threading.Thread(target=self._cancel_until_over, name="presman-cancel", daemon=True).start()
             except RuntimeError:  # no thread can be had
-                self._cancel()
+                self.polled.cancel()
         return self._over.wait(patience)
 
     @property
@@ -325,13 +429,8 @@ class Sampler:
 
     def _cancel_until_over(self) -> None:
         while not self._over.is_set():  # again and again: it may have come just before a read began
-            self._cancel()
+            self.polled.cancel()
             self._over.wait(NUDGE)
-
-    def _cancel(self) -> None:
-        if self._poller is not None and self._is_open:  # not while the source is being closed
-            with suppress(Exception):
-                self._poller.source.cancel()
 
     # -- the thread -----------------------------------------------------------------------------------------------
 
@@ -347,7 +446,7 @@ class Sampler:
                 self._wait(event, begun)
                 begun = time.monotonic()
         finally:
-            self._close()
+            self.polled.close()
             self._over.set()
 
     def _begin(self) -> float:
@@ -378,113 +477,47 @@ class Sampler:
             return self._lost(SourceError(str(error), retry=False))
         except Exception as error:
             return self._lost(SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}"))
-        self._attempts, self._since, self._refused = 0, None, None
+        self.polled.works()
         return Polled(snapshot)
 
     def _poll(self) -> Snapshot:
-        if self._refused is not None and self._refused.refusal is LoginRefusal.PASSWORD:
-            self._renew(self._refused)
-        if self._poller is None:
-            self._poller = self._new_poller(self._make_source())
+        poller = self.polled.prepare(self._focus, insists=self._is_told_to)
         if self._stopping:  # what was imported meanwhile may have taken its time
             raise SourceError("stopped")
         with self._woken:
             requests, self._requests = self._requests, []
             forgets, self._forgets = self._forgets, False
         if forgets:
-            self._poller.forget_requests()
+            poller.forget_requests()
         for record, binds, lasting in requests:
-            self._poller.request(record, binds, lasting=lasting)
-        self._poller.source.scope = self._scope
-        self._poller.breadth = self._breadth
-        self._poller.budget = budget_of(self._refresh, self.budget)
-        if not self._is_open:
-            self._is_open = True
-            self._poller.open()
-        self._run_commands(self._poller)
+            poller.request(record, binds, lasting=lasting)
+        poller.source.scope = self._scope
+        poller.breadth = self._breadth
+        poller.budget = budget_of(self._refresh, self.budget)
+        self.polled.open(poller)
+        self._commands.send(poller)
         hear, self._hear = self._hear, None
         self._read_at = time.monotonic()  # a login, which may have come before, does not count as a gap
-        return self._poller.poll(hear)
+        return poller.poll(hear)
 
-    def _new_poller(self, source: Source) -> Poller:
-        from presman.polling.poller import Poller
-
-        poller = Poller(source, packs=self._packs, needs=self.needs)
-        poller.focus(self._focus)
-        return poller
-
-    def _renew(self, refused: SourceError) -> None:
-        """Take a source with another password; while there is none nobody logs in, unless somebody wants that now.
-
-        Raises the error of the last login.
-        """
-        source = None
-        with suppress(Exception):  # config.ini may be half written, a command may fail
-            source = self.renewed() if self.renewed is not None else None
-        if source is not None:
-            self._poller = self._new_poller(source)
-        elif not self._is_told_to:
-            raise refused.with_traceback(None)
+    def _lost(self, error: SourceError) -> SourceLost:
+        self._commands.drop()
+        return self.polled.lose(error)
 
     def _look(self, snapshot: Snapshot) -> None:
         if not (self._stopping or self._has_glimpsed):
             self._post_to(FirstLook(snapshot))
-
-    def _run_commands(self, poller: Poller) -> None:
-        """Carry out what was ordered since the last poll, in this thread: it is the source's."""
-        with self._woken:
-            orders, self._orders = self._orders, []
-        for command, ordered in orders:
-            waited = time.monotonic() - ordered
-            if waited > STALE:
-                text = f"not sent: it waited {spelled(waited)}, and the database may have changed since"
-                self._post_to(ActionResult(command, False, text, tried=False))
-            elif self._carry_out is not None and poller.release is not None:
-                self._post_to(ActionResult(*self._carry_out(command, poller.source, poller.release)))
-
-    def _lost(self, error: SourceError) -> SourceLost:
-        self._close()
-        self._drop_orders()
-        self._attempts += 1
-        self._since = self._since or self._now()
-        self._refused = None if error.retry else error
-        pause = pause_after(error, self._attempts, self._rng)
-        if error.refusal is LoginRefusal.PASSWORD and self.renewed is not None:
-            pause = REFUSED_PAUSE
-        return SourceLost(one_line(clean(str(error)), 500), clean(error.code), pause, self._since, error.refusal)
-
-    def _drop_orders(self) -> None:
-        """Forget what was ordered while there was no connection: nobody expects it to happen minutes later."""
-        with self._woken:
-            orders, self._orders = self._orders, []
-        for command, _ in orders:
-            self._post_to(ActionResult(command, False, "not sent: the connection is lost", tried=False))
-
-    def _close(self) -> None:
-        if self._poller is not None and self._is_open:
-            self._is_open = False
-            with suppress(Exception):
-                self._poller.close()
 
     def _wait(self, event: Event, begun: float) -> None:
         """Wait for the next tick, for the time to reconnect, or to be woken."""
         ended = time.monotonic()
         with self._woken:
             while not self._stopping:
-                left = self._next(event, begun, ended) - time.monotonic()
+                next_at = next_poll(event, begun, ended, self._read_at, self._refresh, self.phase)
+                left = next_at - time.monotonic()
                 if self._poll_now:
                     left = self._read_at + GAP - time.monotonic() if isinstance(event, Polled) else 0
                 if left <= 0:
                     break
                 self._woken.wait(min(left, threading.TIMEOUT_MAX))
             self._is_told_to, self._poll_now = self._poll_now, False
-
-    def _next(self, event: Event, begun: float, ended: float) -> float:
-        """Return when to poll again: at the next tick that is still ahead, or when it is time to reconnect."""
-        if isinstance(event, SourceLost):
-            return math.inf if event.retry_in is None else ended + event.retry_in
-        if self.phase is not None:
-            return tick_after(max(ended, begun + APART * self._refresh), self._refresh, self.phase)
-        tick = begun + self._refresh * max(1, math.ceil((ended - begun) / self._refresh))
-        # The first interval began with the look, and what was read then may have had to be read again.
-        return max(tick, self._read_at + APART * self._refresh)

@@ -1,4 +1,4 @@
-"""Chain reader: the polls of one database by place, unpacked from the blocks of their chains."""
+"""Chain reader: the polls of one database by index, unpacked from the blocks of their chains."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ class Chain(NamedTuple):
 
 
 class ChainIndex:
-    """The chains of a database in order of time; polls have places from 0 on over all of them."""
+    """The chains of a database in order of time; polls have indexes from 0 on over all of them."""
 
     def __init__(self, chains: Iterable[Chain]) -> None:
         self.chains = sorted(chains, key=lambda each: (each.first_at, each.chain))
         self._begins = [each.first_at for each in self.chains]
-        self._places = [0]
+        self._starts = [0]
         for each in self.chains:
-            self._places.append(self._places[-1] + each.polls)
+            self._starts.append(self._starts[-1] + each.polls)
 
     def __len__(self) -> int:
-        return self._places[-1]
+        return self._starts[-1]
 
-    def find(self, place: int) -> tuple[Chain, int]:
-        """Return the chain of a poll and its place there. Raises IndexError."""
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        number = bisect_right(self._places, place) - 1
-        return self.chains[number], place - self._places[number]
+    def find(self, index: int) -> tuple[Chain, int]:
+        """Return the chain of a poll and its index there. Raises IndexError."""
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        number = bisect_right(self._starts, index) - 1
+        return self.chains[number], index - self._starts[number]
 
     def at(self, microseconds: int) -> tuple[Chain, int] | None:
-        """Return the chain that an instant is in, or else the last before it, and the place of its first poll."""
+        """Return the chain that an instant is in, or else the last before it, and the index of its first poll."""
         number = bisect_right(self._begins, microseconds) - 1
-        return (self.chains[number], self._places[number]) if number >= 0 else None
+        return (self.chains[number], self._starts[number]) if number >= 0 else None
 
     def between(self, start: int, end: int) -> Sequence[Chain]:
         """Return the chains with polls between two instants, both included."""
@@ -147,7 +147,7 @@ def _blocks(database_id: int) -> Select[tuple[int, int, int, int, int]]:
     return select(c.poll, c.chain, c.polls, c.first_at, c.last_at).where(c.database_id == database_id)
 
 
-# ---- Chain reader: the polls of one database by place, unpacked from the blocks of their chains
+# ---- Chain reader: the polls of one database by index, unpacked from the blocks of their chains
 
 
 _CHAINS_KEPT = 3
@@ -168,20 +168,30 @@ _LARGEST_CHAIN = 33 << 20
 """Bytes of the blocks of a chain that are read; real ones have 6 MB, unless a single poll is larger."""
 
 
+_LARGE_POLL, _MOST_REFUSED = 1 << 20, 16 << 20
+"""Bytes of a poll whose reading takes a tenth of a second or more; how many may be unfolded of what is refused then."""
+
+
 class ChainReader:
-    """Reads chains. Not thread safe."""
+    """Reads chains. Not thread safe.
+
+    A poll in a block whose checksum is right and that is none was made by a stranger: its chain is read no further,
+    and of large polls in other chains not many more are tried.
+    """
 
     def __init__(self) -> None:
         self._decoders: OrderedDict[tuple[str, int], FrameDecoder | OldChain] = OrderedDict()
         self._damaged: dict[tuple[str, int], str] = {}
+        self._refused = 0
 
     def forget(self) -> None:
         """Read everything anew: chains may have grown."""
         self._decoders.clear()
         self._damaged.clear()
+        self._refused = 0
 
-    def snapshot(self, chain: Chain, place: int) -> Snapshot:
-        """Return the poll at a place of a chain. Raises DamagedError, and StoreLostError if nobody can be asked."""
+    def snapshot(self, chain: Chain, index: int) -> Snapshot:
+        """Return the poll at an index of a chain. Raises DamagedError, and StoreLostError if nobody can be asked."""
         key = (chain.store.name, chain.chain)
         if key in self._damaged:  # who looks for the next one that can be read asks for each
             raise DamagedError(self._damaged[key])
@@ -193,9 +203,18 @@ class ChainReader:
         except DamagedError as error:
             self._damaged[key] = str(error)
             raise
-        if place >= len(decoder):
+        if index >= len(decoder):
             raise DamagedError("it is not there")
-        return decoder.snapshot(place)
+        size = decoder.size(index)
+        try:
+            if self._refused and size > _LARGE_POLL and self._refused + size > _MOST_REFUSED:
+                raise DamagedError("it is large, as another that no recorder wrote")
+            return decoder.snapshot(index)
+        except DamagedError as error:
+            self._damaged[key] = str(error)
+            self._refused += size
+            del self._decoders[key]
+            raise
 
     def _decoder(self, chain: Chain) -> FrameDecoder | OldChain:
         key = (chain.store.name, chain.chain)
@@ -251,10 +270,10 @@ def _texts(keys: Sequence[bytes]) -> Any:
     return select(c.hash, c.text).where(c.hash.in_(keys), func.length(c.text) <= _LONGEST_TEXT)
 
 
-def instant_of(chain: Chain, place: int) -> int:
+def instant_of(chain: Chain, index: int) -> int:
     """Return the instant of a chain's poll in microseconds; that of the last where it cannot be read."""
     c = POLLS.c
-    statement = select(c.at).where(*_polls_of(chain)).order_by(c.poll).offset(place).limit(1)
+    statement = select(c.at).where(*_polls_of(chain)).order_by(c.poll).offset(index).limit(1)
     found = _one(chain, statement)
     return found if isinstance(found, int) and chain.first_at <= found <= chain.last_at else chain.last_at
 

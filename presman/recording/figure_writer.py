@@ -135,8 +135,8 @@ class RawValues:
         heads = ["", *by_head]
         ranks = [heads.index(path.rpartition(".")[0]) if path else len(heads) for path in paths]
         order = sorted(range(len(figures)), key=ranks.__getitem__)
-        self._functions = [figures[place].figure.value for place in order if not paths[place]]
-        self._keep = [(each.keep, order.index(place)) for place, each in enumerate(figures)]
+        self._functions = [figures[index].figure.value for index in order if not paths[index]]
+        self._keep = [(each.keep, order.index(index)) for index, each in enumerate(figures)]
 
     def read(self, row: Any) -> Values:
         """Return the values in an order of their own; where a part of the row is None, all of it is."""
@@ -148,7 +148,7 @@ class RawValues:
 
     def kept(self, raw: Values) -> list[Any]:
         """Return what is kept of values that were read, in the order of the figures."""
-        return [keep(raw[place]) for keep, place in self._keep]
+        return [keep(raw[index]) for keep, index in self._keep]
 
 
 def _getter(names: Sequence[str]) -> Callable[[Any], Values]:
@@ -183,9 +183,9 @@ class RowWriter:
         self._database_id = database_id
         self._words = words
         self._numbers = CaseNumbers(connection, cases.c.case_id, database_id)
-        self._long = [place for place, each in enumerate(table.of_cases) if each.is_long]
-        self._numbered = [place for place, each in enumerate(table.of_rows) if each.is_numbered]
-        self._counting = [place for place, each in enumerate(table.of_rows) if each.counts]
+        self._long = [index for index, each in enumerate(table.of_cases) if each.is_long]
+        self._numbered = [index for index, each in enumerate(table.of_rows) if each.is_numbered]
+        self._counting = [index for index, each in enumerate(table.of_rows) if each.counts]
         self._cases, self._values = RawValues(table.of_cases), RawValues(table.of_rows)
         self._known: dict[Values, int] = {}
         self._span = -1
@@ -195,13 +195,13 @@ class RowWriter:
 
     def write(self, reading: Reading, poll: int, connection: Connection, texts: TextKeeper) -> None:
         """Write the rows of one poll; words that are new are left to whoever gave `words`."""
-        span, place = divmod(poll, SPAN)
+        span, index = divmod(poll, SPAN)
         if poll % FORGOTTEN_AFTER == 0 or len(self._known) > MOST_CASES:
             self._known.clear()
         if poll % FORGOTTEN_AFTER == 0:
             self._numbers.forget()
-        if self._span < 0 and place:
-            end_all(self._rows, self._database_id, span, place, connection)
+        if self._span < 0 and index:
+            end_all(self._rows, self._database_id, span, index, connection)
         at = kept(reading.at)
         before = self._open if span == self._span else {}
         now: dict[int, _Open] = {}
@@ -217,10 +217,10 @@ class RowWriter:
             if known is not None and known.values == values:
                 now[number] = known
             else:
-                now[number] = _Open(place, values)
-                rows.append((self._database_id, span, place, number, SPAN - 1, *values))
+                now[number] = _Open(index, values)
+                rows.append((self._database_id, span, index, number, SPAN - 1, *values))
         ended = [
-            (place - 1, self._database_id, span, known.first, number)
+            (index - 1, self._database_id, span, known.first, number)
             for number, known in before.items()
             if now.get(number) is not known
         ]
@@ -243,22 +243,22 @@ class RowWriter:
     def _with_hashes(self, case: Sequence[Any], texts: TextKeeper) -> Sequence[Any]:
         """Return the values of a case with hashes in place of long texts."""
         found = list(case)
-        for place in self._long:
-            if found[place] is not None:
-                found[place] = texts.keep(found[place])
+        for index in self._long:
+            if found[index] is not None:
+                found[index] = texts.keep(found[index])
         return found
 
     def _kept_values(self, row: Any, at: int, known: _Open | None) -> tuple[Any, ...]:
         """Return the values of a row with numbers in place of words, instants in place of seconds that count."""
         values = self._values.kept(self._values.read(row))
-        for place in self._numbered:
-            values[place] = self._words.number(values[place])
-        for place in self._counting:
-            if values[place] is not None:
-                values[place] = since = at - PART * values[place]
-                before = known.values[place] if known is not None else None
+        for index in self._numbered:
+            values[index] = self._words.number(values[index])
+        for index in self._counting:
+            if values[index] is not None:
+                values[index] = since = at - PART * values[index]
+                before = known.values[index] if known is not None else None
                 if before is not None and abs(since - before) < SLACK:
-                    values[place] = before
+                    values[index] = before
         return tuple(values)
 
 
@@ -267,11 +267,11 @@ def ending(table: Table, number: str) -> Any:
     return update(table, ("last",), ("database_id", "span", "first", number))
 
 
-def end_all(table: Table, database_id: int, span: int, place: int, connection: Connection) -> None:
+def end_all(table: Table, database_id: int, span: int, index: int, connection: Connection) -> None:
     """End the rows that the recorder before this one left open."""
     c = table.c
-    left = (c.database_id == database_id, c.span == span, c.last >= place)
-    connection.execute(table.update().where(*left).values(last=place - 1))
+    left = (c.database_id == database_id, c.span == span, c.last >= index)
+    connection.execute(table.update().where(*left).values(last=index - 1))
 
 
 # ---- Figure writer: what the measures say of each poll of one database
@@ -298,7 +298,7 @@ class FigureWriter:
 _KEY = ("database_id", "span", "first", "bucket_id")
 _NEW_BUCKET, _NEW_WAITS = insert(BUCKETS), insert(BUCKET_WAITS)
 _END = ending(BUCKET_WAITS, "bucket_id")
-_ADD = tuple(update(BUCKET_WAITS, (f"waits_{place}",), _KEY) for place in range(SPAN))
+_ADD = tuple(update(BUCKET_WAITS, (f"waits_{index}",), _KEY) for index in range(SPAN))
 
 
 class _OpenBucket(NamedTuple):
@@ -324,11 +324,11 @@ class BucketWriter:
 
     def write(self, reading: Reading, poll: int, connection: Connection) -> None:
         """Write the waits of one poll."""
-        span, place = divmod(poll, SPAN)
+        span, index = divmod(poll, SPAN)
         if poll % FORGOTTEN_AFTER == 0:
             self._numbers.forget()
-        if self._span < 0 and place:
-            end_all(BUCKET_WAITS, self._database_id, span, place, connection)
+        if self._span < 0 and index:
+            end_all(BUCKET_WAITS, self._database_id, span, index, connection)
         before = self._open if span == self._span else {}
         now: dict[_Key, _OpenBucket] = {}
         buckets, begun, added = [], [], []
@@ -345,23 +345,23 @@ class BucketWriter:
                     now[key] = known
                     continue
                 number, is_new = self._numbers.number(key)
-                now[key] = _OpenBucket(number, place, total)
-                begun.append(self._row(number, span, place, bucket))
+                now[key] = _OpenBucket(number, index, total)
+                begun.append(self._row(number, span, index, bucket))
                 if is_new:
                     row = BucketRow(histogram, bucket)
                     buckets.append((self._database_id, number, *(each.kept(row) for each in BUCKET)))
         run(connection, _NEW_BUCKET, buckets)
         run(connection, _END, [
-            (place - 1, self._database_id, span, known.first, known.number)
+            (index - 1, self._database_id, span, known.first, known.number)
             for key, known in before.items()
             if key not in now or now[key].first != known.first
         ])  # fmt: skip
         run(connection, _NEW_WAITS, begun)
-        run(connection, _ADD[place], added)
+        run(connection, _ADD[index], added)
         self._span, self._open = span, now
 
-    def _row(self, number: int, span: int, place: int, bucket: Bucket) -> list[int | None]:
-        places: list[int | None] = [None] * SPAN
-        places[place] = bucket.delta or None
+    def _row(self, number: int, span: int, index: int, bucket: Bucket) -> list[int | None]:
+        indexes: list[int | None] = [None] * SPAN
+        indexes[index] = bucket.delta or None
         before, is_known = bucket.count - (bucket.delta or 0), int(bucket.delta is not None)
-        return [self._database_id, span, place, number, SPAN - 1, is_known, before, *places]
+        return [self._database_id, span, index, number, SPAN - 1, is_known, before, *indexes]

@@ -14,10 +14,10 @@ from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean, one_line
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
+from presman.recording.playback_values import is_number
 from presman.recording.row_commands import NOW, run_named, update
 from presman.recording.schema import FLEET
 from presman.recording.store import MOST_DATABASES
-from presman.recording.tape_values import is_number
 
 # ---- Writer of fleet rows
 

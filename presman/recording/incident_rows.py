@@ -14,8 +14,8 @@ from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, Da
 from presman.base.text import clean
 from presman.recording.codec.shapes import instant, microseconds
 from presman.recording.measure_tables import MICRO
-from presman.recording.tape import Tape
-from presman.recording.tape_values import Row, StatementLife, event_of, life_of, lives, whole
+from presman.recording.playback import Playback
+from presman.recording.playback_values import Row, StatementLife, event_of, life_of, lives, whole
 
 
 class EventMark(NamedTuple):
@@ -84,11 +84,11 @@ _SUMS = lives(
 )
 
 
-def event_marks(tape: Tape, start: datetime, end: datetime, places: int) -> list[EventMark]:
+def event_marks(playback: Playback, start: datetime, end: datetime, places: int) -> list[EventMark]:
     """Return the events between two instants, those of a kind within one of `places` stretches as one mark."""
     low, high = microseconds(start), microseconds(end)
     binds = {"start": low, "end": high, "width": max(1, (high - low) // places + 1)}
-    return [each for part in tape.parts(start, end) for each in tape.made(_mark, part, _MARKS, **binds)]
+    return [each for part in playback.parts(start, end) for each in playback.made(_mark, part, _MARKS, **binds)]
 
 
 def _mark(row: Row) -> EventMark:
@@ -96,11 +96,11 @@ def _mark(row: Row) -> EventMark:
     return EventMark(clean(row["kind"]), first, last, row["many"], clean(row["text"]))
 
 
-def told_events(tape: Tape, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
+def told_events(playback: Playback, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
     """Return the first events between two instants, at most so many; `calm` leaves out comings and goings of queues."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     statement = text(_EVENTS.format(others=_CALM if calm else ""))
-    found = [each for part in tape.parts(start, end) for each in tape.made(event_of, part, statement, **binds)]
+    found = [each for part in playback.parts(start, end) for each in playback.made(event_of, part, statement, **binds)]
     return sorted(found)[:most]
 
 
@@ -112,10 +112,10 @@ def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
     return found
 
 
-def busiest_lives(tape: Tape, start: datetime, end: datetime, most: int) -> list[StatementLife]:
+def busiest_lives(playback: Playback, start: datetime, end: datetime, most: int) -> list[StatementLife]:
     """Return the statements that wanted or held most servers x time between two instants, at most so many."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
-    found = whole(each for part in tape.parts(start, end) for each in tape.made(life_of, part, _MOST, **binds))
+    found = whole(each for part in playback.parts(start, end) for each in playback.made(life_of, part, _MOST, **binds))
 
     def work(life: StatementLife) -> float:
         return life.servers * (min(life.gone, end) - max(life.came, start)).total_seconds()
@@ -123,18 +123,18 @@ def busiest_lives(tape: Tape, start: datetime, end: datetime, most: int) -> list
     return sorted(found, key=work, reverse=True)[:most]
 
 
-def statement_sums(tape: Tape, start: datetime, end: datetime) -> list[StatementSum]:
+def statement_sums(playback: Playback, start: datetime, end: datetime) -> list[StatementSum]:
     """Return what the parallel statements between two instants come to by SQL_ID, most server time first.
 
     A statement that was there at midnight is in the files of both days: the second tells of it from midnight on.
     """
     binds = {"start": microseconds(start), "end": microseconds(end), "new_from": 0}
     sums: dict[tuple[str, str, str], StatementSum] = {}
-    for part in tape.parts(start, end):
-        for own in tape.made(_sum, part, _SUMS, **binds):
+    for part in playback.parts(start, end):
+        for own in playback.made(_sum, part, _SUMS, **binds):
             before = sums.get(own[:3])
             sums[own[:3]] = own if before is None else _added(before, own)
-        for last in tape.made(itemgetter("at"), part, _LAST_OF_PART):
+        for last in playback.made(itemgetter("at"), part, _LAST_OF_PART):
             binds |= {"start": last, "new_from": last}
     return sorted(sums.values(), key=lambda each: (-each.server_seconds, -each.queued, each.sql_id))
 

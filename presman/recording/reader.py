@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -9,10 +10,10 @@ from sqlalchemy import select
 
 from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
+from presman.recording.playback import Playback
 from presman.recording.schema import BLOCKS, DATABASES
 from presman.recording.sqlite_files import which_file
 from presman.recording.store import MOST_DATABASES, SUFFIX, DamagedStoreError, RecordingError, Store, is_url, shown
-from presman.recording.tape import Tape
 
 _FEW = 8
 """Files of which connections stay open: of a year of days they would be too many."""
@@ -21,23 +22,25 @@ _FEW = 8
 class Recording:
     """A recording open for reading. Raises RecordingError where there is none.
 
-    `tapes` are the databases in it, by name; `damage` are sentences about files that cannot be read at all.
+    `playbacks` are the databases in it, by name; `damage` are sentences about files that cannot be read at all. Once
+    `is_unwanted` says so, no question to a file goes on.
     """
 
-    def __init__(self, place: str) -> None:
-        self.name = shown(place)
+    def __init__(self, location: str, is_unwanted: Callable[[], bool] = bool) -> None:
+        self._is_unwanted = is_unwanted
+        self.name = shown(location)
         self.damage: list[str] = []
-        self.is_folder = not is_url(place) and expanded(place).is_dir()
-        self._place = place
-        self._stores = self._open(place)
+        self.is_folder = not is_url(location) and expanded(location).is_dir()
+        self._location = location
+        self._stores = self._open(location)
         self._file = self._which_file()
         try:
-            self.tapes = self._tapes()
+            self.playbacks = self._playbacks()
         except BaseException:
             self.close()
             raise
 
-    def _tapes(self) -> tuple[Tape, ...]:
+    def _playbacks(self) -> tuple[Playback, ...]:
         parts: dict[str, list[tuple[Store, int]]] = {}
         about: dict[str, tuple[str, str]] = {}
         for store in self._stores:
@@ -45,7 +48,7 @@ class Recording:
                 parts.setdefault(target, []).append((store, number))
                 about[target] = (name, kind)
             self.damage += store.damage
-        return tuple(Tape(target, *about[target], own) for target, own in sorted(parts.items()))
+        return tuple(Playback(target, *about[target], own) for target, own in sorted(parts.items()))
 
     def __enter__(self) -> Self:
         return self
@@ -58,9 +61,9 @@ class Recording:
         for store in self._stores:
             store.close()
 
-    def told(self, tape: Tape) -> list[str]:
+    def told(self, playback: Playback) -> list[str]:
         """Return what of a database could not be read until now, all of a file in one line."""
-        texts = [*self.damage, *tape.damage]
+        texts = [*self.damage, *playback.damage]
         found = []
         for store in self._stores:
             own = [text for text in texts if text.startswith((f"{store.name}:", f"{store.name} "))]
@@ -78,18 +81,18 @@ class Recording:
 
     def _which_file(self) -> tuple[int, int] | None:
         """Return device and number of a recording that is one file."""
-        if self.is_folder or is_url(self._place):
+        if self.is_folder or is_url(self._location):
             return None
-        return which_file(expanded(self._place))
+        return which_file(expanded(self._location))
 
-    def tape(self, name: str | None = None) -> Tape:
+    def playback(self, name: str | None = None) -> Playback:
         """Return the database of that target or name, or the only one there is. Raises RecordingError."""
-        wanted = [tape for tape in self.tapes if name is None or name in {tape.target, tape.name}]
+        wanted = [playback for playback in self.playbacks if name is None or name in {playback.target, playback.name}]
         if len(wanted) == 1:
             return wanted[0]
-        if not self.tapes:
+        if not self.playbacks:
             raise RecordingError(f"{self.name} holds no database yet")
-        known = one_line(", ".join(tape.target for tape in self.tapes), 400)
+        known = one_line(", ".join(playback.target for playback in self.playbacks), 400)
         if name is None:
             raise RecordingError(f"{self.name} holds several databases, choose one by ?database=NAME: {known}")
         raise RecordingError(f"{self.name} holds no database {name!r}: {known}")
@@ -110,17 +113,17 @@ class Recording:
         ]
         return [each for each in words if isinstance(each[0], int)]
 
-    def _open(self, place: str) -> list[Store]:
-        folder = None if is_url(place) else expanded(place)
+    def _open(self, location: str) -> list[Store]:
+        folder = None if is_url(location) else expanded(location)
         if folder is None or not folder.is_dir():
-            return [Store(place, writing=False)]
+            return [Store(location, writing=False, is_unwanted=self._is_unwanted)]
         found: list[Store] = []
         paths = sorted(folder.glob(f"*{SUFFIX}"))
         if not paths:
             raise RecordingError(f"{self.name} has no files *{SUFFIX}")
         for path in paths:
             try:
-                found.append(Store(str(path), writing=False, alone=len(paths) <= _FEW))
+                found.append(Store(str(path), writing=False, alone=len(paths) <= _FEW, is_unwanted=self._is_unwanted))
             except RecordingError as error:
                 self.damage.append(str(error))
         if not found:

@@ -7,9 +7,9 @@ from datetime import datetime
 from itertools import chain
 
 from presman.base.release import Release
+from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
-from presman.recording.tape import LostPollError, Tape
 from presman.recording.time_words import TimeError, instant_of, span_of, spelled_span
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Section, Snapshot
@@ -19,38 +19,39 @@ from presman.sources import Answer, Exhausted, Request, SourceError
 class RecordingSource:
     """The polls of one recorded database between two instants, in order.
 
-    `place` is a file, a folder or a URL; `database` chooses one of several. `at` ends it at the poll of that instant;
-    `start` and `end` are words as :func:`presman.recording.time_words.instant_of` reads them.
+    `location` is a file, a folder or a URL; `database` chooses one of several. `at` ends it at the poll of that
+    instant; `start` and `end` are words as :func:`presman.recording.time_words.instant_of` reads them.
     """
 
     kind = "recording"
 
     def __init__(
-        self, place: str, *, name: str, database: str | None = None, at: str = "", start: str = "", end: str = ""
+        self, location: str, *, name: str, database: str | None = None, at: str = "", start: str = "", end: str = ""
     ) -> None:
         self.name = name
         self.scope = Scope.CLUSTER
-        self._place = place
+        self._location = location
         self._database = database
         self._start, self._at, self._end_at = start, at, end
         self.notes: list[str] = []
         """Which of two instants was taken where a time comes twice."""
         self._recording: Recording | None = None
-        self._tape: Tape | None = None
+        self._playback: Playback | None = None
         self._first = 0
         self._next = 0
         self._end = 0
+        self._is_cancelled = False
 
     @property
-    def tape(self) -> Tape:
+    def playback(self) -> Playback:
         """What is replayed. Raises SourceError before `open`."""
-        if self._tape is None:
+        if self._playback is None:
             raise SourceError(f"{self.name} is not open", retry=False)
-        return self._tape
+        return self._playback
 
     @property
     def recording(self) -> Recording:
-        """What the tape is part of. Raises SourceError before `open`."""
+        """What the playback is part of. Raises SourceError before `open`."""
         if self._recording is None:
             raise SourceError(f"{self.name} is not open", retry=False)
         return self._recording
@@ -58,84 +59,84 @@ class RecordingSource:
     def open(self) -> Release:
         """Open the recording and return the release of its first poll. Raises SourceError."""
         try:
-            self._recording = Recording(self._place)
-            self._tape = tape = self._recording.tape(self._database)
-            if not len(tape):
+            self._recording = Recording(self._location, self._was_cancelled)
+            self._playback = playback = self._recording.playback(self._database)
+            if not len(playback):
                 raise SourceError(f"{self.name} has no polls", retry=False)
-            start, end = self._bounds(tape)
-            places = tape.places(start, end)
-            self._first = self._next = places.start
-            self._end = places.stop
-            if not places:
-                whole = spelled_span(tape.first, tape.last)
+            start, end = self._bounds(playback)
+            indexes = playback.indexes(start, end)
+            self._first = self._next = indexes.start
+            self._end = indexes.stop
+            if not indexes:
+                whole = spelled_span(playback.first, playback.last)
                 raise SourceError(f"{self.name} has no polls {spelled_span(start, end)}: it is {whole}", retry=False)
             first = self.readable(self._next)
             if first is None:
-                which = f"every poll {spelled_span(start, end)}" if len(places) < len(tape) else "every poll"
-                self._tape = None  # its damage is told here
-                raise SourceError(f"{self.name}: {which} is damaged: {', '.join(tape.reasons)}", retry=False)
-            return tape.snapshot(first).release
+                which = f"every poll {spelled_span(start, end)}" if len(indexes) < len(playback) else "every poll"
+                self._playback = None  # its damage is told here
+                raise SourceError(f"{self.name}: {which} is damaged: {', '.join(playback.reasons)}", retry=False)
+            return playback.snapshot(first).release
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error
 
     @property
-    def places(self) -> range:
-        """The places of the polls that are replayed."""
+    def indexes(self) -> range:
+        """The indexes of the polls that are replayed."""
         return range(self._first, self._end)
 
     def grow(self) -> range:
-        """Look for polls that were written since, unless an end was named; return the places of all.
+        """Look for polls that were written since, unless an end was named; return the indexes of all.
 
         Raises SourceError.
         """
         recording = self.recording
         try:
             if recording.is_folder or recording.was_replaced():  # each day has a file of its own
-                grown = Recording(self._place)
+                grown = Recording(self._location, self._was_cancelled)
                 recording.close()
-                self._recording, self._tape = grown, grown.tape(self._database)
+                self._recording, self._playback = grown, grown.playback(self._database)
             else:
-                self.tape.refresh()
+                self.playback.refresh()
         except RecordingError as error:
             raise SourceError(str(error)) from error
         if not (self._at or self._end_at):
-            self._end = len(self.tape)
-        return self.places
+            self._end = len(self.playback)
+        return self.indexes
 
-    def _bounds(self, tape: Tape) -> tuple[datetime | None, datetime | None]:
+    def _bounds(self, playback: Playback) -> tuple[datetime | None, datetime | None]:
         """Return from when to when it is replayed. Raises TimeError."""
-        if tape.first is None or tape.last is None:
+        if playback.first is None or playback.last is None:
             return None, None
         self.notes.clear()
         told = self.notes.append
         try:
             if not self._at:
-                return span_of(self._start, self._end_at, tape.first, tape.last, tell=told)
-            start, _ = span_of(self._start, "", tape.first, tape.last, tell=told)
-            return start, instant_of(self._at, tape.first, tape.last, tell=told, since=start)
+                return span_of(self._start, self._end_at, playback.first, playback.last, tell=told)
+            start, _ = span_of(self._start, "", playback.first, playback.last, tell=told)
+            return start, instant_of(self._at, playback.first, playback.last, tell=told, since=start)
         except TimeError as error:
             raise TimeError(f"{self.name}: {error}") from None
 
-    def readable(self, place: int, *, back: bool = False) -> int | None:
-        """Return the place of the nearest poll that is not damaged: from a place on, else before it.
+    def readable(self, index: int, *, back: bool = False) -> int | None:
+        """Return the index of the nearest poll that is not damaged: from an index on, else before it.
 
         With `back` it is looked for the other way round first. None where every poll is damaged.
         """
-        on, before = range(place, self._end), range(min(place, self._end) - 1, self._first - 1, -1)
-        ways = (range(place, self._first - 1, -1), range(place + 1, self._end)) if back else (on, before)
+        on, before = range(index, self._end), range(min(index, self._end) - 1, self._first - 1, -1)
+        ways = (range(index, self._first - 1, -1), range(index + 1, self._end)) if back else (on, before)
         return next((each for each in chain(*ways) if self._is_readable(each)), None)
 
     def leave_only(self, newest: int) -> None:
         """Pass over all polls still to come but the `newest` ones that can be read."""
-        place = self._end
-        while newest and place > self._next:
-            place -= 1
-            newest -= self._is_readable(place)
-        self._next = place
+        index = self._end
+        while newest and index > self._next:
+            index -= 1
+            newest -= self._is_readable(index)
+        self._next = index
 
-    def _is_readable(self, place: int) -> bool:
+    def _is_readable(self, index: int) -> bool:
         try:
-            self.tape.snapshot(place)
+            self.playback.snapshot(index)
         except LostPollError:
             return False
         return True
@@ -150,11 +151,11 @@ class RecordingSource:
 
     def snapshot(self) -> Snapshot:
         """Return the present poll as it was."""
-        return self.tape.snapshot(self._next - 1)
+        return self.playback.snapshot(self._next - 1)
 
     def before(self) -> Snapshot | None:
         """Return the poll that the rates of the present one were taken from; None where there was none."""
-        return self.tape.pair(self._next - 1)[0]
+        return self.playback.pair(self._next - 1)[0]
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - never slow
         """Answer questions with what was read at the present poll."""
@@ -163,11 +164,15 @@ class RecordingSource:
         return Answer(snapshot.at, sections, 0, snapshot.cloud_service, snapshot.notes)
 
     def cancel(self) -> None:
-        """Do nothing: a poll is read in milliseconds."""
+        """Have nothing more read of files, whoever asks: a poll is read in milliseconds, but not a stranger's."""
+        self._is_cancelled = True
+
+    def _was_cancelled(self) -> bool:
+        return self._is_cancelled
 
     def close(self) -> None:
         """Close the recording; what of it was damaged is told once more by whoever opens it."""
-        recording, self._recording, self._tape = self._recording, None, None
+        recording, self._recording, self._playback = self._recording, None, None
         if recording is not None:
             recording.close()
 
@@ -176,4 +181,4 @@ class RecordingSource:
         """Sentences about what could not be read until now."""
         if self._recording is None:
             return []
-        return self._recording.damage if self._tape is None else self._recording.told(self._tape)
+        return self._recording.damage if self._playback is None else self._recording.told(self._playback)

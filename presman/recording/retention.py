@@ -37,34 +37,36 @@ FILES_OPEN = 8
 """Files of a folder that are open at a time: not those of all days of a year, but clocks of databases differ."""
 
 
-class Shelf:
-    """Gives the store for an instant. `place` is a file, a folder (there already, or named with a slash) or a URL.
+class RecordingLocation:
+    """Gives the store for an instant. `location` is a file, a folder (there already, or named with a slash) or a URL.
 
     Used by several threads. Raises RecordingError.
     """
 
-    def __init__(self, place: str) -> None:
-        self.name = shown(place)
-        self._place = place
+    def __init__(self, location: str) -> None:
+        self.name = shown(location)
+        self._location = location
         self._turn = threading.Lock()
         self._stores: dict[str, Store] = {}
         try:
-            self.is_daily = not is_url(place) and (place.endswith(os.sep) or expanded(place).is_dir())
+            self.is_daily = not is_url(location) and (location.endswith(os.sep) or expanded(location).is_dir())
             if self.is_daily:
-                expanded(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+                expanded(location).mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise RecordingError(f"{self.name}: {error.strerror or error}") from error
 
     def store(self, at: datetime) -> Store:
         """Return the store for polls of an instant, opened when it is needed first."""
-        place = str(self._day(at)) if self.is_daily else self._place
+        location = str(self._day(at)) if self.is_daily else self._location
         with self._turn:
-            if place not in self._stores or self._stores[place].was_removed():
+            if location not in self._stores or self._stores[location].was_removed():
                 # One whose file is gone is not closed: whoever still writes to it would make a file in its place.
-                self._stores[place] = Store(place, writing=True)
+                self._stores[location] = Store(location, writing=True)
                 if len(self._stores) > FILES_OPEN:
                     self._stores.pop(next(iter(self._stores))).close()
-            found = self._stores[place] = self._stores.pop(place)  # the one that was not asked for longest stands first
+            found = self._stores[location] = self._stores.pop(
+                location
+            )  # the one that was not asked for longest stands first
             return found
 
     def stores(self) -> list[Store]:
@@ -74,12 +76,12 @@ class Shelf:
 
     def days(self) -> list[Path]:
         """Return the files of a folder, the oldest first."""
-        return sorted(expanded(self._place).glob(f"*{SUFFIX}")) if self.is_daily else []
+        return sorted(expanded(self._location).glob(f"*{SUFFIX}")) if self.is_daily else []
 
-    def let_go(self, place: Path) -> None:
+    def let_go(self, location: Path) -> None:
         """Close the store of a file that is to be removed."""
         with self._turn:
-            store = self._stores.pop(str(place), None)
+            store = self._stores.pop(str(location), None)
         if store is not None:
             store.close()
 
@@ -91,7 +93,7 @@ class Shelf:
             store.close()
 
     def _day(self, at: datetime) -> Path:
-        return expanded(self._place) / f"presman-{at.astimezone(UTC):%Y-%m-%d}{SUFFIX}"
+        return expanded(self._location) / f"presman-{at.astimezone(UTC):%Y-%m-%d}{SUFFIX}"
 
 
 _MOST_AT_ONCE = 20
@@ -110,32 +112,36 @@ class RetentionLimits(NamedTuple):
 NO_LIMITS = RetentionLimits()
 
 
-def trim(shelf: Shelf, limits: RetentionLimits, now: datetime, targets: Sequence[str] | None = None) -> int:
+def trim(
+    location: RecordingLocation, limits: RetentionLimits, now: datetime, targets: Sequence[str] | None = None
+) -> int:
     """Remove what is beyond the limits; return how many polls went, of a folder how many files.
 
     `targets` are the databases that the limits are of, None for all: PostgreSQL holds those of other recorders, too,
     which have limits of their own. A file is removed from whatever is in it. Raises RecordingError.
     """
-    if shelf.is_daily:
-        return _trim_days(shelf, limits, now)
-    return sum(_trim_store(store, limits, now, None if store.kind == "sqlite" else targets) for store in shelf.stores())
+    if location.is_daily:
+        return _trim_days(location, limits, now)
+    return sum(
+        _trim_store(store, limits, now, None if store.kind == "sqlite" else targets) for store in location.stores()
+    )
 
 
-def _trim_days(shelf: Shelf, limits: RetentionLimits, now: datetime) -> int:
+def _trim_days(location: RecordingLocation, limits: RetentionLimits, now: datetime) -> int:
     removed = 0
-    days = shelf.days()[:-1]  # that of today stays, whatever its size
+    days = location.days()[:-1]  # that of today stays, whatever its size
     try:
-        total = sum(path.stat().st_size for path in shelf.days())
+        total = sum(path.stat().st_size for path in location.days())
         for path in days:
             size = path.stat().st_size
             is_old = limits.age is not None and path.stem[-10:] < f"{now - limits.age:%Y-%m-%d}"
             if is_old or (limits.size is not None and total > limits.size):
-                shelf.let_go(path)
+                location.let_go(path)
                 path.unlink()
                 total -= size
                 removed += 1
     except OSError as error:
-        raise RecordingError(f"{shelf.name}: {error.strerror or error}") from error
+        raise RecordingError(f"{location.name}: {error.strerror or error}") from error
     return removed
 
 

@@ -5,18 +5,12 @@ Instants are microseconds since 1970 (UTC). Numbers of polls, cases and statemen
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from collections.abc import Sequence
+from typing import Any
 
-from presman.recording.measure_tables import ARRIVALS, BUCKET, FLEET_FIGURES, ROW_TABLES, SPAN, KeptFigure, RowTable
+from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint
+
+from presman.recording.measure_tables import ARRIVALS, BUCKET, FLEET_FIGURES, ROW_TABLES, SPAN, KeptFigure
 
 FORMAT = 3
 """The number of this format; each change that an older presman could not read counts it up."""
@@ -30,8 +24,28 @@ APPLICATION_ID = 0x50524D4E
 METADATA = MetaData()
 
 
-def _key(name: str) -> Column[int]:
-    return Column(name, Integer, primary_key=True, autoincrement=False)
+_TYPES = {"INTEGER": Integer, "BIGINT": BigInteger, "TEXT": Text, "BLOB": LargeBinary}
+
+
+def _table(
+    name: str, key: str, columns: str = "", figures: Sequence[KeptFigure] = (), *, has_rowid: bool = False
+) -> Table:
+    """Return a table. `key` and `columns` name its columns, each with its type and, where it has one, NOT NULL."""
+    return Table(
+        name,
+        METADATA,
+        *(_column(each, is_key=True) for each in key.split(", ")),
+        *(_column(each) for each in filter(None, columns.split(", "))),
+        *(Column(each.column, _kind(each)) for each in figures),
+        sqlite_with_rowid=has_rowid,
+    )
+
+
+def _column(described: str, *, is_key: bool = False) -> Column[Any]:
+    name, kind, *needed = described.split()
+    if is_key:
+        return Column(name, _TYPES[kind], primary_key=True, autoincrement=False)
+    return Column(name, _TYPES[kind], nullable=not needed)
 
 
 def _kind(each: KeptFigure) -> Text | BigInteger | Integer | LargeBinary:
@@ -40,180 +54,89 @@ def _kind(each: KeptFigure) -> Text | BigInteger | Integer | LargeBinary:
     return LargeBinary() if each.is_long else Text() if each.is_text else BigInteger()
 
 
-def _column(each: KeptFigure) -> Column[object]:
-    return Column(each.column, _kind(each))
-
-
-META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
+META = _table("meta", "name TEXT", "value TEXT NOT NULL", has_rowid=True)
 
 DATABASES = Table(
     "databases",
     METADATA,
     Column("database_id", Integer, primary_key=True),
-    Column("target", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("kind", Text, nullable=False),
+    *map(_column, ("target TEXT NOT NULL", "name TEXT NOT NULL", "kind TEXT NOT NULL")),
     UniqueConstraint("target"),
 )
 
-POLLS = Table(
+POLLS = _table(
     "polls",
-    METADATA,
-    _key("database_id"),
-    _key("poll"),
-    Column("at", BigInteger, nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("epoch", Integer, nullable=False),
-    Column("interval_us", BigInteger),
-    Column("queued", Integer, nullable=False),
-    Column("servers_in_use", Integer),
-    Column("servers_target", Integer),
-    Column("used_cpus", BigInteger),
-    Column("waited_cpus", BigInteger),
-    sqlite_with_rowid=False,
+    "database_id INTEGER, poll INTEGER",
+    "at BIGINT NOT NULL, number INTEGER NOT NULL, epoch INTEGER NOT NULL, interval_us BIGINT, queued INTEGER NOT NULL,"
+    " servers_in_use INTEGER, servers_target INTEGER, used_cpus BIGINT, waited_cpus BIGINT",
 )
 
-FLEET = Table(
+FLEET = _table(
     "fleet",
-    METADATA,
-    Column("database_id", Integer, primary_key=True, autoincrement=False),
-    Column("polled_at", BigInteger),
-    Column("every_us", BigInteger),
-    Column("link", Text, nullable=False),
-    Column("link_at", BigInteger, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("severity", Text, nullable=False),
-    Column("worst", Text, nullable=False),
-    *(_column(each) for each in FLEET_FIGURES),
+    "database_id INTEGER",
+    "polled_at BIGINT, every_us BIGINT, link TEXT NOT NULL, link_at BIGINT NOT NULL, reason TEXT NOT NULL,"
+    " severity TEXT NOT NULL, worst TEXT NOT NULL",
+    FLEET_FIGURES,
+    has_rowid=True,
 )
 """One row for each database: its newest poll, and what its recorder said last."""
 
-BLOCKS = Table(
+BLOCKS = _table(
     "blocks",
-    METADATA,
-    _key("database_id"),
-    _key("poll"),
-    Column("chain", Integer, nullable=False),
-    Column("polls", Integer, nullable=False),
-    Column("first_at", BigInteger, nullable=False),
-    Column("last_at", BigInteger, nullable=False),
-    Column("content", LargeBinary, nullable=False),
+    "database_id INTEGER, poll INTEGER",
+    "chain INTEGER NOT NULL, polls INTEGER NOT NULL, first_at BIGINT NOT NULL, last_at BIGINT NOT NULL,"
+    " content BLOB NOT NULL",
+    has_rowid=True,
 )
 
-TEXTS = Table(
-    "texts",
-    METADATA,
-    Column("hash", LargeBinary, primary_key=True),
-    Column("text", Text, nullable=False),
-    Column("last_at", BigInteger, nullable=False),
-    sqlite_with_rowid=False,
-)
+TEXTS = _table("texts", "hash BLOB", "text TEXT NOT NULL, last_at BIGINT NOT NULL")
 """Long texts, each once: statements, the notes of their plans. `last_at` is when the last chain that needs it began."""
 
-WORDS = Table(
-    "words",
-    METADATA,
-    _key("database_id"),
-    _key("word_id"),
-    Column("word", Text, nullable=False),
-    sqlite_with_rowid=False,
-)
+WORDS = _table("words", "database_id INTEGER, word_id INTEGER", "word TEXT NOT NULL")
 """The few words that some figures are, by the number that stands in their place."""
 
-EVENTS = Table(
+EVENTS = _table(
     "events",
-    METADATA,
-    _key("database_id"),
-    _key("event"),
-    Column("at", BigInteger, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("consumer_group", Text, nullable=False),
-    Column("sql_id", Text, nullable=False),
-    Column("text", Text, nullable=False),
-    sqlite_with_rowid=False,
+    "database_id INTEGER, event INTEGER",
+    "at BIGINT NOT NULL, kind TEXT NOT NULL, consumer_group TEXT NOT NULL, sql_id TEXT NOT NULL, text TEXT NOT NULL",
 )
 
-STATEMENTS = Table(
+STATEMENTS = _table(
     "statements",
-    METADATA,
-    _key("database_id"),
-    _key("statement"),
-    Column("inst_id", Integer, nullable=False),
-    Column("sid", Integer, nullable=False),
-    Column("serial", Integer, nullable=False),
-    Column("sql_id", Text, nullable=False),
-    Column("con_id", Integer, nullable=False),
-    Column("consumer_group", Text, nullable=False),
-    Column("user", Text, nullable=False),
-    Column("servers", Integer, nullable=False),
-    *(
-        Column(name, BigInteger)
-        for name in ("queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
-    ),
-    sqlite_with_rowid=False,
+    "database_id INTEGER, statement INTEGER",
+    "inst_id INTEGER NOT NULL, sid INTEGER NOT NULL, serial INTEGER NOT NULL, sql_id TEXT NOT NULL,"
+    " con_id INTEGER NOT NULL, consumer_group TEXT NOT NULL, user TEXT NOT NULL, servers INTEGER NOT NULL,"
+    " queued_at BIGINT, started_at BIGINT, idle_at BIGINT, ended_at BIGINT, first_seen BIGINT, last_seen BIGINT",
 )
 """The parallel statements with their whole life, as far as it was seen."""
 
-ARRIVED = Table(
-    "arrived",
-    METADATA,
-    _key("database_id"),
-    _key("statement"),
-    Column("poll", Integer, nullable=False),
-    *(_column(each) for each in ARRIVALS),
-    sqlite_with_rowid=False,
-)
+ARRIVED = _table("arrived", "database_id INTEGER, statement INTEGER", "poll INTEGER NOT NULL", ARRIVALS)
 
-
-def _cases(table: RowTable) -> Table:
-    return Table(
-        f"{table.name}_cases",
-        METADATA,
-        _key("database_id"),
-        _key("case_id"),
-        *(_column(each) for each in table.of_cases),
-        sqlite_with_rowid=False,
-    )
-
-
-def _rows(table: RowTable) -> Table:
-    return Table(
+CASES = {
+    table.name: _table(f"{table.name}_cases", "database_id INTEGER, case_id INTEGER", figures=table.of_cases)
+    for table in ROW_TABLES
+}
+ROWS = {
+    table.name: _table(
         f"{table.name}_rows",
-        METADATA,
-        _key("database_id"),
-        _key("span"),
-        _key("first"),
-        _key("case_id"),
-        Column("last", Integer, nullable=False),
-        *(_column(each) for each in table.of_rows),
-        sqlite_with_rowid=False,
+        "database_id INTEGER, span INTEGER, first INTEGER, case_id INTEGER",
+        "last INTEGER NOT NULL",
+        table.of_rows,
     )
+    for table in ROW_TABLES
+}
 
+BUCKETS = _table("buckets", "database_id INTEGER, bucket_id INTEGER", figures=BUCKET)
 
-CASES = {table.name: _cases(table) for table in ROW_TABLES}
-ROWS = {table.name: _rows(table) for table in ROW_TABLES}
-
-BUCKETS = Table(
-    "buckets",
-    METADATA,
-    _key("database_id"),
-    _key("bucket_id"),
-    *(_column(each) for each in BUCKET),
-    sqlite_with_rowid=False,
-)
-
-BUCKET_WAITS = Table(
+BUCKET_WAITS = _table(
     "bucket_waits",
-    METADATA,
-    _key("database_id"),
-    _key("span"),
-    _key("first"),
-    _key("bucket_id"),
-    Column("last", Integer, nullable=False),
-    Column("known", Integer, nullable=False),
-    Column("waits_before", BigInteger, nullable=False),
-    *(Column(f"waits_{place}", BigInteger) for place in range(SPAN)),
-    sqlite_with_rowid=False,
+    "database_id INTEGER, span INTEGER, first INTEGER, bucket_id INTEGER",
+    ", ".join(
+        (
+            "last INTEGER NOT NULL, known INTEGER NOT NULL, waits_before BIGINT NOT NULL",
+            *(f"waits_{place} BIGINT" for place in range(SPAN)),
+        )
+    ),
 )
 """The waits of a bucket in each poll of a span, side by side; NULL where there were none.
 

@@ -38,7 +38,6 @@ from presman.base.text import clean, one_line
 from presman.recording.measure_tables import selects
 from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
 from presman.recording.schema_check import (
-    STEPS,
     ForeignSchemaError,
     foreign_relation,
     has_layout_of_today,
@@ -90,40 +89,43 @@ class StoreLostError(RecordingError):
     """The store cannot be written now: a full disk, a lock, a server that is away. It may come back."""
 
 
-def is_url(place: str) -> bool:
-    """Whether a place is the URL of a database, not the name of a file."""
-    return bool(re.match(r"[a-z0-9]+(\+[a-z0-9]+)?://", place, re.IGNORECASE))
+def is_url(location: str) -> bool:
+    """Whether a location is the URL of a database, not the name of a file."""
+    return bool(re.match(r"[a-z0-9]+(\+[a-z0-9]+)?://", location, re.IGNORECASE))
 
 
-def shown(place: str) -> str:
-    """Return a place as it may be shown: without a password."""
-    if not is_url(place):
-        return clean(place)
+def shown(location: str) -> str:
+    """Return a location as it may be shown: without a password."""
+    if not is_url(location):
+        return clean(location)
     try:
-        return clean(make_url(place).render_as_string(hide_password=True))
+        return clean(make_url(location).render_as_string(hide_password=True))
     except ArgumentError:
         return "a URL that cannot be read"
 
 
 class Store:
-    """An open store. `place` is a file's name or a URL; `writing` makes the tables where there are none.
+    """An open store. `location` is a file's name or a URL; `writing` makes the tables where there are none.
 
-    `alone` tells that it is not one of many files, so that a connection may stay open for the next question.
+    `alone` tells that it is not one of many files, so that a connection may stay open for the next question. A question
+    to a file ends once `is_unwanted` says so.
     `damage` are sentences about what cannot be read of it. Raises RecordingError.
     """
 
-    def __init__(self, place: str, *, writing: bool, alone: bool = True) -> None:
-        self.place = place
-        self.name = shown(place)
+    def __init__(
+        self, location: str, *, writing: bool, alone: bool = True, is_unwanted: Callable[[], bool] = bool
+    ) -> None:
+        self.location = location
+        self.name = shown(location)
         self.writing = writing
         self._alone = alone
         self.damage: list[str] = []
         self._tell = partial(_add_once, self.damage, self.name)
         self._copies: TemporaryDirectory[str] | None = None
-        path = expanded(place)
-        is_new = writing and not is_url(place) and not path.exists()
+        path = expanded(location)
+        is_new = writing and not is_url(location) and not path.exists()
         self._path = path
-        self._limits = StatementLimits(path)
+        self._limits = StatementLimits(path, is_unwanted)
         self._file: tuple[int, int] | None = None
         self.engine = self._engine()
         # Connections of a store that is forgotten are closed; nothing that the engine knows may know the store.
@@ -219,6 +221,8 @@ class Store:
             yield
         except (DBAPIError, self._driver.Error) as error:  # the second of a statement that went to it as it is
             self._limits.raise_again()
+            if self._limits.is_unwanted():
+                raise StoreLostError(f"{self.name} is not read any further") from error
             said = error.orig if isinstance(error, DBAPIError) else error
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
             is_lost = is_gone or isinstance(said, self._driver.OperationalError)
@@ -257,9 +261,9 @@ class Store:
     # ---- opening
 
     def _engine(self) -> Engine:
-        if is_url(self.place):
-            return _engine_of_url(self.place, writing=self.writing)
-        path = expanded(self.place)
+        if is_url(self.location):
+            return _engine_of_url(self.location, writing=self.writing)
+        path = expanded(self.location)
         try:
             if not self.writing or (path.exists() and path.stat().st_size):
                 if other := other_than_a_recording(path):
@@ -308,9 +312,9 @@ class Store:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
             _check_relations(connection, self.name, writing=self.writing)
             if inspect(connection).has_table("meta"):
-                if (found := _format(connection, self.name)) < FORMAT:
+                if _format(connection, self.name) < FORMAT:
                     self._limits.begin()
-                    upgrade(connection, found, FORMAT)
+                    upgrade(connection, FORMAT)
                     self._limits.end()
                 return
             METADATA.create_all(connection)
@@ -329,30 +333,21 @@ class Store:
             missing = set(METADATA.tables) - set(inspect(connection).get_table_names())
             if len(missing) == len(METADATA.tables):
                 raise RecordingError(f"{self.name} is not a recording of presman")
-            found = self._readable_format(connection)
-        if found < LAYOUT:
-            # To read it its tables must be those of today; that is done once, in the file.
-            try:
-                Store(self.place, writing=True).close()
-            except RecordingError as error:
-                text = f"{self.name} is of format {found}, which is written once to be read: {error}"
-                raise RecordingError(text) from error
-            return
+            self._check_format(connection)
         if missing >= {"blocks", "polls"}:
             raise DamagedStoreError(f"{self.name} is damaged: without {', '.join(sorted(missing))}")
         if missing:
             self._tell(f"without {', '.join(sorted(missing))}")
 
-    def _readable_format(self, connection: Connection) -> int:
-        """Return the format; that of today where only the place is damaged that tells it."""
+    def _check_format(self, connection: Connection) -> None:
+        """Raise RecordingError for a format that is not known; one that is damaged is taken to be today's."""
         try:
             with self.saying():
-                return _format(connection, self.name)
+                _format(connection, self.name)
         except DamagedStoreError as error:
             if self.writing:
                 raise
             self._tell(f"its format cannot be read and taken to be {FORMAT}: {error}")
-            return FORMAT
 
 
 _DAMAGES = ("malformed", "not a database", "corrupt", "too big", "unfolds")
@@ -387,22 +382,22 @@ def _trouble(store: Store, error: BaseException | None, *, is_lost: bool) -> Rec
 def _which_file(store: Store) -> tuple[int, int] | None:
     """Return which file it is, None of what is none or is not there."""
     try:
-        return which_file(expanded(store.place)) if store.kind == "sqlite" else None
+        return which_file(expanded(store.location)) if store.kind == "sqlite" else None
     except OSError:
         return None
 
 
-def _engine_of_url(place: str, *, writing: bool) -> Engine:
+def _engine_of_url(location: str, *, writing: bool) -> Engine:
     """Return what connects to a database. Raises RecordingError for a URL that is none of PostgreSQL's."""
     try:
-        url = make_url(place)
+        url = make_url(location)
         backend = url.get_backend_name()
     except (ArgumentError, NoSuchModuleError):
         raise RecordingError(
             "the URL of a store cannot be read: write postgresql+psycopg://user@host/database"
         ) from None
     if backend == "sqlite":
-        raise RecordingError(f"write the file's name alone, not {shown(place)}")
+        raise RecordingError(f"write the file's name alone, not {shown(location)}")
     if backend != "postgresql":
         raise RecordingError(f"no store of kind {backend!r}: a file, or postgresql+psycopg://user@host/database")
     try:
@@ -421,8 +416,8 @@ def _format(connection: Connection, name: str) -> int:
         raise DamagedStoreError(f"{name} is not a recording of presman: it has no format")
     if int(number) > FORMAT:
         raise RecordingError(f"{name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one")
-    if int(number) < min(STEPS, default=FORMAT):
-        raise RecordingError(f"{name} has format {int(number)}, which no presman wrote")
+    if int(number) < LAYOUT:
+        raise RecordingError(f"{name} has format {int(number)}, which no release of presman wrote")
     return int(number)
 
 

@@ -13,9 +13,9 @@ from sqlalchemy import BindParameter, bindparam, select, text
 from presman.base.text import clean
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import SCALE, SPAN
+from presman.recording.playback import Playback
+from presman.recording.playback_values import PlaybackPart, Row, a_number, is_number
 from presman.recording.schema import BUCKETS
-from presman.recording.tape import Tape
-from presman.recording.tape_values import Row, TapePart, a_number, is_number
 
 BinKey = tuple[str, int]
 """Which bin: the store it is in and its number there, polls divided by the bin's width."""
@@ -166,13 +166,13 @@ def width_of(polls: int, bins: int) -> int:
     return width if width <= SPAN // 2 else -(-width // SPAN) * SPAN
 
 
-def time_bins(tape: Tape, start: datetime, end: datetime, width: int) -> list[TimeBin]:
+def time_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[TimeBin]:
     """Return the polls between two instants, `width` by `width`."""
-    parts = tape.parts(start, end)
-    return [each for part in parts for each in tape.made(partial(_time_bin, part), part, _BINS, width=width)]
+    parts = playback.parts(start, end)
+    return [each for part in parts for each in playback.made(partial(_time_bin, part), part, _BINS, width=width)]
 
 
-def _time_bin(part: TapePart, row: Row) -> TimeBin:
+def _time_bin(part: PlaybackPart, row: Row) -> TimeBin:
     return TimeBin(
         (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
         row["known"], 0 + row["queued"], row["busy"], a_number(row["servers"]), a_number(row["target"]),
@@ -180,25 +180,25 @@ def _time_bin(part: TapePart, row: Row) -> TimeBin:
     )  # fmt: skip
 
 
-def group_bins(tape: Tape, bins: list[TimeBin], start: datetime, end: datetime, width: int) -> list[GroupBin]:
+def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: datetime, width: int) -> list[GroupBin]:
     """Return what each group had in each of the `bins`, which are `width` polls wide.
 
     A group that was there in some of a bin's polls only had nothing in the others.
     """
     there = {each.key for each in bins}
     found: list[GroupBin] = []
-    for part in tape.parts(start, end):
+    for part in playback.parts(start, end):
         step, spans = sampled(part)
-        counts = tape.made(lambda row: (row["bin"], row["polls"], row["known"]), part, _BINS_SAMPLED,
+        counts = playback.made(lambda row: (row["bin"], row["polls"], row["known"]), part, _BINS_SAMPLED,
                            width=width, step=step)  # fmt: skip
         own = {number: (polls, known) for number, polls, known in counts}
         statement, binds = (_BY_POLL, {}) if width < SPAN else (_BY_SPAN, {"spans": spans})
-        rows = tape.made(partial(_group_bin, part, own), part, statement, width=width, **binds)
+        rows = playback.made(partial(_group_bin, part, own), part, statement, width=width, **binds)
         found += [each for each in rows if each is not None and each.key in there]
     return found
 
 
-def _group_bin(part: TapePart, own: Mapping[int, tuple[int, int]], row: Row) -> GroupBin | None:
+def _group_bin(part: PlaybackPart, own: Mapping[int, tuple[int, int]], row: Row) -> GroupBin | None:
     among = own.get(row["bin"])
     if among is None:
         return None
@@ -209,49 +209,49 @@ def _group_bin(part: TapePart, own: Mapping[int, tuple[int, int]], row: Row) -> 
     return GroupBin(key, 0 + row["con_id"], clean(row["consumer_group"]), used, waiting, io, servers, queued)
 
 
-def sampled(part: TapePart) -> tuple[int, list[int]]:
+def sampled(part: PlaybackPart) -> tuple[int, list[int]]:
     """Return each how manieth span of a part is read of groups and waits, 1 for all, and their numbers."""
     low, high = part.first // SPAN, part.last // SPAN
     step = max(1, -(-(high - low + 1) // SPANS))
     return step, [span for span in range(low, high + 1) if span % step == 0]
 
 
-def gaps(tape: Tape, start: datetime, end: datetime) -> list[PollGap]:
+def gaps(playback: Playback, start: datetime, end: datetime) -> list[PollGap]:
     """Return the times between two instants in which three polls or more are missing."""
     found: list[PollGap] = []
     last: datetime | None = None
-    for part in tape.parts(start, end):
-        most = 3 * usual_interval(tape, start, end)
-        bounds = time_bins_of(tape, part)
+    for part in playback.parts(start, end):
+        most = 3 * usual_interval(playback, start, end)
+        bounds = time_bins_of(playback, part)
         if last is not None and bounds is not None and (bounds[0] - last).total_seconds() > most:
             found.append(PollGap(last, bounds[0]))
         last = bounds[1] if bounds is not None else last
-        found += tape.made(
+        found += playback.made(
             lambda row: PollGap(instant(row["before_at"]), instant(row["at"])), part, _GAPS, most=round(most * 1e6)
         )
     return found
 
 
-def time_bins_of(tape: Tape, part: TapePart) -> tuple[datetime, datetime] | None:
+def time_bins_of(playback: Playback, part: PlaybackPart) -> tuple[datetime, datetime] | None:
     """Return the first and the last instant of a part."""
-    rows = tape.made(lambda row: (instant(row["start_at"]), instant(row["end_at"])), part, _BINS, width=1 << 40)
+    rows = playback.made(lambda row: (instant(row["start_at"]), instant(row["end_at"])), part, _BINS, width=1 << 40)
     return (rows[0][0], rows[-1][1]) if rows else None
 
 
-def usual_interval(tape: Tape, start: datetime, end: datetime) -> float:
+def usual_interval(playback: Playback, start: datetime, end: datetime) -> float:
     """Return the median of the seconds between polls; 1 where there are too few to tell."""
-    parts = tape.parts(start, end)
-    found = [each for part in parts for each in tape.made(lambda row: row["interval_us"] / 1e6, part, _USUAL)]
+    parts = playback.parts(start, end)
+    found = [each for part in parts for each in playback.made(lambda row: row["interval_us"] / 1e6, part, _USUAL)]
     return sorted(found)[len(found) // 2] if found else 1.0
 
 
-def worst(tape: Tape, start: datetime, end: datetime, measure: str) -> datetime | None:
+def worst(playback: Playback, start: datetime, end: datetime, measure: str) -> datetime | None:
     """Return when most statements were `queued` or most CPUs `waited` for; None if never."""
     marks = [
         (mark, found)
-        for part in tape.parts(start, end)
-        for found in tape.made(lambda row: instant(row["at"]), part, _WORST[measure])
-        for mark in tape.marks(found, found)[:1]
+        for part in playback.parts(start, end)
+        for found in playback.made(lambda row: instant(row["at"]), part, _WORST[measure])
+        for mark in playback.marks(found, found)[:1]
     ]
     if not marks:
         return None
@@ -259,37 +259,37 @@ def worst(tape: Tape, start: datetime, end: datetime, measure: str) -> datetime 
     return max(marks, key=lambda each: getattr(each[0], value) or 0)[1]
 
 
-def bucket_bins(tape: Tape, start: datetime, end: datetime, width: int) -> list[BucketBin]:
+def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[BucketBin]:
     """Return the waits of each event by bucket and bin of `width` polls, over all instances."""
     sums: dict[tuple[BinKey, str, int], int] = defaultdict(int)
-    for part in tape.parts(start, end):
-        names = _buckets(tape, part)
-        for number, bucket_id, waits in _waits(tape, part, width):
+    for part in playback.parts(start, end):
+        names = _buckets(playback, part)
+        for number, bucket_id, waits in _waits(playback, part, width):
             if waits and is_number(waits) and bucket_id in names:
                 sums[(part.store.name, number), *names[bucket_id]] += waits
     return [BucketBin(*key, waits) for key, waits in sums.items()]
 
 
-def _buckets(tape: Tape, part: TapePart) -> dict[int, tuple[str, int]]:
+def _buckets(playback: Playback, part: PlaybackPart) -> dict[int, tuple[str, int]]:
     statement = select(BUCKETS).where(BUCKETS.c.database_id == text(":database_id"))
-    rows = tape.made(lambda row: (row["bucket_id"], (clean(row["event"]), 0 + row["upper_us"])), part, statement)
+    rows = playback.made(lambda row: (row["bucket_id"], (clean(row["event"]), 0 + row["upper_us"])), part, statement)
     return dict(rows)
 
 
-def _waits(tape: Tape, part: TapePart, width: int) -> list[tuple[int, int, int]]:
+def _waits(playback: Playback, part: PlaybackPart, width: int) -> list[tuple[int, int, int]]:
     """Return (bin, bucket, waits): whole spans summed by the database where bins are wide, others poll by poll."""
     low, high = part.first // SPAN, part.last // SPAN
     if width < SPAN or high - low < 2:
-        return _by_poll(tape, part, low, high, width)
+        return _by_poll(playback, part, low, high, width)
     inner = [span for span in sampled(part)[1] if low < span < high]
-    summed = tape.made(
+    summed = playback.made(
         lambda row: (row["bin"], row["bucket_id"], int(row["waits"])), part, _WAITS_SUMMED,
         wide=width // SPAN, spans=inner,
     )  # fmt: skip
-    return summed + _by_poll(tape, part, low, low, width) + _by_poll(tape, part, high, high, width)
+    return summed + _by_poll(playback, part, low, low, width) + _by_poll(playback, part, high, high, width)
 
 
-def _by_poll(tape: Tape, part: TapePart, low: int, high: int, width: int) -> list[tuple[int, int, int]]:
+def _by_poll(playback: Playback, part: PlaybackPart, low: int, high: int, width: int) -> list[tuple[int, int, int]]:
     def waits(row: Row) -> list[tuple[int, int, int]]:
         first = row["span"] * SPAN
         return [
@@ -298,7 +298,7 @@ def _by_poll(tape: Tape, part: TapePart, low: int, high: int, width: int) -> lis
             if row[name] and part.first <= poll <= part.last
         ]
 
-    return [each for row in tape.made(waits, part, _WAITS, low=low, high=high) for each in row]
+    return [each for row in playback.made(waits, part, _WAITS, low=low, high=high) for each in row]
 
 
 def _mean(parts: float | None, polls: int) -> float | None:

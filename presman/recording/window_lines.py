@@ -20,8 +20,8 @@ from sqlalchemy import TextClause, text
 
 from presman.base.text import clean
 from presman.recording.measure_tables import MICRO, SCALE, SPAN
-from presman.recording.tape import Tape
-from presman.recording.tape_values import TapePart, is_number
+from presman.recording.playback import Playback
+from presman.recording.playback_values import PlaybackPart, is_number
 
 _KINDS = ("small_read", "small_write", "large_read", "large_write")
 
@@ -80,31 +80,31 @@ _POLLS = text(
 )
 
 
-def group_lines(tape: Tape, start: datetime, end: datetime, figures: Sequence[str]) -> GroupLines:
+def group_lines(playback: Playback, start: datetime, end: datetime, figures: Sequence[str]) -> GroupLines:
     """Return the lines of all groups on all instances between two instants; `figures` are keys of `FIGURES`."""
     found = GroupLines(array("d"), array("d"), {})
-    for part in tape.parts(start, end):
-        _add(found, _of_part(tape, part, figures))
+    for part in playback.parts(start, end):
+        _add(found, _of_part(playback, part, figures))
     return found
 
 
-def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
+def _of_part(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> GroupLines:
     polls = {poll: (float(at), nan if seconds is None else float(seconds))
-             for poll, at, seconds in tape.rows(part, _POLLS)
+             for poll, at, seconds in playback.rows(part, _POLLS)
              if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)}  # fmt: skip
-    rows = tape.rows(part, _rows_of(figures))
-    drawn = _drawn(tape, part, rows)
+    rows = playback.rows(part, _rows_of(figures))
+    drawn = _drawn(playback, part, rows)
     told = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows, where they are damaged
     columns = [[*(value if is_number(value) else nan for value in column), nan] for column in told]
     there = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
-    for who, places in drawn.items():
-        own = list(compress(places, there))
+    for who, indexes in drawn.items():
+        own = list(compress(indexes, there))
         for figure, column in zip(figures, columns, strict=True):
-            line = array("d", [column[place] for place in own])
+            line = array("d", [column[index] for index in own])
             if not all(map(isnan, line)):
                 known[figure, who] = line
-    times, seconds = (array("d", [each[place] for each in polls.values()]) for place in (0, 1))
+    times, seconds = (array("d", [each[index] for each in polls.values()]) for index in (0, 1))
     return GroupLines(times, seconds, known)
 
 
@@ -113,26 +113,26 @@ def _rows_of(figures: Sequence[str]) -> TextClause:
     return text(_ROWS.format(columns, _WITH_CASES if "c." in columns else ""))
 
 
-def _is_among(poll: object, part: TapePart) -> bool:
+def _is_among(poll: object, part: PlaybackPart) -> bool:
     """Whether a poll is one of those that were asked for: by a damaged index others may come."""
     return isinstance(poll, int) and part.first <= poll <= part.last
 
 
-def _drawn(tape: Tape, part: TapePart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
-    """Return of each group the place of the row that tells of it, poll by poll; -1 where none does."""
+def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
+    """Return of each group the index of the row that tells of it, poll by poll; -1 where none does."""
     drawn: dict[Who, array[int]] = {}
     line_of = {}
-    for case_id, inst_id, con_id, group in tape.rows(part, _CASES):
+    for case_id, inst_id, con_id, group in playback.rows(part, _CASES):
         who = (inst_id, con_id, clean(str(group)))
         line_of[case_id] = drawn.setdefault(who, array("l", [-1]) * (part.last - part.first + 1))
-    for place, (case_id, first, last, *_) in enumerate(rows):
+    for index, (case_id, first, last, *_) in enumerate(rows):
         try:
             if part.first <= first == last:  # most of them
-                line_of[case_id][first - part.first] = place
+                line_of[case_id][first - part.first] = index
                 continue
             begin, end = max(0, first - part.first), min(last, part.last) - part.first + 1
             if begin < end:  # else no recorder wrote it, and the line would become shorter
-                line_of[case_id][begin:end] = array("l", [place]) * (end - begin)
+                line_of[case_id][begin:end] = array("l", [index]) * (end - begin)
         except (TypeError, KeyError, IndexError):  # values that no recorder wrote
             continue
     return drawn
@@ -177,7 +177,7 @@ class _Poll(NamedTuple):
     seconds: float
 
 
-def latency_bins(tape: Tape, start: datetime, end: datetime, width: int) -> dict[str, list[LatencyBin]]:
+def latency_bins(playback: Playback, start: datetime, end: datetime, width: int) -> dict[str, list[LatencyBin]]:
     """Return by event the polls between two instants, `width` at a time, in order of time.
 
     A poll counts for an event whose waits are known at it, and how long it was since the poll before.
@@ -185,13 +185,13 @@ def latency_bins(tape: Tape, start: datetime, end: datetime, width: int) -> dict
     seconds: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     waits: dict[str, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
     before = 0
-    for part in tape.parts(start, end):
-        rows = tape.rows(part, _POLLS_WITH_WAITS)
-        polls = {poll: _Poll((before + place) // width, float(since))
-                 for place, (poll, since) in enumerate(rows)
+    for part in playback.parts(start, end):
+        rows = playback.rows(part, _POLLS_WITH_WAITS)
+        polls = {poll: _Poll((before + index) // width, float(since))
+                 for index, (poll, since) in enumerate(rows)
                  if since and is_number(since) and _is_whole(poll)}  # fmt: skip
         before += len(rows)
-        for span, own_rows in _spans(tape, part):
+        for span, own_rows in _spans(playback, part):
             own = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
             for event, buckets in _by_event(own_rows).items():
                 counted = _counted(own, buckets)
@@ -205,10 +205,10 @@ def latency_bins(tape: Tape, start: datetime, end: datetime, width: int) -> dict
     }
 
 
-def _spans(tape: Tape, part: TapePart) -> Iterator[tuple[int, Sequence[Any]]]:
+def _spans(playback: Playback, part: PlaybackPart) -> Iterator[tuple[int, Sequence[Any]]]:
     for low in range(part.first // SPAN, part.last // SPAN + 1, _AT_ONCE):
         first, last = max(part.first, low * SPAN), min(part.last, (low + _AT_ONCE) * SPAN - 1)
-        for span, rows in groupby(tape.rows(part._replace(first=first, last=last), _WAITS), key=itemgetter(0)):
+        for span, rows in groupby(playback.rows(part._replace(first=first, last=last), _WAITS), key=itemgetter(0)):
             if _is_whole(span):
                 yield span, list(rows)
 
@@ -236,7 +236,7 @@ def _counted(polls: Sequence[_Poll | None], buckets: Sequence[Any]) -> list[_Pol
     for _, _, _, first, last, known, *_ in buckets:
         there |= (1 << (last + 1)) - (1 << first)
         unknown |= 0 if known else 1 << first
-    return [poll if (there & ~unknown) >> place & 1 else None for place, poll in enumerate(polls)]
+    return [poll if (there & ~unknown) >> index & 1 else None for index, poll in enumerate(polls)]
 
 
 def _add_waits(found: dict[int, dict[int, int]], polls: Sequence[_Poll | None], buckets: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""The replay: observed statements once more through the simulator's scheduler. Pure; all times are seconds.
+"""The replay: observed statements once more through the model of the queue. Pure; all times are seconds.
 
 Assumptions, which :data:`ASSUMPTIONS` tells the user: a statement wants the servers it had and runs for as long as it
 ran, however many others run beside it; it comes when it came.
@@ -19,8 +19,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
-from presman.sources.simulator.plan_tree import LEVELS, Group, Node
-from presman.sources.simulator.scheduler import (
+from presman.forecast.scheduler import (
+    LEVELS,
+    Group,
     Limits,
     QueueEntry,
     Queueing,
@@ -29,6 +30,7 @@ from presman.sources.simulator.scheduler import (
     ServerPoolLimit,
     StatementQueue,
 )
+from presman.sources.simulator.plan_tree import Node
 
 ASSUMPTIONS = (
     "statements arrive at the observed times, whatever happens to earlier ones",

@@ -7,8 +7,8 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from presman.base.formats import duration
+from presman.forecast.scheduler import Group
 from presman.reports.whatif_replay import ASSUMPTIONS, COURSES, Replayed, ReplayedStatement
-from presman.sources.simulator.plan_tree import Group
 
 
 class WaitSummary(NamedTuple):

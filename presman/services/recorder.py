@@ -23,7 +23,7 @@ from presman.base.running_out import ran_out
 from presman.base.text import with_more
 from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_thread, stop_all
 from presman.recording.redaction import is_renamed
-from presman.recording.retention import NO_LIMITS, RetentionLimits, Shelf, trim
+from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, trim
 from presman.recording.schema import DATABASES
 from presman.recording.store import RecordingError, Store, StoreLostError, is_url
 from presman.recording.writer import RecordingWriter
@@ -49,7 +49,7 @@ class DatabaseRecorder:
     def __init__(
         self,
         target: LiveTarget,
-        shelf: Shelf,
+        location: RecordingLocation,
         tell: Tell,
         *,
         polls: int | None = None,
@@ -66,7 +66,7 @@ class DatabaseRecorder:
         """Why nothing is written, "" while it is; `reachability.trouble` is why nothing comes."""
         self.fault: Exception | None = None
         """What ended it that nobody foresaw."""
-        self._shelf = shelf
+        self._location = location
         self._tell = self.reachability.tell
         self._most = polls
         self._redact = redact
@@ -250,7 +250,7 @@ class DatabaseRecorder:
 
     def _ready_writer(self, at: datetime) -> RecordingWriter:
         """Return the writer to the store of an instant: in a folder that is another one each day."""
-        store = self._shelf.store(at)
+        store = self._location.store(at)
         if self._writer is None or store is not self._store:
             if self._store is not None and self._store.was_removed():
                 gone = f"{self._store.name} was removed with all that was written to it: a new one is started"
@@ -294,21 +294,21 @@ class Recorder:
     def __init__(
         self,
         targets: Sequence[LiveTarget],
-        place: str,
+        location: str,
         tell: Tell,
         *,
         polls: int | None = None,
         limits: RetentionLimits = NO_LIMITS,
         redact: Callable[[Snapshot], Snapshot] | None = None,
     ) -> None:
-        self.shelf = Shelf(place)
+        self.location = RecordingLocation(location)
         self._tell = tell
         self._limits = limits
         self._trimmed = 0.0
-        store = self.shelf.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
-        if not is_url(place):
-            _refuse_a_mixture(store, self.shelf.name, redacts=redact is not None)
-        self.databases = [DatabaseRecorder(each, self.shelf, tell, polls=polls, redact=redact) for each in targets]
+        store = self.location.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
+        if not is_url(location):
+            _refuse_a_mixture(store, self.location.name, redacts=redact is not None)
+        self.databases = [DatabaseRecorder(each, self.location, tell, polls=polls, redact=redact) for each in targets]
 
     def run(self, duration: float | None, step: Callable[[], None]) -> bool:
         """Record until every database is over or `duration` seconds have passed; `step` is called about each second.
@@ -343,12 +343,12 @@ class Recorder:
         self._trimmed = now
         try:
             own = [each.target.name for each in self.databases]
-            removed = trim(self.shelf, self._limits, datetime.now(UTC), own)
+            removed = trim(self.location, self._limits, datetime.now(UTC), own)
         except RecordingError as error:
             self._tell(LogEvent("not_trimmed", f"old polls could not be removed: {error}", "warning"))
             return
         if removed:
-            what = counted(removed, "file" if self.shelf.is_daily else "poll")
+            what = counted(removed, "file" if self.location.is_daily else "poll")
             self._tell(
                 LogEvent("trimmed", f"removed by --retain or --max-size: {what}", "debug", "", {"removed": removed})
             )
@@ -362,4 +362,4 @@ class Recorder:
             if not each.finish(max(0.1, end - time.monotonic())):
                 text = f"{counted(each.waiting, 'poll')} could not be written"
                 self._tell(LogEvent("not_written", text, "error", each.target.name, {"waiting": each.waiting}))
-        self.shelf.close()
+        self.location.close()

@@ -21,7 +21,7 @@ from presman.tui.keys.go_keys import go
 from presman.tui.keys.page_keys import lead_home
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.keys.time_keys import to_moment
-from presman.tui.messages import PageWanted, QueryWanted
+from presman.tui.panels.panel import PageWanted, QueryWanted
 from presman.tui.saved_view import SavedView, ViewSaver, set_in_tables
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.tab_line import Labelled

@@ -78,9 +78,10 @@ class CsvRecording:
 
 
 def file_name(database: str, measure: str, at: datetime, kind: str = "csv") -> str:
-    """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time."""
+    """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time; "" is no measure."""
     safe = "".join(character if character.isascii() and character.isalnum() else "-" for character in database)[:40]
-    return f"presman-{safe.strip('-') or 'database'}-{measure}-{at.astimezone():%Y%m%d-%H%M%S}.{kind}"
+    name = "-".join(part for part in (safe.strip("-") or "database", measure) if part)
+    return f"presman-{name}-{at.astimezone():%Y%m%d-%H%M%S}.{kind}"
 
 
 Pair = tuple["Snapshot | None", "Snapshot"]
@@ -92,7 +93,7 @@ _PATIENCE = 5.0
 """Seconds that the end waits for what is not written yet."""
 
 
-class TapeRecording:
+class PollRecording:
     """One growing file at a time, in a folder (None: where presman was started).
 
     `say` is called in the thread with what somebody should know.
@@ -122,14 +123,11 @@ class TapeRecording:
 
     def begin(self, name: str, kind: str) -> Path:
         """Begin a file for the database `name`; until `loaded` is called what arrives is for `past`, too."""
-        safe = "".join(each if each.isascii() and each.isalnum() else "-" for each in name)[:40].strip("-")
-        self.path = (
-            self._folder or Path.cwd()
-        ) / f"presman-{safe}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}.presman"
+        self.path = (self._folder or Path.cwd()) / file_name(name, "", datetime.now(UTC), "presman")
         self._queue, self._is_loading, self._last = SimpleQueue(), True, None
         self.number += 1
         self._thread = threading.Thread(
-            target=self._write_all, args=(self.path, name, kind, self._queue), name="presman-tape", daemon=True
+            target=self._write_all, args=(self.path, name, kind, self._queue), name="presman-recording", daemon=True
         )
         self._thread.start()
         return self.path
@@ -175,9 +173,9 @@ class TapeRecording:
             self._say(f"Recording ended: {clean(str(error))}")
 
 
-def taking(measure: str, tape: TapeRecording) -> str:
+def taking(measure: str, poll_recording: PollRecording) -> str:
     """Return what is being written, for the top line: the `measure` of a CSV file, a recording; "" for nothing."""
-    parts = (f"CSV {measure}" if measure else "", "recording" if tape.is_on else "")
+    parts = (f"CSV {measure}" if measure else "", "recording" if poll_recording.is_on else "")
     return " + ".join(each for each in parts if each)
 
 
@@ -192,24 +190,24 @@ class PastPolls(NamedTuple):
     first: datetime
 
 
-async def write_past(monitor: Monitor, taping: TapeRecording, latest: Reading) -> PastPolls | None:
+async def write_past(monitor: Monitor, poll_recording: PollRecording, latest: Reading) -> PastPolls | None:
     """Write the minutes up to the poll that is the newest when there is no other one any more.
 
     None where the file was ended meanwhile.
     """
-    mine = taping.number
+    mine = poll_recording.number
     earliest = latest.at - timedelta(minutes=monitor.choices.window)
     number, kept, first = max(1, latest.number - len(monitor.timeline) + 1), 0, latest.at
     while (newest := monitor.latest) is not None and number <= newest.number:
         pair = monitor.timeline.moment(newest.number - number, number)
         number += 1
         if pair is not None and pair[1].at >= earliest:
-            taping.past(pair)
+            poll_recording.past(pair)
             first = min(first, pair[1].at)
             kept += 1
             await asyncio.sleep(0)
-        while taping.is_behind and taping.number == mine and taping.is_on:
+        while poll_recording.is_behind and poll_recording.number == mine and poll_recording.is_on:
             await asyncio.sleep(SOON)
-        if taping.number != mine or not taping.is_on:
+        if poll_recording.number != mine or not poll_recording.is_on:
             return None
     return PastPolls(kept, first)

@@ -72,8 +72,8 @@ class Acted(Message):
         self.text = text
 
 
-class Feed(Protocol):
-    """What the app needs of whatever brings the readings."""
+class Feed:
+    """What the app needs of whatever brings the readings. What a feed does not take up it does nothing about."""
 
     def start(self) -> None:
         """Begin to post."""
@@ -107,7 +107,7 @@ MakeFeed = Callable[[Post, float], Feed]
 """Makes a feed from where it posts to and the refresh interval."""
 
 
-class SamplerFeed:
+class SamplerFeed(Feed):
     """A feed of readings from a sampler's snapshots. Nothing heavy is imported before `start`."""
 
     def __init__(
@@ -173,7 +173,7 @@ class SamplerFeed:
     def _read(self, event: Event) -> Message:
         from presman.services.live import Readings
 
-        self._readings = self._readings or Readings(self._attention)
+        self._readings = self._readings or Readings(self._attention, foresees=True)
         return message_of(self._readings.of(event))
 
 

@@ -12,7 +12,7 @@ from presman.rows.queries import of_measure
 from presman.tabs.link import LinkState
 from presman.tui import feed as feeds
 from presman.tui import textual_internals
-from presman.tui.exports import CsvRecording, TapeRecording, taking
+from presman.tui.exports import CsvRecording, PollRecording, taking
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.moments import Moments
 from presman.tui.monitor import Monitor
@@ -79,7 +79,9 @@ class FrameApp(KeyedApp):
         self.replayed: Callable[[], RecordingSource] | None = None
         """What makes the source of a replay, None where a database is watched."""
         self.recording = CsvRecording(folder)
-        self.tape = TapeRecording(folder, lambda text: self.call_from_thread(self.notify, text, severity="error"))
+        self.poll_recording = PollRecording(
+            folder, lambda text: self.call_from_thread(self.notify, text, severity="error")
+        )
         self.begun = False
         self.take_theme(theme)
 
@@ -134,7 +136,7 @@ class FrameApp(KeyedApp):
         """Let go of the database and of the export."""
         self.feed.stop()
         self.recording.close()
-        self.tape.close()
+        self.poll_recording.close()
         self.note_view()
 
     def on_resize(self) -> None:
@@ -160,7 +162,7 @@ class FrameApp(KeyedApp):
             self.repaint()
         if self.news is not None and self.news.is_any(event.reading, monitor.link):
             self.bell()
-        self.tape.write(event.snapshot)
+        self.poll_recording.write(event.snapshot)
         if problem := self.recording.write(event.reading):
             self.read_enough()
             self.paint_lines()
@@ -207,7 +209,7 @@ class FrameApp(KeyedApp):
 
     def _tick(self) -> None:
         if not self.is_leaving:
-            self.frame.tick(self.monitor, taking(self.recording.measure, self.tape))
+            self.frame.tick(self.monitor, taking(self.recording.measure, self.poll_recording))
 
     def repaint(self) -> None:
         """Draw everything from the state. A panel that fails says so and takes nothing else with it."""
@@ -228,7 +230,7 @@ class FrameApp(KeyedApp):
     def paint_lines(self) -> None:
         """Draw the lines above and below the body."""
         self.frame.paint_lines(
-            self.monitor, taking(self.recording.measure, self.tape), self.panels.hidden(), self.keys_here()
+            self.monitor, taking(self.recording.measure, self.poll_recording), self.panels.hidden(), self.keys_here()
         )
         self.show_around()
 

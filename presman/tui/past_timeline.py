@@ -12,8 +12,8 @@ from math import isnan
 
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.trends.series import Key, Series
+from presman.recording.playback import LostPollError, Playback
 from presman.recording.statement_lives import past_spans
-from presman.recording.tape import LostPollError, Tape
 from presman.recording.window_lines import GroupLines, group_lines
 from presman.rows.snapshot import Snapshot
 from presman.tui.timeline import Timeline
@@ -28,24 +28,24 @@ RECALLED = 1000
 
 
 class Recall:
-    """The hour before a jump to the poll at `place`, watched once more: one poll with each step."""
+    """The hour before a jump to the poll at `index`, watched once more: one poll with each step."""
 
-    def __init__(self, tape: Tape, place: int) -> None:
-        self._tape = tape
-        self._next = max(0, tape.place(tape.at(place) - CHARTED), place - RECALLED)
+    def __init__(self, playback: Playback, index: int) -> None:
+        self._playback = playback
+        self._next = max(0, playback.index(playback.at(index) - CHARTED), index - RECALLED)
         self._timeline: Timeline | None = None
 
-    def move(self, places: int) -> None:
-        """Take note that polls have other places than before: the oldest ones were removed."""
-        self._next = max(0, self._next + places)
+    def move(self, indexes: int) -> None:
+        """Take note that polls have other indexes than before: the oldest ones were removed."""
+        self._next = max(0, self._next + indexes)
 
     def step(self, until: int) -> Timeline | None:
-        """Take up the next poll; return the timeline when it has all up to the place `until` that can be read."""
+        """Take up the next poll; return the timeline when it has all up to the index `until` that can be read."""
         try:
-            pair = self._tape.pair(self._next)
+            pair = self._playback.pair(self._next)
             if self._timeline is None:
-                self._timeline = timeline_before(self._tape, pair[0], pair[1].at)
-            self._timeline.add(self._tape.meaning(pair), pair[1])
+                self._timeline = timeline_before(self._playback, pair[0], pair[1].at)
+            self._timeline.add(self._playback.meaning(pair), pair[1])
         except LostPollError:
             pass
         self._next += 1
@@ -55,13 +55,13 @@ class Recall:
         return self._timeline
 
 
-def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Timeline:
+def timeline_before(playback: Playback, previous: Snapshot | None, at: datetime) -> Timeline:
     """Return a timeline whose charts show the hour before an instant, from the figures: nothing is analysed again."""
     found = Timeline()
     if previous is not None:
         found.begin(previous)
-        found.watch.begin(previous.at, past_spans(tape, at - CHARTED, previous.at))
-    fill(found.series, group_lines(tape, at - CHARTED, at - timedelta(microseconds=1), CHARTED_FIGURES))
+        found.watch.begin(previous.at, past_spans(playback, at - CHARTED, previous.at))
+    fill(found.series, group_lines(playback, at - CHARTED, at - timedelta(microseconds=1), CHARTED_FIGURES))
     return found
 
 

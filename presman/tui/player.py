@@ -4,22 +4,80 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
+
+from textual.message import Message
 
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.text import clean, one_line
-from presman.tui.feed import Arrived, Failed, Lost, Post
-from presman.tui.messages import Jumped, Passed, Recalled, Stopped, TapeLoaded
+from presman.tui.feed import Arrived, Failed, Feed, Lost, Post
 
 if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+    from presman.analysis.trends.database_events import DatabaseEvent
+    from presman.forecast.forecaster import Forecaster
+    from presman.recording.playback import Pair, Playback
+    from presman.recording.playback_values import Stretch
     from presman.recording.recording_source import RecordingSource
-    from presman.recording.tape import Pair, Tape
     from presman.rows.commands import Command
-    from presman.rows.queries import Breadth, Focus
+    from presman.rows.snapshot import Snapshot
     from presman.tui.past_timeline import Recall
+    from presman.tui.timeline import Timeline
+
+# ---- What the player tells the app.
+
+
+@dataclass(eq=False)
+class PlaybackLoaded(Message):
+    """The recording is open: from when to when it is, what it holds in short, and what happened in what is replayed."""
+
+    first: datetime
+    last: datetime
+    strip: list[Stretch]
+    events: list[DatabaseEvent]
+    message: str
+
+
+@dataclass(eq=False)
+class Jumped(Message):
+    """Another time is on show: the reading, what it was made of, and the charts before it.
+
+    `message` says that no poll is at the time that was asked for, "" where there is one. So many `keys` asked for a
+    poll before this one was shown.
+    """
+
+    timeline: Timeline
+    reading: Reading
+    snapshot: Snapshot
+    message: str = ""
+    keys: int = 0
+
+
+@dataclass(eq=False)
+class Recalled(Message):
+    """What of the time before the polls on show the figures do not tell, up to the newest; None if it cannot be had."""
+
+    timeline: Timeline | None
+
+
+@dataclass(eq=False)
+class Passed(Message):
+    """Polls were passed over that cannot be read."""
+
+    text: str
+
+
+@dataclass(eq=False)
+class Stopped(Message):
+    """It plays no more: the end is reached, or what comes is damaged (`text`). So many `keys` asked for it before."""
+
+    text: str
+    keys: int = 0
+
 
 STRETCHES = 400
 """Stretches into which the whole recording is summed up for the scrub bar."""
@@ -38,35 +96,39 @@ class Following:
 
     def sum_up(self, source: RecordingSource) -> None:
         """Tell what the recording holds."""
-        tape = source.tape
-        assert tape.first is not None
-        assert tape.last is not None
+        playback = source.playback
+        assert playback.first is not None
+        assert playback.last is not None
         self._summed_up = time.monotonic()
         message = " ".join([*source.notes, *source.damage])
-        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(*ends_of(source)), message))
+        self._post(
+            PlaybackLoaded(
+                playback.first, playback.last, playback.strip(STRETCHES), playback.events(*ends_of(source)), message
+            )
+        )
 
     def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
-        """Return the places of the poll on show, which may have moved, and of the newest; None where none is newer."""
+        """Return the indexes of the poll on show, which may have moved, and of the newest; None where none is newer."""
         from presman.sources import SourceError
 
         try:
-            places = source.grow()
+            indexes = source.grow()
         except SourceError as error:
             self.trouble = str(error)
             return None
         self.trouble = ""
         if time.monotonic() - self._summed_up > _SUMMED_UP:
             self.sum_up(source)
-        last = source.tape.last
-        if not places or shown is None or last is None or last <= shown:
+        last = source.playback.last
+        if not indexes or shown is None or last is None or last <= shown:
             return None
-        return source.tape.place(shown), places.stop - 1  # what is too old may have been removed meanwhile
+        return source.playback.index(shown), indexes.stop - 1  # what is too old may have been removed meanwhile
 
 
 def ends_of(source: RecordingSource) -> tuple[datetime, datetime]:
     """Return the instants of the first and the last poll that are replayed."""
-    tape, places = source.tape, source.places
-    return tape.at(min(places.start, len(tape) - 1)), tape.at(max(0, places.stop - 1))
+    playback, indexes = source.playback, source.indexes
+    return playback.at(min(indexes.start, len(playback) - 1)), playback.at(max(0, indexes.stop - 1))
 
 
 SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
@@ -79,6 +141,9 @@ _LONGEST_PAUSE = 2.0
 FOLLOWING = 1.0
 """Seconds between two looks whether a recording that is followed has grown."""
 
+_PATIENCE = 0.5
+"""Seconds that the end waits for what is being read."""
+
 _LATEST = 0.5
 """Seconds by which polls may be late and be caught up with."""
 
@@ -90,49 +155,26 @@ _BREATH = 0.005
 
 
 _LAST = 1 << 60
-"""A place behind every end."""
+"""An index behind every end."""
 
 
 class _Wanted(NamedTuple):
     """What is to be shown next, whether that is a jump, and the time that was asked for, if one was.
 
-    `more` are polls on, or back, from the last one, where that is the place.
+    `more` are polls on, or back, from the last one, where that is the target.
     """
 
-    place: int
+    target: int
     jumped: bool
     at: datetime | None = None
     more: int = 0
 
 
-class _PastFeed:
-    """What is asked of a feed, and has no meaning where all has passed."""
-
-    def set_refresh(self, seconds: float) -> None:
-        """Do nothing: a recording has its own intervals."""
-
-    def poll_now(self) -> None:
-        """Do nothing: there is nobody to ask."""
-
-    def act(self, command: Command) -> None:  # noqa: ARG002
-        """Refuse: what is on show has passed."""
-        raise PermissionError("this is a recording: no actions on the past")
-
-    def focus(self, focus: Focus | None) -> None:
-        """Do nothing: what was not asked then is not known."""
-
-    def widen(self, breadth: Breadth) -> None:
-        """Do nothing: what was not asked then is not known."""
-
-    def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
-        """Do nothing: what was not asked then is not known."""
-
-
-class Player(_PastFeed):
+class Player(Feed):
     """A feed that plays a recording. Nothing heavy is imported before `start`.
 
     With `follow` it begins at the end, and goes on as the recording grows; else at the time that the words `begin`
-    name, "" for the first poll.
+    name, "" for the first poll. What is asked of a feed but to play has no meaning where all has passed.
     """
 
     def __init__(
@@ -149,20 +191,24 @@ class Player(_PastFeed):
         self._lock = threading.Lock()
         self._asked = threading.Event()
         self._stopping = False
+        self._source: RecordingSource | None = None
+        self._over = threading.Event()
+        """There is no thread yet, or none any more."""
+        self._over.set()
         self._target: int | datetime | None = None
         self._more = 0
         """Where the last keys lead to, and how many polls on from there; None once that is being shown."""
-        self._place = self._aim = -1
-        """The place on show, and the one that is being shown next."""
+        self._shown = self._aim = -1
+        """The index of the poll on show, and of the one that is being shown next."""
         self.keys = self._keys = 0
         """Keys that asked for another poll, and those of them that what is on show answers."""
         self.heading: datetime | None = None
         """The instant that the last key leads to, None where it is on show or a step leads there."""
         self._recall: Recall | None = None
+        self._forecaster: Forecaster | None = None
         self._due_at = 0.0
         self.playing = True
         self.speed = 1.0
-        self._thread = threading.Thread(target=self._run, name="presman-player", daemon=True)
 
     # ---- called from the screen's thread
 
@@ -172,15 +218,25 @@ class Player(_PastFeed):
         return self._follow and self._at_end and self.playing
 
     def start(self) -> None:
-        """Begin to play."""
-        self._thread.start()
+        """Begin to play. Raises RuntimeError where no thread can be had."""
+        self._over.clear()
+        try:
+            threading.Thread(target=self._run, name="presman-player", daemon=True).start()
+        except RuntimeError:
+            self._over.set()
+            raise
 
     def stop(self) -> None:
         """End."""
         self._stopping = True
         self._asked.set()
-        if self._thread.is_alive():
-            self._thread.join(0.5)
+        if self._source is not None:
+            self._source.cancel()
+        self._over.wait(_PATIENCE)
+
+    def act(self, command: Command) -> None:  # noqa: ARG002
+        """Refuse: what is on show has passed."""
+        raise PermissionError("this is a recording: no actions on the past")
 
     def play(self, *, on: bool) -> None:
         """Play on, or stop where it is."""
@@ -190,9 +246,9 @@ class Player(_PastFeed):
 
     def faster(self, direction: int) -> None:
         """Choose the next speed up (1) or down (-1)."""
-        place = min(max(0, SPEEDS.index(self.speed) + direction), len(SPEEDS) - 1)
+        index = min(max(0, SPEEDS.index(self.speed) + direction), len(SPEEDS) - 1)
         with self._lock:
-            self.speed = SPEEDS[place]
+            self.speed = SPEEDS[index]
         self._asked.set()
 
     def step(self, polls: int) -> None:
@@ -231,41 +287,44 @@ class Player(_PastFeed):
         from presman.sources import SourceError
 
         try:
-            source = self._make_source()
+            source = self._source = self._make_source()
             source.open()
             try:
                 self._play(source)
             finally:
                 source.close()
         except (SourceError, RecordingError, InputError) as error:
-            self._post(Lost(one_line(clean(str(error)), 500), None))
+            if not self._stopping:
+                self._post(Lost(one_line(clean(str(error)), 500), None))
         except Exception as error:
             self._post(Failed(error))
+        finally:
+            self._over.set()
 
     def _play(self, source: RecordingSource) -> None:
-        places = source.places
-        begin = places.stop - 1 if self._follow else _first(source, self._begin)
+        indexes = source.indexes
+        begin = indexes.stop - 1 if self._follow else _first(source, self._begin)
         following = Following(self._post)
         following.sum_up(source)
         self._show(source, begin, jumped=True)
-        while (wanted := self._next(source.tape)) is not None:
+        while (wanted := self._next(source.playback)) is not None:
             target, jumped, at, more = wanted
-            if self._follow and target >= places.stop:
+            if self._follow and target >= indexes.stop:
                 found = following.newest(source, self._shown_at)
                 if following.trouble != self.trouble:
                     self.trouble = following.trouble
                     self._post(Stopped(self.trouble, self._keys))
                 if found is not None:
                     if self._recall is not None:
-                        self._recall.move(found[0] - self._place)
-                    self._place, target = found
-                    jumped = jumped or target > self._place + 1
-            places = source.places
+                        self._recall.move(found[0] - self._shown)
+                    self._shown, target = found
+                    jumped = jumped or target > self._shown + 1
+            indexes = source.indexes
             if target == _LAST or at is not None:
-                target = min(target, places.stop - 1) + more
-            if target < places.stop:
+                target = min(target, indexes.stop - 1) + more
+            if target < indexes.stop:
                 message = _beyond(source, at) if at is not None else ""
-                self._show(source, max(target, places.start), jumped=jumped, message=message)
+                self._show(source, max(target, indexes.start), jumped=jumped, message=message)
             elif not self._follow:
                 self._end("")
 
@@ -274,7 +333,7 @@ class Player(_PastFeed):
             self.playing = False
         self._post(Stopped(text, self._keys))
 
-    def _next(self, tape: Tape) -> _Wanted | None:
+    def _next(self, playback: Playback) -> _Wanted | None:
         """Wait for what is to be shown next; None at the end. Meanwhile what was before a jump is recalled."""
         shown = max(self._due_at, time.monotonic() - _LATEST)  # what painting took does not slow it down
         rest = _CALM
@@ -282,37 +341,37 @@ class Player(_PastFeed):
             self._asked.clear()  # first: whoever asks from now on wakes it again
             if self._stopping:
                 return None
-            if (wanted := self._take_wanted(tape)) is not None:
+            if (wanted := self._take_wanted(playback)) is not None:
                 self._due_at = time.monotonic()
                 return wanted
-            due = self._due(tape)
+            due = self._due(playback)
             left = None if due is None else shown + due - time.monotonic()
             if due is not None and left is not None and left <= 0:
                 self._due_at = shown + due
-                return _Wanted(self._place + 1, jumped=False)
+                return _Wanted(self._shown + 1, jumped=False)
             if self._recall is None:
                 self._asked.wait(left)
             elif not self._asked.wait(rest if left is None else min(rest, left)):
                 rest = _BREATH
                 self._recall_more()
 
-    def _take_wanted(self, tape: Tape) -> _Wanted | None:
+    def _take_wanted(self, playback: Playback) -> _Wanted | None:
         """Return where the keys until now lead to: from now on others count from there."""
         with self._lock:
             self._keys = self.keys
             if self._target is None:
                 return None
-            wanted = _wanted(self._target, self._more, tape, self._place)
+            wanted = _wanted(self._target, self._more, playback, self._shown)
             self._target, self._more = None, 0
-            self._aim = min(wanted.place, len(tape) - 1) + wanted.more
+            self._aim = min(wanted.target, len(playback) - 1) + wanted.more
         return wanted
 
-    def _due(self, tape: Tape) -> float | None:
+    def _due(self, playback: Playback) -> float | None:
         """Return how many seconds the poll on show stays there, None: until somebody asks for another."""
         if not self.playing:
             return None
-        if self._place + 1 < len(tape):
-            gap = (tape.at(self._place + 1) - tape.at(self._place)).total_seconds()
+        if self._shown + 1 < len(playback):
+            gap = (playback.at(self._shown + 1) - playback.at(self._shown)).total_seconds()
             return min(_LONGEST_PAUSE, max(0.0, gap / self.speed))
         return FOLLOWING if self._follow else 0.0
 
@@ -322,7 +381,7 @@ class Player(_PastFeed):
 
         assert self._recall is not None
         try:
-            timeline = self._recall.step(self._place)
+            timeline = self._recall.step(self._shown)
         except RecordingError:  # what is on show stays there
             self._recall = None
             self._post(Recalled(None))
@@ -333,61 +392,65 @@ class Player(_PastFeed):
 
     def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, message: str = "") -> None:
         """Show a poll; in place of a damaged one the nearest that can be read, in the direction one goes."""
+        from presman.recording.statement_lives import forecaster_before
         from presman.recording.store import RecordingError
         from presman.tui.past_timeline import Recall, timeline_before
 
-        tape = source.tape
+        playback = source.playback
         try:
-            place, pair = _readable(source, wanted, back=wanted < self._place)
-            if pair is None or (not jumped and place < wanted):
-                self._place = wanted  # one that is followed grows on
+            index, pair = _readable(source, wanted, back=wanted < self._shown)
+            if pair is None or (not jumped and index < wanted):
+                self._shown = wanted  # one that is followed grows on
                 if not self._follow:
                     self._end("Every poll from here on is damaged.")
                 return
             previous, current = pair
-            reading = tape.meaning(pair)
-            timeline = timeline_before(tape, previous, current.at) if jumped else None
+            reading = playback.meaning(pair)
+            timeline = timeline_before(playback, previous, current.at) if jumped else None
+            if jumped or self._forecaster is None:
+                self._forecaster = forecaster_before(playback, previous)
+            reading = self._forecaster.read(reading, previous, current, None)
         except RecordingError as error:  # a store that is lost may return: who follows goes on looking
-            self._place = wanted
+            self._shown = wanted
             if jumped or not self._follow:
                 self._end(str(error))
             return
         with self._lock:
-            self._place = self._aim = place
+            self._shown = self._aim = index
         self._shown_at = current.at
         if jumped:
-            self._recall = Recall(tape, place)
-        self._at_end = place + 1 == len(tape)
+            self._recall = Recall(playback, index)
+        self._at_end = index + 1 == len(playback)
         keys = self._keys
         if timeline is None:
             self._post(Arrived(reading, current, keys=keys))
         else:
             self._post(Jumped(timeline, reading, current, message, keys))
-        if place != wanted:
-            self._post(Passed(_passed(wanted, place)))
+        if index != wanted:
+            self._post(Passed(_passed(wanted, index)))
 
 
-def _wanted(target: int | datetime, more: int, tape: Tape, place: int) -> _Wanted:
-    """Return what is to be shown when somebody asks for a place or an instant, or polls on from there (`more`).
+def _wanted(target: int | datetime, more: int, playback: Playback, index: int) -> _Wanted:
+    """Return what is to be shown when somebody asks for an index or an instant, or polls on from there (`more`).
 
-    `place` is on show meanwhile.
+    `index` is on show meanwhile.
     """
     if isinstance(target, int):
-        return _Wanted(target, jumped=target != place + 1, more=more)
-    if tape.last is not None and target > tape.last:
+        return _Wanted(target, jumped=target != index + 1, more=more)
+    if playback.last is not None and target > playback.last:
         return _Wanted(_LAST, jumped=True, at=None if more else target, more=more)
-    return _Wanted(tape.place(target) + more, jumped=True, at=None if more else target)
+    return _Wanted(playback.index(target) + more, jumped=True, at=None if more else target)
 
 
 def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int, Pair | None]:
-    """Return a poll behind the one before it, or the nearest that can be read, and its place; None where none can."""
-    from presman.recording.tape import LostPollError
+    """Return a poll behind the one before it, or the nearest that can be read, and its index; None where none can."""
+    from presman.recording.playback import LostPollError
 
     try:
-        return wanted, source.tape.pair(wanted)
+        return wanted, source.playback.pair(wanted)
     except LostPollError:
-        place = source.readable(wanted, back=back)
-        return (wanted, None) if place is None else (place, source.tape.pair(place))
+        index = source.readable(wanted, back=back)
+        return (wanted, None) if index is None else (index, source.playback.pair(index))
 
 
 def _passed(wanted: int, shown: int) -> str:
@@ -397,14 +460,14 @@ def _passed(wanted: int, shown: int) -> str:
 
 
 def _first(source: RecordingSource, words: str) -> int:
-    """Return the place to begin at: of the last poll not after the time that was named. Raises InputError."""
+    """Return the index to begin at: of the last poll not after the time that was named. Raises InputError."""
     from presman.recording.time_words import instant_of
 
-    tape, places = source.tape, source.places
-    if not words or tape.first is None or tape.last is None:
-        return places.start
-    at = instant_of(words, tape.first, tape.last, tell=source.notes.append)
-    return min(max(places.start, tape.place(at)), places.stop - 1)
+    playback, indexes = source.playback, source.indexes
+    if not words or playback.first is None or playback.last is None:
+        return indexes.start
+    at = instant_of(words, playback.first, playback.last, tell=source.notes.append)
+    return min(max(indexes.start, playback.index(at)), indexes.stop - 1)
 
 
 def _beyond(source: RecordingSource, at: datetime) -> str:

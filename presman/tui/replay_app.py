@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 from presman.base.text import clean
 from presman.tabs.parts import Key
@@ -15,9 +15,8 @@ from presman.tui.feed import Arrived
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys.page_keys import lead_home
 from presman.tui.keys.time_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT, ask_time
-from presman.tui.messages import Jumped, Passed, Recalled, Stopped, TapeLoaded
 from presman.tui.moments import Moments
-from presman.tui.player import Player
+from presman.tui.player import Jumped, Passed, PlaybackLoaded, Player, Recalled, Stopped
 from presman.tui.saved_view import ViewSaver
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
@@ -27,57 +26,33 @@ if TYPE_CHECKING:
     from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.recording_source import RecordingSource
     from presman.rows.snapshot import Snapshot
-    from presman.tui.frame_app import FrameApp
 
 
-class Replaying(Protocol):
-    """What the keys need of the app."""
-
-    span: tuple[datetime, datetime] | None
-
-    @property
-    def player(self) -> Player:
-        """What plays the recording."""
-
-    def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
-        """Ask for another poll, once those before have said where from."""
-
-    def say_state(self) -> None:
-        """Say whether it plays."""
-
-
-def _replay(app: FrameApp) -> Replaying:
-    return cast(Replaying, app)
-
-
-def toggle(app: FrameApp) -> None:
+def toggle(app: ReplayApp) -> None:
     """Play, or stop where it is."""
-    replay = _replay(app)
-    replay.player.play(on=not replay.player.playing)
-    replay.say_state()
+    app.player.play(on=not app.player.playing)
+    app.say_state()
 
 
-def speed(app: FrameApp, direction: int) -> None:
+def speed(app: ReplayApp, direction: int) -> None:
     """Play faster (1) or slower (-1)."""
-    _replay(app).player.faster(direction)
-    _replay(app).say_state()
+    app.player.faster(direction)
+    app.say_state()
 
 
-def step(app: FrameApp, polls: int) -> None:
+def step(app: ReplayApp, polls: int) -> None:
     """Go so many polls on or back."""
-    replay = _replay(app)
-    replay.in_turn(lambda: replay.player.step(polls))
+    app.in_turn(lambda: app.player.step(polls))
 
 
-def to_end(app: FrameApp) -> None:
+def to_end(app: ReplayApp) -> None:
     """Go to the last poll."""
-    replay = _replay(app)
-    last = replay.span[1] if replay.span is not None else None
-    replay.in_turn(lambda: replay.player.to_end(last))
+    last = app.span[1] if app.span is not None else None
+    app.in_turn(lambda: app.player.to_end(last))
 
 
-def _label(app: FrameApp) -> str:
-    return "stop" if _replay(app).player.playing else "play"
+def _label(app: ReplayApp) -> str:
+    return "stop" if app.player.playing else "play"
 
 
 REPLAY_KEYS = (
@@ -173,7 +148,7 @@ class ReplayApp(MonitorApp):
         assert isinstance(self.feed, Player)
         return self.feed
 
-    async def on_tape_loaded(self, event: TapeLoaded) -> None:
+    async def on_playback_loaded(self, event: PlaybackLoaded) -> None:
         """Show the bar, and say what of the recording cannot be read."""
         self.span, self.monitor.events = (event.first, event.last), event.events
         self.scrub.load(event.first, event.last, event.strip, event.events)

@@ -296,7 +296,7 @@ def test_what_was_ordered_before_the_connection_was_lost_is_dropped() -> None:
     (acted,) = found
     assert isinstance(acted, ActionResult)
     assert not acted.done
-    assert sampler._orders == []
+    assert not sampler._commands
 
 
 def test_without_permission_there_is_no_way() -> None:

@@ -15,10 +15,10 @@ from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, WantsSource
 from presman.base.release import Release
+from presman.forecast.scheduler import HoldReason, QueueHold
 from presman.polling.poller import Poller
 from presman.rows.queries import Breadth
 from presman.sources.simulator.loading import load_scenario
-from presman.sources.simulator.scheduler import HoldReason, QueueHold
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 from tests.thorough import THOROUGH, some

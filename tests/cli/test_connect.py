@@ -13,7 +13,7 @@ from benchmarks.terminal import Screen
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.cli import exit_codes
-from presman.cli.connect_questions import Keeping, put_away
+from presman.cli.connect_command import Keeping, put_away
 from presman.config import credentials
 from presman.config.config_file import Config, Settings, read_config
 from presman.config.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address

@@ -11,10 +11,10 @@ import pytest
 
 from presman.cli import main
 from presman.cli.exit_codes import Failure
-from presman.cli.fleet_targets import chosen
+from presman.cli.fleet_command import chosen
 from presman.config.config_file import read_config
 from tests.cli.run import presman
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 
 CONFIG = """
 [prod-erp]
@@ -29,23 +29,23 @@ connection_string = monitor@127.0.0.1:1/none
 connection_string = foo/bar
 [test-empty]
 theme = nord
-[tape]
-connection_string = {tape}
+[recorded_file]
+connection_string = {recorded_file}
 """
 
 
 @pytest.fixture(scope="module")
-def tape(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tape") / "a.presman"
+def recorded_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recorded_file") / "a.presman"
     for name in ("prod-a", "test-b"):
         record(path, list(polled("quiet", 2)), name)
     return path
 
 
 @pytest.fixture
-def config(tmp_path: Path, tape: Path) -> Path:
+def config(tmp_path: Path, recorded_file: Path) -> Path:
     path = tmp_path / "config.ini"
-    path.write_text(CONFIG.format(tape=tape))
+    path.write_text(CONFIG.format(recorded_file=recorded_file))
     path.chmod(0o600)
     return path
 
@@ -64,7 +64,7 @@ def test_all_sections_in_a_process_of_its_own(config: Path, tmp_path: Path) -> N
     done = presman("fleet", "--config", str(config), "--interval", "0.5", cwd=tmp_path)
     assert done.returncode == 7
     assert "6 databases: 2 live, 1 lost, 3 refused" in done.stdout
-    assert "left out, because they are not live databases: tape" in done.stderr
+    assert "left out, because they are not live databases: recorded_file" in done.stderr
     for word in ("DPY-6005", "no password of monitor", "may be a password", "it has no connection_string"):
         assert word in done.stdout
     assert "retry in" not in done.stdout
@@ -85,18 +85,18 @@ def test_formats_and_codes(config: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (empty["state"], empty["why"]) == ("refused", "it has no connection_string")
     assert (odd["state"], odd["used_cpus"]) == ("refused", "")
     assert main(["fleet", "nobody", *common]) == 2
-    assert main(["fleet", "prod-erp", "prod-erp", "tape", *common]) == 2
+    assert main(["fleet", "prod-erp", "prod-erp", "recorded_file", *common]) == 2
     assert "there is nothing to watch" in capsys.readouterr().err
 
 
 def test_a_central_store_takes_no_connection(
-    tape: Path, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    recorded_file: Path, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for place in (str(tape), str(tape.parent), f"recording:{tape}"):
+    for place in (str(recorded_file), str(recorded_file.parent), f"recording:{recorded_file}"):
         assert main(["fleet", place, "--format", "json"]) == 3, "its recorder was stopped"
         names = [each["target"] for each in json.loads(capsys.readouterr().out)["databases"]]
         assert names == ["prod-a", "test-b"]
-    assert main(["fleet", "tape", "prod-*", "--config", str(config), "--format", "csv"]) == 3
+    assert main(["fleet", "recorded_file", "prod-*", "--config", str(config), "--format", "csv"]) == 3
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (row["target"], row["state"], row["why"]) == ("prod-a", "stopped", "its recorder was stopped")
     assert main(["fleet", str(tmp_path)]) == 3

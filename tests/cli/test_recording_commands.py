@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import Run
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.scenarios import with_short_past
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tape") / "a.presman"
+    path = tmp_path_factory.mktemp("recorded_file") / "a.presman"
     record(path, list(polled("quiet", 4)))
     return path
 
 
 @pytest.fixture
-def tape(whole: Path, tmp_path: Path) -> Path:
+def recorded_file(whole: Path, tmp_path: Path) -> Path:
     shutil.copy(whole, tmp_path)
     (tmp_path / "b.presman").write_text("time,a\n")
     return tmp_path / whole.name
@@ -42,18 +42,18 @@ def tape(whole: Path, tmp_path: Path) -> Path:
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_told_in_one_line(
-    arguments: tuple[str, ...], code: int, words: str, tape: Path, inside: Run
+    arguments: tuple[str, ...], code: int, words: str, recorded_file: Path, inside: Run
 ) -> None:
-    before = tape.read_bytes()
+    before = recorded_file.read_bytes()
     done = inside(*arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1), done.stderr
     assert words in done.stderr
-    assert tape.read_bytes() == before
+    assert recorded_file.read_bytes() == before
 
 
-def test_a_recording_may_have_any_name_and_a_section_may_lead_to_it(tape: Path, inside: Run) -> None:
-    other = tape.rename(tape.with_name("a.db"))
-    (tape.parent / "b.presman").unlink()
+def test_a_recording_may_have_any_name_and_a_section_may_lead_to_it(recorded_file: Path, inside: Run) -> None:
+    other = recorded_file.rename(recorded_file.with_name("a.db"))
+    (recorded_file.parent / "b.presman").unlink()
     Path("config.ini").write_text(
         f"[store]\nconnection_string = recording:{other}\n[demo1]\nconnection_string = demo:quiet\n"
     )

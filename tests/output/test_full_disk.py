@@ -13,7 +13,7 @@ from presman.output.csv_export import WideCsv
 from presman.output.csv_file import CsvFile, OutputError
 from presman.recording.store import RecordingError, Store
 from tests.cli.run import Run
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from presman.analysis.totals import Totals, totals
 from presman.output.narration import Narration, summary
 from presman.rows.snapshot import Snapshot
 from tests.output.readings import with_groups
-from tests.recording.taped import polled
+from tests.recording.recorded import polled
 
 
 @cache

@@ -17,7 +17,7 @@ from presman.figures.measures import MEASURES
 from presman.output.csv_export import CsvExport, OutputError
 from presman.output.parquet_export import ParquetExport
 from tests.cli.run import Run
-from tests.recording.taped import polled
+from tests.recording.recorded import polled
 
 
 @cache

@@ -27,7 +27,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.link import Link, LinkState
 from presman.tabs.moment import Moment
 from presman.tabs.overview import alert_lines, short_alerts
-from presman.tui.panels.parallel_layout import most_for_why, room_for_why, story, why_lines
+from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.line_view import whole_sentences
 from presman.tui.widgets.top_lines import alert_line, do_line
 from tests.analysis.test_simulated import SCENARIOS, play, started

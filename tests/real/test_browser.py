@@ -12,7 +12,7 @@ import pytest
 from presman.recording.reader import Recording
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -25,8 +25,10 @@ pytestmark = [
 def test_chromium_shows_it_without_a_complaint(tmp_path: Path) -> None:
     record(tmp_path / "a.presman", list(polled("mixed", 40)))
     with Recording(str(tmp_path / "a.presman")) as recording:
-        tape = recording.tape()
-        (tmp_path / "a.html").write_text(incident_page(gather(recording, tape, tape.places()), START), encoding="utf-8")
+        playback = recording.playback()
+        (tmp_path / "a.html").write_text(
+            incident_page(gather(recording, playback, playback.indexes()), START), encoding="utf-8"
+        )
     said = browse(tmp_path, "a.html")
     assert "What happened" in said.stdout
     assert "CONSOLE" not in said.stderr

@@ -13,7 +13,7 @@ from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.recording.fleet_rows import PAST, read_fleet, read_past
 from presman.recording.reader import Recording
-from presman.recording.retention import Shelf
+from presman.recording.retention import RecordingLocation
 from presman.recording.schema import FLEET
 from presman.recording.store import RecordingError, Store
 from presman.recording.window_lines import FIGURES, group_lines
@@ -23,7 +23,7 @@ from presman.services.recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.past_timeline import timeline_before
 from tests.real.postgresql import PostgresServer, until
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.scenarios import with_short_past
 
 pytestmark = pytest.mark.skipif(
@@ -38,31 +38,31 @@ def recorder(number: int, place: str, polls: int, told: list[LogEvent]) -> Datab
         return SimulatorSource(with_short_past("quiet"), seed=number)
 
     target = LiveTarget(f"demo:{number}", make, 0.5, kind="simulator")
-    return DatabaseRecorder(target, Shelf(place), told.append, polls=polls)
+    return DatabaseRecorder(target, RecordingLocation(place), told.append, polls=polls)
 
 
 def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServer) -> None:
     moments = list(polled("mixed", 5))
     record(server.url, moments, "demo:exact")
     with Recording(server.url) as recording:
-        tape = recording.tape("demo:exact")
-        assert [tape.reading(place) for place in range(5)] == [reading for _, reading in moments]
+        playback = recording.playback("demo:exact")
+        assert [playback.reading(place) for place in range(5)] == [reading for _, reading in moments]
         for measure in MEASURES.keys() - {"arrivals"}:
             expected = sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
-            assert len(tape.figures(measure)) == expected
-        assert len(tape.strip(3)) == 3
-        lines = group_lines(tape, moments[0][0].at, moments[4][0].at, tuple(FIGURES))
+            assert len(playback.figures(measure)) == expected
+        assert len(playback.strip(3)) == 3
+        lines = group_lines(playback, moments[0][0].at, moments[4][0].at, tuple(FIGURES))
         assert len(lines.times) == 5
         assert {figure for figure, _ in lines.values} == set(FIGURES)
-        assert tape.place(moments[2][0].at) == 2
-        assert tape.at(3) == moments[3][0].at
-        before = timeline_before(tape, moments[3][0], moments[4][0].at)
+        assert playback.index(moments[2][0].at) == 2
+        assert playback.at(3) == moments[3][0].at
+        before = timeline_before(playback, moments[3][0], moments[4][0].at)
         assert before.watch.runs.open
         assert before.series.names("used", CLUSTER)
-        with tape._parts[0][0].engine.connect() as connection:
+        with playback._parts[0][0].engine.connect() as connection:
             for measure in MEASURES:
                 connection.exec_driver_sql(f'SELECT * FROM "{measure}" LIMIT 1').all()
-        assert tape.damage == []
+        assert playback.damage == []
 
 
 def test_eight_recorders_at_once_and_a_server_that_restarts_lose_no_poll(server: PostgresServer) -> None:
@@ -77,14 +77,14 @@ def test_eight_recorders_at_once_and_a_server_that_restarts_lose_no_poll(server:
     until(lambda: all(each.is_over for each in recorders), 120)
     for each in recorders:
         each.stop_polling()
-        each._shelf.close()
+        each._location.close()
     assert [each.given_up for each in recorders] == [0] * RECORDERS
     assert sum("polls wait in memory" in event.message for event in told) >= RECORDERS
     with Recording(server.url) as recording:
         for number in range(RECORDERS):
-            tape = recording.tape(f"demo:{number}")
-            assert [tape.snapshot(place).number for place in range(len(tape))] == list(range(1, 13))
-            assert tape.damage == []
+            playback = recording.playback(f"demo:{number}")
+            assert [playback.snapshot(place).number for place in range(len(playback))] == list(range(1, 13))
+            assert playback.damage == []
 
 
 def test_a_server_that_is_away_is_told_in_one_line(server: PostgresServer) -> None:

@@ -135,19 +135,19 @@ def test_three_recorders_fill_one_postgresql_and_one_is_killed(
 def _is_what_was_polled(url: str, found: Mapping[str, Mapping[str, Any]]) -> None:
     """Assert that the fleet shows the newest poll of each database, and that no poll of any is missing or damaged."""
     with Recording(url) as recording:
-        assert [tape.target for tape in recording.tapes] == sorted(SCENARIOS)
-        for tape in recording.tapes:
-            key_figures, shown = key_figures_of(tape.reading(len(tape) - 1)), found[tape.target]
+        assert [playback.target for playback in recording.playbacks] == sorted(SCENARIOS)
+        for playback in recording.playbacks:
+            key_figures, shown = key_figures_of(playback.reading(len(playback) - 1)), found[playback.target]
             assert (shown["plan"], shown["queued"], shown["alerts"]) == (
                 key_figures.plan,
                 key_figures.queued,
                 key_figures.alerts,
             )
             assert shown["used_cpus"] == pytest.approx(key_figures.used, abs=1e-4)
-            numbers = [tape.snapshot(place).number for place in range(len(tape))]
-            first = numbers.index(1, 1) if tape.target in THIRDS[1] else len(numbers)
+            numbers = [playback.snapshot(place).number for place in range(len(playback))]
+            first = numbers.index(1, 1) if playback.target in THIRDS[1] else len(numbers)
             assert numbers == [*range(1, first + 1), *range(1, len(numbers) - first + 1)], "one run, then the other"
-            assert tape.damage == []
+            assert playback.damage == []
 
 
 # ---- exporters with one Prometheus

@@ -12,7 +12,7 @@ from presman.recording.reader import Recording
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from tests.real.chromium import CHROMIUM, chromium
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 from tests.tui.drive import acted
 
 pytestmark = [
@@ -32,8 +32,10 @@ WIDER = """[...document.querySelectorAll("body *")].map(e => [e, e.getBoundingCl
 async def test_a_report_fits_on_paper(tmp_path: Path) -> None:
     record(tmp_path / "a.presman", list(polled("mixed", 40)))
     with Recording(str(tmp_path / "a.presman")) as recording:
-        tape = recording.tape()
-        (tmp_path / "a.html").write_text(incident_page(gather(recording, tape, tape.places()), START), encoding="utf-8")
+        playback = recording.playback()
+        (tmp_path / "a.html").write_text(
+            incident_page(gather(recording, playback, playback.indexes()), START), encoding="utf-8"
+        )
     async with chromium(tmp_path) as browser:
         page = await browser.open((tmp_path / "a.html").as_uri(), A4, 1000)
         await page.says("What this is based on")

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import text
 
 from presman.recording.reader import Recording
-from presman.recording.retention import RetentionLimits, Shelf, trim
+from presman.recording.retention import RecordingLocation, RetentionLimits, trim
 from presman.recording.statement_limits import bytes_in_use
 from presman.recording.store import Store
 from tests.cli.run import Run
 from tests.real.postgresql import PostgresServer
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("PRESMAN_REAL"), reason="make test-real runs it: it starts a PostgreSQL server"
@@ -46,23 +46,23 @@ def test_what_is_too_much_goes_the_oldest_first_and_no_more(
     url = server.database("too_much")
     moments = list(polled("mixed", POLLS))
     record(url, moments)
-    shelf = Shelf(url)
-    store = shelf.store(START)
+    location = RecordingLocation(url)
+    store = location.store(START)
     now = moments[-1][0].at
     size = store.size() or 0
     assert 0.7 < size / vacuumed(store) < 1.1
-    assert trim(shelf, RetentionLimits(size=files(store)), now) == 0
+    assert trim(location, RetentionLimits(size=files(store)), now) == 0
     before, limit = files(store), int(0.7 * size)
-    went = trim(shelf, RetentionLimits(size=limit), now)
+    went = trim(location, RetentionLimits(size=limit), now)
     assert files(store) == before  # PostgreSQL gives nothing back, and yet no more is removed than has to be
     assert 0.85 * limit < (store.size() or 0) <= limit  # by the number of polls, which are not all of one size
-    assert trim(shelf, RetentionLimits(size=limit), now + timedelta(minutes=10)) == 0
+    assert trim(location, RetentionLimits(size=limit), now + timedelta(minutes=10)) == 0
     with Recording(url) as recording:
-        tape = recording.tape()
-        assert len(tape) == POLLS - went
-        assert 0.5 * POLLS < len(tape) < 0.85 * POLLS
-        assert [tape.reading(place) for place in (1, -1 + len(tape))] == [moments[went + 1][1], moments[-1][1]]
-    shelf.close()
+        playback = recording.playback()
+        assert len(playback) == POLLS - went
+        assert 0.5 * POLLS < len(playback) < 0.85 * POLLS
+        assert [playback.reading(place) for place in (1, -1 + len(playback))] == [moments[went + 1][1], moments[-1][1]]
+    location.close()
 
 
 def test_without_statistics_nothing_goes(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:

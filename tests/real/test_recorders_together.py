@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from presman.recording.reader import Recording
-from presman.recording.retention import RetentionLimits, Shelf, trim
+from presman.recording.retention import RecordingLocation, RetentionLimits, trim
 from presman.recording.store import Store, StoreLostError
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import Scope
@@ -25,7 +25,7 @@ from presman.services.live import LiveTarget
 from presman.services.recorder import Recorder
 from tests.patience import until
 from tests.real.postgresql import PostgresServer
-from tests.recording.taped import START, Moment, polled, record
+from tests.recording.recorded import START, Moment, polled, record
 from tests.sources.fakes import FakeSource
 
 pytestmark = pytest.mark.skipif(
@@ -45,7 +45,7 @@ def aside() -> Iterator[ThreadPoolExecutor]:
 
 def polls(url: str, target: str) -> int:
     with Recording(url) as recording:
-        return len(recording.tape(target))
+        return len(recording.playback(target))
 
 
 def together(aside: ThreadPoolExecutor, many: int, work: Callable[[int], None]) -> None:
@@ -75,22 +75,22 @@ def test_four_that_begin_at_once_in_an_empty_database(server: PostgresServer, as
 
     together(aside, 4, work)
     with Recording(url) as recording:
-        assert [tape.target for tape in recording.tapes] == ["db0", "db1", "db2", "db3"]
-        for tape in recording.tapes:
-            assert [tape.reading(place) for place in range(6)] == [reading for _, reading in moments]
-            assert tape.damage == []
+        assert [playback.target for playback in recording.playbacks] == ["db0", "db1", "db2", "db3"]
+        for playback in recording.playbacks:
+            assert [playback.reading(place) for place in range(6)] == [reading for _, reading in moments]
+            assert playback.damage == []
 
 
 # ---- what is removed is one's own
 
 
-def two(url: str, moments: Sequence[Moment]) -> Shelf:
+def two(url: str, moments: Sequence[Moment]) -> RecordingLocation:
     """Record the same polls of two databases, each a recorder's of its own; return the shelf of the first."""
     for target in ("mine", "theirs"):
         record(url, list(moments), target)
-    shelf = Shelf(url)
-    shelf.store(START)
-    return shelf
+    location = RecordingLocation(url)
+    location.store(START)
+    return location
 
 
 def test_what_is_too_old_for_one_stays_of_another(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,16 +99,16 @@ def test_what_is_too_old_for_one_stays_of_another(server: PostgresServer, monkey
     moments = list(
         polled("quiet", 40)
     )  # 5 s apart: those older than 100 s are 19, which are two chains of 8 and 3 more
-    shelf = two(url, moments)
+    location = two(url, moments)
     limits = RetentionLimits(age=timedelta(seconds=100))
-    assert trim(shelf, limits, moments[-1][0].at, ["mine"]) == 16
-    assert trim(shelf, limits, moments[-1][0].at, ["mine"]) == 0
+    assert trim(location, limits, moments[-1][0].at, ["mine"]) == 16
+    assert trim(location, limits, moments[-1][0].at, ["mine"]) == 0
     assert (polls(url, "mine"), polls(url, "theirs")) == (24, 40)
     with Recording(url) as recording:
-        assert recording.tape("theirs").reading(1) == moments[1][1]
-        assert recording.tape("mine").reading(1) == moments[17][1]
-    assert trim(shelf, limits, moments[-1][0].at) == 16, "of all that are there"
-    shelf.close()
+        assert recording.playback("theirs").reading(1) == moments[1][1]
+        assert recording.playback("mine").reading(1) == moments[17][1]
+    assert trim(location, limits, moments[-1][0].at) == 16, "of all that are there"
+    location.close()
 
 
 def test_a_size_is_of_what_one_recorder_has_written(
@@ -118,25 +118,25 @@ def test_a_size_is_of_what_one_recorder_has_written(
     monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
     url = server.database("sizes")
     moments = list(polled("mixed", 80))
-    shelf = two(url, moments)
-    store = shelf.store(START)
+    location = two(url, moments)
+    store = location.store(START)
     whole, mine = store.size() or 0, store.size(0, ["mine"]) or 0
     assert mine == pytest.approx(whole / 2, rel=0.02)
     now = moments[-1][0].at
-    assert trim(shelf, RetentionLimits(size=int(1.1 * mine)), now, ["mine"]) == 0, "less than all is its own"
-    went = trim(shelf, RetentionLimits(size=int(0.7 * mine)), now, ["mine"])
+    assert trim(location, RetentionLimits(size=int(1.1 * mine)), now, ["mine"]) == 0, "less than all is its own"
+    went = trim(location, RetentionLimits(size=int(0.7 * mine)), now, ["mine"])
     assert 0.2 * 80 < went < 0.5 * 80
     assert (polls(url, "mine"), polls(url, "theirs")) == (80 - went, 80)
 
     def removing(number: int) -> None:
-        own = Shelf(url)
+        own = RecordingLocation(url)
         own.store(START)
         assert trim(own, RetentionLimits(age=timedelta(seconds=100)), now, [("mine", "theirs")[number]]) > 0
         own.close()
 
     together(aside, 2, removing)  # of 80 polls the last 21 are no older: 7 chains of 8 have ended before them
     assert (polls(url, "mine"), polls(url, "theirs")) == (24, 24)
-    shelf.close()
+    location.close()
 
 
 def test_a_recorder_removes_what_it_records(server: PostgresServer) -> None:
@@ -151,7 +151,7 @@ def test_a_recorder_removes_what_it_records(server: PostgresServer) -> None:
     recorder.run(2.5, lambda: None)
     assert polls(url, "theirs") == 4
     with Recording(url) as recording:
-        assert recording.tape("fake").at(0) > long_ago[-1][0].at
+        assert recording.playback("fake").at(0) > long_ago[-1][0].at
 
 
 # ---- nobody holds up another
@@ -203,8 +203,8 @@ def test_texts_that_are_written_while_others_are_removed(server: PostgresServer,
     moments = list(polled("quiet", 3))
     for target in ("old", "young"):
         record(url, moments, target)
-    shelf = Shelf(url)
-    store = shelf.store(START)
+    location = RecordingLocation(url)
+    store = location.store(START)
     hashes = [bytes([number]) * 16 for number in (3, 2, 1)]
     with store.transaction() as connection:
         connection.execute(text("DELETE FROM texts"))
@@ -215,13 +215,13 @@ def test_texts_that_are_written_while_others_are_removed(server: PostgresServer,
     in_use = round(now.timestamp() * 1e6)
     with store.transaction() as connection:
         marked(connection, hashes[2:], in_use)
-        trimming = aside.submit(trim, shelf, RetentionLimits(age=timedelta(days=1)), now, ["old"])
+        trimming = aside.submit(trim, location, RetentionLimits(age=timedelta(days=1)), now, ["old"])
         until(partial(somebody_waits, store), "the removal waits for the first text")
         marked(connection, hashes[:1], in_use)
     assert trimming.result(30) == 3
     with store.engine.connect() as connection:
         assert texts_of(connection) == [hashes[2], hashes[0]], "what was written meanwhile stays"
-    shelf.close()
+    location.close()
 
 
 def test_more_databases_than_connections_wait_and_are_not_given_up(server: PostgresServer) -> None:

@@ -19,10 +19,11 @@ from unittest import mock
 import pytest
 from msgspec.msgpack import decode, encode
 from sqlalchemy import select
+from zstandard import ZstdCompressor
 
 from presman.base.release import Release
 from presman.figures.measures import MEASURES
-from presman.recording.chain_reader import Chain, _without_blocks, polls_until, read_chains
+from presman.recording.chain_reader import Chain, ChainReader, _without_blocks, polls_until, read_chains
 from presman.recording.codec import poll_codec
 from presman.recording.codec.poll_codec import (
     QUICK,
@@ -35,6 +36,8 @@ from presman.recording.codec.poll_codec import (
     unpack_block,
 )
 from presman.recording.codec.shapes import DamagedError, shape_text
+from presman.recording.playback import LostPollError, Playback
+from presman.recording.playback_values import PlaybackPart
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import FORMAT
@@ -42,8 +45,6 @@ from presman.recording.schema import POLLS as POLL_ROWS
 from presman.recording.schema_check import rescued
 from presman.recording.statement_lives import past_spans
 from presman.recording.store import RecordingError, Store
-from presman.recording.tape import LostPollError, Tape
-from presman.recording.tape_values import TapePart
 from presman.recording.window_lines import FIGURES, group_lines
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
@@ -55,7 +56,7 @@ from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources import SourceError
 from tests import thorough
 from tests.cli.run import Run
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.sources import fakes
 from tests.torture.flips import damaged_copies, read_everything, read_polls
 
@@ -77,10 +78,16 @@ def readable(path: Path) -> tuple[int, list[str]]:
     found, told = 0, []
     try:
         with Recording(str(path)) as recording:
-            for tape in recording.tapes:
-                found += read_polls(tape)
-                tape.figures("cpu"), tape.figures("arrivals"), tape.marks(), tape.events(), tape.strip(9)
-                told += tape.damage
+            for playback in recording.playbacks:
+                found += read_polls(playback)
+                (
+                    playback.figures("cpu"),
+                    playback.figures("arrivals"),
+                    playback.marks(),
+                    playback.events(),
+                    playback.strip(9),
+                )
+                told += playback.damage
             told += recording.damage
     except RecordingError as error:
         told.append(str(error))
@@ -139,11 +146,11 @@ def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -
     content = whole.read_bytes()
     path.write_bytes(content[:-1])
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert len(tape) == POLLS
-        assert 0 < read_polls(tape) < POLLS
-        assert len(tape.marks()) == POLLS
-        assert tape.damage
+        playback = recording.playback()
+        assert len(playback) == POLLS
+        assert 0 < read_polls(playback) < POLLS
+        assert len(playback.marks()) == POLLS
+        assert playback.damage
     path.write_bytes(content[: len(content) // 2])
     with Recording(str(path)) as recording:
         size = f"{len(content) // 2 / 1e6:.1f} of {len(content) / 1e6:.1f} MB are there"
@@ -161,18 +168,18 @@ def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest
         changed = content[:40] + bytes([content[40] ^ 1]) + content[41:]
         connection.execute("UPDATE blocks SET content = ? WHERE poll = 4", (changed,))
     with Recording(str(path)) as recording:
-        tape = recording.tape()
+        playback = recording.playback()
         read = []
         for place in range(POLLS):
             try:
-                assert tape.snapshot(place).at == moments[place][0].at
+                assert playback.snapshot(place).at == moments[place][0].at
                 read.append(place)
             except LostPollError as error:
                 assert "4 polls" in str(error)  # noqa: PT017 - those of the block
         assert read == [0, 1, 2, 3, 8, 9, 10, 11]
-        assert len(tape.damage) == 1
-        assert [reading.at for reading in tape.readings()] == [moments[place][0].at for place in read]
-        assert len(tape.figures("cpu")) == sum(len(list(MEASURES["cpu"].rows(reading))) for _, reading in moments)
+        assert len(playback.damage) == 1
+        assert [reading.at for reading in playback.readings()] == [moments[place][0].at for place in read]
+        assert len(playback.figures("cpu")) == sum(len(list(MEASURES["cpu"].rows(reading))) for _, reading in moments)
     early, late = (f"{moments[place][0].at.astimezone():%H:%M:%S}" for place in (5, 6))
     with pytest.raises(SourceError, match=f"every poll from .*{early} to .*{late} is damaged"):
         RecordingSource(str(path), name="a", start=early, end=late).open()
@@ -339,6 +346,46 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
     ]
 
 
+def test_of_a_chain_with_a_poll_that_no_recorder_wrote_no_other_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three chains: two of a stranger's large polls, one of which is tried, and a recorder's, which is read."""
+    (snapshot, _), *_ = polled("quiet", 1)
+    foreign = [ZstdCompressor(level=1).compress(encode([number] * 9_000_000)) for number in (1, 2, 3)]
+    frames = {1: [FrameEncoder(QUICK).add(snapshot)], 2: foreign, 3: foreign}
+    tried: list[int] = []
+    decoded = PollDecoder.decode
+
+    def counting(self: PollDecoder, content: bytes) -> Snapshot:
+        tried.append(len(content))
+        return decoded(self, content)
+
+    monkeypatch.setattr(PollDecoder, "decode", counting)
+    monkeypatch.setattr("presman.recording.chain_reader._opened", lambda chain: FrameDecoder(frames[chain.chain]))
+    store = mock.Mock()
+    store.name = "a"
+    reader, told = ChainReader(), []
+    for number, place in ((3, 2), (3, 1), (3, 0), (2, 2), (2, 1)):
+        with pytest.raises(DamagedError) as error:
+            reader.snapshot(Chain(store, 1, number, 3, 0, 0), place)
+        told.append(str(error.value))
+    assert told == ["it holds something else than a poll"] * 3 + ["it is large, as another that no recorder wrote"] * 2
+    assert reader.snapshot(Chain(store, 1, 1, 1, 0, 0), 0).sections
+    assert len(tried) == 2
+    assert tried[0] > 9_000_000 > tried[1]
+
+
+def test_texts_that_a_recorder_would_have_cleaned_are_cleaned_up_to_so_many() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def packed(rows: int) -> bytes:
+        found = tuple(fakes.row(Session, sid=sid, program=f"\x1b{sid:0999}") for sid in range(rows))
+        held = MappingProxyType({Session: Section(found, at)})
+        return PollEncoder().encode(Snapshot("t", "oracle", Release(19), Scope.CLUSTER, at, 1, 1, 0.1, 2, held))
+
+    assert PollDecoder().decode(packed(1_000)).rows(Session)[7].program == f"␛{7:0999}"
+    with pytest.raises(DamagedError, match="more texts to be cleaned than a recorder leaves"):
+        PollDecoder().decode(packed(1_100))
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -383,18 +430,18 @@ def test_a_newer_format_is_refused_and_left_alone(whole: Path, tmp_path: Path) -
 def test_polls_that_a_damaged_index_brings_are_not_among_those_asked_for(
     whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = Tape.rows
+    rows = Playback.rows
 
-    def with_a_stranger(tape: Tape, part: TapePart, statement: Any) -> list[tuple[Any, ...]]:
-        found = rows(tape, part, statement)
+    def with_a_stranger(playback: Playback, part: PlaybackPart, statement: Any) -> list[tuple[Any, ...]]:
+        found = rows(playback, part, statement)
         return [*found, (-103, 1.0, 5.0)] if "FROM polls" in str(statement) else found
 
-    monkeypatch.setattr(Tape, "rows", with_a_stranger)
+    monkeypatch.setattr(Playback, "rows", with_a_stranger)
     with Recording(str(whole)) as recording:
-        (tape,) = recording.tapes
-        assert tape.first
-        assert tape.last
-        lines = group_lines(tape, tape.first, tape.last, tuple(FIGURES))
+        (playback,) = recording.playbacks
+        assert playback.first
+        assert playback.last
+        lines = group_lines(playback, playback.first, playback.last, tuple(FIGURES))
     assert len(lines.times) == POLLS
     assert {len(line) for line in lines.values.values()} == {POLLS}
 
@@ -408,19 +455,19 @@ def test_what_damage_leaves_of_groups_and_statements_can_be_drawn(tmp_path: Path
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE statements SET queued_at = NULL, started_at = last_seen + 3600000000")
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert tape.statements()
-        assert past_spans(tape, moments[0][0].at, at) == []
-        whole, rows = group_lines(tape, moments[0][0].at, at, ("used", "io")), Tape.rows
+        playback = recording.playback()
+        assert playback.statements()
+        assert past_spans(playback, moments[0][0].at, at) == []
+        whole, rows = group_lines(playback, moments[0][0].at, at, ("used", "io")), Playback.rows
         assert whole.values
 
-        def no_groups(self: Tape, part: TapePart, statement: Any) -> list[tuple[Any, ...]]:
+        def no_groups(self: Playback, part: PlaybackPart, statement: Any) -> list[tuple[Any, ...]]:
             return (
                 [] if "used_cpus" in str(statement) and "group_rows" in str(statement) else rows(self, part, statement)
             )
 
-        with mock.patch.object(Tape, "rows", no_groups):
-            found = group_lines(tape, moments[0][0].at, at, ("used", "io"))
+        with mock.patch.object(Playback, "rows", no_groups):
+            found = group_lines(playback, moments[0][0].at, at, ("used", "io"))
         assert found.times == whole.times
         assert found.values == {}
 
@@ -461,10 +508,10 @@ def test_an_instant_that_no_recorder_wrote_is_that_of_the_last_poll_of_its_chain
         (poll,) = connection.execute("SELECT poll FROM polls ORDER BY poll LIMIT 1 OFFSET 1").fetchone()
         connection.execute("UPDATE polls SET at = 1000000000000000000 WHERE poll = ?", (poll,))
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert tape.at(1) == tape.at(3) == tape.snapshot(3).at, "a chain has four"
-        assert tape.at(2) == tape.snapshot(2).at
-        page = incident_page(gather(recording, tape, range(4)), tape.at(3))
+        playback = recording.playback()
+        assert playback.at(1) == playback.at(3) == playback.snapshot(3).at, "a chain has four"
+        assert playback.at(2) == playback.snapshot(2).at
+        page = incident_page(gather(recording, playback, range(4)), playback.at(3))
         assert "<!DOCTYPE html>" in page
 
 

@@ -22,7 +22,7 @@ from presman.rows.group_rows import GroupMetric
 from presman.rows.queries import Focus, Scope
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Section, Snapshot
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.sources.fakes import row
 from tests.thorough import some
 
@@ -131,15 +131,15 @@ def test_a_replayed_reading_is_the_live_one(scenario: str, release: str, tmp_pat
     moments = list(polled(scenario, 4, release=release, focus=Focus(1, 1)))
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
-        tape = recording.tape()
-        assert len(tape) == 4
+        playback = recording.playback()
+        assert len(playback) == 4
         for place in (3, 0, 1, 2):
             snapshot, reading = moments[place]
-            assert tape.reading(place) == reading
-            assert _unlike(snapshot, tape.snapshot(place)) == []
-            assert tape.at(place) == snapshot.at
-            assert tape.place(snapshot.at) == place
-        assert tape.damage == []
+            assert playback.reading(place) == reading
+            assert _unlike(snapshot, playback.snapshot(place)) == []
+            assert playback.at(place) == snapshot.at
+            assert playback.index(snapshot.at) == place
+        assert playback.damage == []
 
 
 def test_a_chain_of_many_polls_is_one_block_and_any_poll_is_read() -> None:
@@ -173,12 +173,12 @@ def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
     moments = list(polled(scenario, 14))
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
-        tape = recording.tape()
+        playback = recording.playback()
         start, end = moments[6][0].at, moments[10][0].at
         readings = [reading for _, reading in moments[6:11]]
         for measure in MEASURES.keys() - {"arrivals"}:
             expected = sorted(_lines(measure, readings), key=_order)
-            found = sorted(tape.figures(measure, start, end), key=_order)
+            found = sorted(playback.figures(measure, start, end), key=_order)
             assert len(found) == len(expected)
             for line, other in zip(expected, found, strict=True):
                 assert line.keys() == other.keys()
@@ -189,4 +189,4 @@ def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
                         else value == other[key]
                     )
                     assert same, (measure, key, value, other[key])
-        assert len(tape.marks(start, end)) == 5
+        assert len(playback.marks(start, end)) == 5

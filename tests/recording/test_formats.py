@@ -16,12 +16,11 @@ from zstandard import ZstdCompressor, ZstdDecompressor
 from presman.recording.codec.old_formats import OldChain
 from presman.recording.codec.poll_codec import CHECK
 from presman.recording.codec.shapes import DamagedError
+from presman.recording.playback import LostPollError
 from presman.recording.reader import Recording
-from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError
-from presman.recording.tape import LostPollError
 from presman.rows.snapshot import Snapshot
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.thorough import THOROUGH
 
 DATA = Path(__file__).parents[1] / "data"
@@ -34,51 +33,19 @@ def unpacked(name: str, folder: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def of_format_1(tmp_path: Path) -> Path:
-    """Forty polls of the scenario `queueing`, recorded by the presman that wrote format 1."""
-    return unpacked("recording_format_1", tmp_path)
-
-
 def total(rows: list[dict[str, Any]], key: str) -> float:
     return round(sum(row[key] or 0 for row in rows), 3)
 
 
-def test_format_1_says_what_it_said(of_format_1: Path) -> None:
-    with Recording(str(of_format_1)) as recording:
-        tape = recording.tape()
-        assert [reading.at for reading in tape.readings()] == [mark.at for mark in tape.marks()]
-        assert (len(tape), tape.damage) == (40, [])
-        queue, cpu = tape.figures("queue"), tape.figures("cpu")
-        assert (len(queue), total(queue, "waited_s"), queue[-1]["waited_s"]) == (7, 105.0, 30.0)
-        assert (len(cpu), total(cpu, "used_cpus")) == (159, 268.22)
-        assert {row["verdict"] for row in cpu} == {"not_throttled", "unknown", "idle"}
-        assert {row["state"] for row in cpu} == {"not_throttled", "queued", "unknown", "idle"}
-        waiting = [(mark.at, mark.queued) for mark in tape.marks() if mark.queued]
-        assert waiting == [(row["time"], row["position"]) for row in queue]
-    with closing(sqlite3.connect(of_format_1)) as connection:
-        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (str(FORMAT),)
-        assert connection.execute("SELECT sum(waited_s) FROM queue").fetchone() == (105.0,)
-
-
-def test_format_1_is_continued(of_format_1: Path) -> None:
-    moments = list(polled("quiet", 3))
-    record(of_format_1, moments, target="demo:x")
-    with Recording(str(of_format_1)) as recording:
-        tape = recording.tape()
-        assert len(tape) == 43
-        assert [tape.reading(place) for place in (40, 41, 42)] == [reading for _, reading in moments]
-        assert tape.snapshot(39).number == 40
-
-
-def test_format_1_that_may_not_be_written_is_told(of_format_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.recording.sqlite_files.BUSY_SECONDS", 0.0)
-    with closing(sqlite3.connect(of_format_1, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(
-            RecordingError, match=r"is of format 1, which is written once to be read: .* keeps it locked"
-        ):
-            Recording(str(of_format_1))
+def test_format_1_is_refused(tmp_path: Path) -> None:
+    path = unpacked("recording_format_2_mixed", tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE meta SET value = '1' WHERE name = 'format'")
+        connection.commit()
+    with pytest.raises(RecordingError, match=r"has format 1, which no release of presman wrote"):
+        Recording(str(path))
+    with pytest.raises(RecordingError, match=r"has format 1, which no release of presman wrote"):
+        record(path, [], target="demo:mixed")
 
 
 def sums(snapshot: Snapshot) -> tuple[int, int, float, int, int]:
@@ -130,13 +97,13 @@ def test_format_2_says_what_it_said(
     """The sums were taken of what the presman that wrote them had polled; it is read in any order."""
     path = unpacked(f"recording_format_2_{scenario}", tmp_path)
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert (len(tape), tape.damage) == (polls, [])
+        playback = recording.playback()
+        assert (len(playback), playback.damage) == (polls, [])
         for place in reversed(expected):
-            assert sums(tape.snapshot(place)) == expected[place]
-        assert [sums(tape.snapshot(place)) for place in expected] == list(expected.values())
-        assert [reading.at for reading in tape.readings()] == [mark.at for mark in tape.marks()]
-        cpu = tape.figures("cpu")
+            assert sums(playback.snapshot(place)) == expected[place]
+        assert [sums(playback.snapshot(place)) for place in expected] == list(expected.values())
+        assert [reading.at for reading in playback.readings()] == [mark.at for mark in playback.marks()]
+        cpu = playback.figures("cpu")
         assert (len(cpu), total(cpu, "used_cpus")) == (rows_of_cpu, used_cpus)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("2",), "left alone"
@@ -145,13 +112,13 @@ def test_format_2_says_what_it_said(
 def test_of_a_damaged_recording_of_format_2_the_other_chains_are_read(tmp_path: Path) -> None:
     """A cluster, two polls in each of two blocks; a bit of the second was changed."""
     with Recording(str(unpacked("recording_format_2_rac", tmp_path))) as recording:
-        tape = recording.tape()
-        assert sums(tape.snapshot(0)) == (824, 6827003063, 2059852.863, 26653, 261)
-        assert sums(tape.snapshot(1)) == (824, 6897009501, 2076106.673, 26653, 261)
+        playback = recording.playback()
+        assert sums(playback.snapshot(0)) == (824, 6827003063, 2059852.863, 26653, 261)
+        assert sums(playback.snapshot(1)) == (824, 6897009501, 2076106.673, 26653, 261)
         for place in (2, 3):
             with pytest.raises(LostPollError, match=r"2 polls .* are damaged \(its checksum is wrong\)"):
-                tape.snapshot(place)
-        cpu = tape.figures("cpu")
+                playback.snapshot(place)
+        cpu = playback.figures("cpu")
         assert (len(cpu), total(cpu, "used_cpus")) == (38, 71.94)
 
 
@@ -161,11 +128,11 @@ def test_format_2_is_continued_and_older_presmans_are_told(tmp_path: Path) -> No
     moments = list(polled("mixed", 6))
     record(path, moments[4:], target="demo:mixed")
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert [tape.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
-        assert sums(tape.snapshot(0)) == (399, 3782283637, 1545743.562, 11058, 130)
-        assert [tape.reading(place).header for place in (5,)] == [moments[5][1].header]
-        assert tape.damage == []
+        playback = recording.playback()
+        assert [playback.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
+        assert sums(playback.snapshot(0)) == (399, 3782283637, 1545743.562, 11058, 130)
+        assert [playback.reading(place).header for place in (5,)] == [moments[5][1].header]
+        assert playback.damage == []
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("3",)
         blocks = connection.execute("SELECT poll, polls FROM blocks ORDER BY poll").fetchall()
@@ -177,7 +144,7 @@ def test_format_2_is_read_where_it_may_not_be_written(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with Recording(str(path)) as recording:
-            assert sums(recording.tape().snapshot(29)) == (193, 78926845, 601550.214, 4397, 42)
+            assert sums(recording.playback().snapshot(29)) == (193, 78926845, 601550.214, 4397, 42)
 
 
 def test_older_blocks_that_no_recorder_wrote_are_refused(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.polling.sampler import Polled
 from presman.recording.reader import Recording
-from presman.recording.retention import RetentionLimits, Shelf, trim
+from presman.recording.retention import RecordingLocation, RetentionLimits, trim
 from presman.recording.store import RecordingError, Store, StoreLostError, shown
 from presman.recording.writer import RecordingWriter
 from presman.rows.snapshot import Snapshot
@@ -28,7 +28,7 @@ from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import command, environment
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 from tests.torture.kills import kill
 
 
@@ -42,11 +42,11 @@ def test_a_recording_that_is_there_is_continued(tmp_path: Path) -> None:
     record(path, moments[:3])
     record(path, moments[3:])
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert [tape.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
-        assert [tape.reading(place).at for place in range(6)] == [reading.at for _, reading in moments]
+        playback = recording.playback()
+        assert [playback.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
+        assert [playback.reading(place).at for place in range(6)] == [reading.at for _, reading in moments]
         for measure in MEASURES.keys() - {"arrivals"}:
-            assert len(tape.figures(measure)) == sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
+            assert len(playback.figures(measure)) == sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -54,8 +54,8 @@ def test_a_recorder_that_began_anew_is_no_base_for_rates(tmp_path: Path) -> None
     for _ in range(2):
         record(tmp_path / "a.presman", list(polled("quiet", 2)))
     with Recording(str(tmp_path / "a.presman")) as recording:
-        tape = recording.tape()
-        assert [tape.pair(place)[0] is None for place in range(4)] == [True, False, True, False]
+        playback = recording.playback()
+        assert [playback.pair(place)[0] is None for place in range(4)] == [True, False, True, False]
 
 
 def test_a_poll_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_poll_that_could_not_be_written_is_written_later(tmp_path: Path) -> No
     with pytest.raises(StoreLostError, match="no room left on its disk"):
         _append(writer, moments[3:])
     with Recording(str(path)) as recording:
-        written = len(recording.tape())
+        written = len(recording.playback())
     with store.engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count=1000000")
     for snapshot, reading in moments[written:]:
@@ -80,9 +80,9 @@ def test_a_poll_that_could_not_be_written_is_written_later(tmp_path: Path) -> No
     writer.close()
     store.close()
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert [tape.reading(place) for place in range(30)] == [reading for _, reading in moments]
-        assert tape.damage == []
+        playback = recording.playback()
+        assert [playback.reading(place) for place in range(30)] == [reading for _, reading in moments]
+        assert playback.damage == []
 
 
 def _append(writer: RecordingWriter, moments: list[tuple[Snapshot, Reading]]) -> None:
@@ -139,43 +139,45 @@ def test_what_is_too_old_or_too_much_goes(tmp_path: Path, monkeypatch: pytest.Mo
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 40))
     record(place, moments)
-    shelf = Shelf(place)
-    shelf.store(START)
+    location = RecordingLocation(place)
+    location.store(START)
     last = moments[-1][0].at
-    assert trim(shelf, RetentionLimits(age=timedelta(seconds=100)), last) == 16
+    assert trim(location, RetentionLimits(age=timedelta(seconds=100)), last) == 16
     with Recording(place) as recording:
-        tape = recording.tape()
-        assert len(tape) == 24
-        assert tape.reading(1) == moments[17][1]
-        assert tape.figures("cpu")[0]["time"] <= moments[16][0].at
-    store = shelf.stores()[0]
+        playback = recording.playback()
+        assert len(playback) == 24
+        assert playback.reading(1) == moments[17][1]
+        assert playback.figures("cpu")[0]["time"] <= moments[16][0].at
+    store = location.stores()[0]
     size = store.size() or 0
-    assert trim(shelf, RetentionLimits(size=size - 4096), last) > 0
+    assert trim(location, RetentionLimits(size=size - 4096), last) > 0
     assert (store.size() or 0) <= size - 4096
-    shelf.close()
+    location.close()
     with Recording(place) as recording:
-        assert recording.tape().reading(len(recording.tape()) - 1) == moments[-1][1]
+        assert recording.playback().reading(len(recording.playback()) - 1) == moments[-1][1]
 
 
 def test_what_was_removed_while_a_database_was_lost_is_not_needed_when_it_comes_back(tmp_path: Path) -> None:
     """Two polls, then a loss that is longer than what is kept: of the two nothing stays, the next two are read."""
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 4))
-    shelf = Shelf(place)
-    writer = RecordingWriter(shelf.store(START), "prod", "simulator")
+    location = RecordingLocation(place)
+    writer = RecordingWriter(location.store(START), "prod", "simulator")
     for snapshot, reading in moments[:2]:
         writer.append(snapshot, reading)
     writer.lose("ORA-12541: no listener")
-    assert trim(shelf, RetentionLimits(age=timedelta()), moments[2][0].at) == 2
+    assert trim(location, RetentionLimits(age=timedelta()), moments[2][0].at) == 2
     for snapshot, reading in moments[2:]:
         writer.append(snapshot, reading)
     with Recording(place) as recording:
-        tape = recording.tape()
-        assert [tape.reading(number).at for number in range(len(tape))] == [snapshot.at for snapshot, _ in moments[2:]]
-        assert tape.reading(1) == moments[3][1]
-        assert not recording.told(tape)
+        playback = recording.playback()
+        assert [playback.reading(number).at for number in range(len(playback))] == [
+            snapshot.at for snapshot, _ in moments[2:]
+        ]
+        assert playback.reading(1) == moments[3][1]
+        assert not recording.told(playback)
     writer.close()
-    shelf.close()
+    location.close()
 
 
 def test_a_file_is_kept_small_whatever_is_in_it(tmp_path: Path) -> None:
@@ -184,15 +186,15 @@ def test_a_file_is_kept_small_whatever_is_in_it(tmp_path: Path) -> None:
     moments = list(polled("quiet", 3))
     for target in ("prod", "gone"):
         record(place, moments, target)
-    shelf = Shelf(place)
-    shelf.store(START)
-    assert trim(shelf, RetentionLimits(age=timedelta(days=1)), moments[2][0].at + timedelta(days=2), ["prod"]) == 6
-    shelf.close()
+    location = RecordingLocation(place)
+    location.store(START)
+    assert trim(location, RetentionLimits(age=timedelta(days=1)), moments[2][0].at + timedelta(days=2), ["prod"]) == 6
+    location.close()
 
 
 def recorder_to(place: str, told: list[LogEvent], polls: int | None = None) -> DatabaseRecorder:
     target = LiveTarget("demo:x", SimulatorSource, 1.0, kind="simulator")
-    return DatabaseRecorder(target, Shelf(place), told.append, polls=polls)
+    return DatabaseRecorder(target, RecordingLocation(place), told.append, polls=polls)
 
 
 def test_polls_that_come_too_late_or_are_too_many_are_not_called_lost(tmp_path: Path) -> None:
@@ -228,9 +230,9 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
         "presman-2026-03-13.presman",
     ]
     with Recording(str(tmp_path)) as recording:
-        tape = recording.tape()
-        assert [tape.reading(place) for place in range(2)] == [reading for _, reading in moments]
-        assert {row["time"] for row in tape.figures("cpu")} == {snapshot.at for snapshot, _ in moments}
+        playback = recording.playback()
+        assert [playback.reading(place) for place in range(2)] == [reading for _, reading in moments]
+        assert {row["time"] for row in playback.figures("cpu")} == {snapshot.at for snapshot, _ in moments}
     assert [each for each in told if each.level != "debug"] == []
 
 
@@ -250,21 +252,21 @@ def test_a_recorder_that_is_told_to_end_closes_its_recording(tmp_path: Path, num
 
 
 def test_a_file_that_is_removed_is_begun_anew_and_told(tmp_path: Path) -> None:
-    shelf = Shelf(str(tmp_path / "a.presman"))
+    location = RecordingLocation(str(tmp_path / "a.presman"))
     at = datetime(2026, 3, 14, tzinfo=UTC)
-    first = shelf.store(at)
-    assert shelf.store(at) is first
+    first = location.store(at)
+    assert location.store(at) is first
     for path in tmp_path.iterdir():
         path.unlink()
     assert first.was_removed()
-    second = shelf.store(at)
+    second = location.store(at)
     assert second is not first
-    assert shelf.store(at) is second
+    assert location.store(at) is second
     moments = list(polled("quiet", 3))
     writer = RecordingWriter(second, "demo:x", "simulator")
     _append(writer, moments)
     writer.close()
-    shelf.close()
+    location.close()
     first.close()
     with Recording(str(tmp_path / "a.presman")) as recording:
-        assert len(recording.tape()) == 3
+        assert len(recording.playback()) == 3

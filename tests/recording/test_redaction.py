@@ -13,7 +13,7 @@ from presman.rows.group_rows import ConsumerGroup
 from presman.rows.queries import Focus, by_query
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Snapshot
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 
 
 def test_every_text_field_is_kept_renamed_or_left_out() -> None:

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from presman.recording.retention import NO_LIMITS, RetentionLimits, Shelf, trim
+from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, trim
 from presman.recording.store import RecordingError
 
 NOW = datetime(2026, 3, 13, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-def days(folder: Path) -> Shelf:
+def days(folder: Path) -> RecordingLocation:
     """Return four days of 100, 200, 300 and 400 bytes: the tenth to the thirteenth of March."""
     for number in range(4):
         (folder / f"presman-2026-03-{10 + number}.presman").write_bytes(b"x" * 100 * (number + 1))
-    return Shelf(f"{folder}/")
+    return RecordingLocation(f"{folder}/")
 
 
 @pytest.mark.parametrize(
@@ -41,22 +41,22 @@ def days(folder: Path) -> Shelf:
 def test_the_oldest_days_go_and_no_more_than_are_too_old_or_too_much(
     tmp_path: Path, limits: RetentionLimits, left: list[int]
 ) -> None:
-    shelf = days(tmp_path)
-    assert trim(shelf, limits, NOW) == 4 - len(left)
-    assert [int(path.stem[-2:]) for path in shelf.days()] == left
+    location = days(tmp_path)
+    assert trim(location, limits, NOW) == 4 - len(left)
+    assert [int(path.stem[-2:]) for path in location.days()] == left
 
 
 def test_a_day_that_goes_is_closed_first_and_the_others_are_not(tmp_path: Path) -> None:
-    shelf = Shelf(f"{tmp_path}/")
-    stores = [shelf.store(NOW - number * DAY) for number in (5, 1, 0)]
-    assert trim(shelf, RetentionLimits(age=2 * DAY), NOW) == 1
-    assert shelf.stores() == stores[1:]
-    shelf.close()
+    location = RecordingLocation(f"{tmp_path}/")
+    stores = [location.store(NOW - number * DAY) for number in (5, 1, 0)]
+    assert trim(location, RetentionLimits(age=2 * DAY), NOW) == 1
+    assert location.stores() == stores[1:]
+    location.close()
 
 
 def test_a_day_that_cannot_be_removed_is_told(tmp_path: Path) -> None:
-    shelf = days(tmp_path)
+    location = days(tmp_path)
     (tmp_path / "presman-2026-03-01.presman").mkdir()
     with pytest.raises(RecordingError, match=r"^.+: \w+"):
-        trim(shelf, RetentionLimits(age=2 * DAY), NOW)
-    assert len(shelf.days()) == 5
+        trim(location, RetentionLimits(age=2 * DAY), NOW)
+    assert len(location.days()) == 5

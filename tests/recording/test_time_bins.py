@@ -13,7 +13,7 @@ from presman.analysis.readings.reading import Reading
 from presman.recording.reader import Recording
 from presman.recording.time_bins import PollGap, gaps, group_bins, sampled, time_bins, usual_interval, width_of, worst
 from presman.rows.snapshot import Snapshot
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 
 QUEUES = {5: 1, 10: 4, 15: 2, 86_400: 0, 86_405: 3, 86_500: 2}
 """Seconds since the first poll, and how many statements were queued: on two days, so in two files."""
@@ -41,14 +41,16 @@ def test_the_worst_moment_the_gaps_and_the_bins_of_two_days(tmp_path: Path) -> N
         return start + timedelta(seconds=seconds)
 
     with Recording(str(tmp_path)) as recording:
-        tape = recording.tape()
+        playback = recording.playback()
         whole = at(0), at(90_000)
-        assert worst(tape, *whole, "queued") == at(10)
-        assert worst(tape, at(12), at(90_000), "queued") == at(86_405), "the worst of the second day is worse than 2"
-        assert worst(tape, at(86_400), at(86_401), "queued") is None, "nobody was queued"
-        assert usual_interval(tape, *whole) == 5.0
-        assert gaps(tape, *whole) == [PollGap(at(15), at(86_400)), PollGap(at(86_405), at(86_500))]
-        bins = time_bins(tape, *whole, 1000)
+        assert worst(playback, *whole, "queued") == at(10)
+        assert worst(playback, at(12), at(90_000), "queued") == at(86_405), (
+            "the worst of the second day is worse than 2"
+        )
+        assert worst(playback, at(86_400), at(86_401), "queued") is None, "nobody was queued"
+        assert usual_interval(playback, *whole) == 5.0
+        assert gaps(playback, *whole) == [PollGap(at(15), at(86_400)), PollGap(at(86_405), at(86_500))]
+        bins = time_bins(playback, *whole, 1000)
         assert [(each.start, each.end, each.polls, each.queued, each.busy) for each in bins] == [
             (at(5), at(15), 3, 4, 3),
             (at(86_400), at(86_500), 3, 3, 2),

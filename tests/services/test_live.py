@@ -40,7 +40,7 @@ def begun(let_go: Callable[[], object]) -> tuple[HeadStart, SimulatorSource]:
 def test_what_was_read_waits_for_a_listener() -> None:
     ended: list[bool] = []
     start, source = begun(lambda: ended.append(True))
-    until(lambda: source._database is not None and start._sampler._poller is not None, "an open source")
+    until(lambda: source._database is not None and start._sampler.polled.poller is not None, "an open source")
     heard: list[Event] = []
     threads: set[str] = set()
 
@@ -149,8 +149,13 @@ def test_a_sampler_reads_what_is_wanted_and_what_alerts_need() -> None:
     target = LiveTarget("db", FakeSource, 7.0, Scope.INSTANCE, ("diagnostics",), 3.0, Attention(), lambda: None)
     sampler = sampler_of(target, lambda _: None, breadth=Breadth.NARROW, needs=needs, phase=0.5)
     assert sampler._breadth == Breadth.HISTOGRAMS
-    assert (sampler._refresh, sampler._scope, sampler._packs) == (7.0, Scope.INSTANCE, ("diagnostics",))
-    assert (sampler.budget, sampler.needs, sampler.phase, sampler.renewed) == (3.0, needs, 0.5, target.renewed)
+    assert (sampler._refresh, sampler._scope, sampler.polled._packs) == (7.0, Scope.INSTANCE, ("diagnostics",))
+    assert (sampler.budget, sampler.polled.needs, sampler.phase, sampler.polled.renewed) == (
+        3.0,
+        needs,
+        0.5,
+        target.renewed,
+    )
     assert sampler_of(target._replace(attention=None), lambda _: None)._breadth == Breadth.WHOLE
 
 

@@ -23,6 +23,7 @@ from presman.polling.sampler import (
     Sampler,
     SourceEnded,
     SourceLost,
+    next_poll,
     pause_before,
     stop_all,
     tick_after,
@@ -158,24 +159,21 @@ def test_a_shorter_refresh_takes_effect_while_waiting(start: Start) -> None:
 
 
 def test_missed_ticks_are_dropped() -> None:
-    sampler = Sampler(FakeSource, refresh=2.0, scope=Scope.CLUSTER, post=lambda event: None)
-    after = [sampler._next(SourceEnded(), 100.0, ended) for ended in (100.1, 102.0, 102.1, 109.0)]
+    ends = (100.1, 102.0, 102.1, 109.0)
+    after = [next_poll(SourceEnded(), 100.0, ended, 0.0, refresh=2.0, phase=None) for ended in ends]
     assert after == [102.0, 102.0, 104.0, 110.0]
 
 
 def test_two_polls_are_a_fifth_of_an_interval_apart_where_the_first_began_late() -> None:
     """A look began at 98.1 s and the first poll, which had to read all again, at 100.0 s; it is due every 2 s."""
-    sampler = Sampler(FakeSource, refresh=2.0, scope=Scope.CLUSTER, post=lambda _: None)
-    sampler._read_at = 100.0
-    assert sampler._next(SourceEnded(), 98.1, 100.05) == 100.4
-    assert sampler._next(SourceEnded(), 98.5, 100.05) == 100.5
+    assert next_poll(SourceEnded(), 98.1, 100.05, 100.0, refresh=2.0, phase=None) == 100.4
+    assert next_poll(SourceEnded(), 98.5, 100.05, 100.0, refresh=2.0, phase=None) == 100.5
 
 
 def test_samplers_with_phases_of_their_own_poll_one_after_the_other() -> None:
     assert [tick_after(now, 5.0, 0.2) for now in (100.0, 100.9, 101.0, 103.0)] == [101.0, 101.0, 106.0, 106.0]
-    sampler = Sampler(FakeSource, refresh=5.0, scope=Scope.CLUSTER, post=lambda event: None)
-    sampler.phase = 0.2
-    after = [sampler._next(SourceEnded(), begun, begun + took) for begun, took in ((100.5, 0.1), (101.0, 0.1), (98, 4))]
+    polls = ((100.5, 0.1), (101.0, 0.1), (98, 4))
+    after = [next_poll(SourceEnded(), begun, begun + took, 0.0, refresh=5.0, phase=0.2) for begun, took in polls]
     assert after == [106.0, 106.0, 106.0], "polls are a fifth of an interval apart at least, missed ticks dropped"
 
 
@@ -445,7 +443,7 @@ def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatc
 
     events: queue.Queue[Event] = queue.Queue()
     sampler = Sampler(lambda: first, refresh=3600.0, scope=Scope.CLUSTER, post=events.put)
-    sampler.renewed = renewed
+    sampler.polled.renewed = renewed
     sampler.start()
     for _ in range(4):  # the refusal, and three looks in vain
         event = lost(events)

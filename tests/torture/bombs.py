@@ -27,13 +27,13 @@ from zstandard import ZstdCompressor
 
 from presman.recording.codec.poll_codec import PollEncoder, pack_block
 from presman.recording.codec.shapes import MOST_ROWS, MOST_VALUES, shape_text
+from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
-from presman.recording.tape import LostPollError, Tape
 from presman.rows.conversion import RecordType, field_types
 from presman.rows.cursor_rows import PlanXml, SqlText
 from presman.rows.session_rows import Session
 from tests.cli.run import environment
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.torture.rounds import Broken, Task, most_memory
 
 MOST_MEGABYTES = 300
@@ -202,7 +202,7 @@ KINDS: Mapping[str, Callable[[random.Random], list[bytes]]] = {
 """What makes the frames of a bomb."""
 
 FORMATS = (*KINDS, "old")
-"""All kinds; `old` is of formats 1 and 2, whose blocks are one frame of zstd."""
+"""All kinds; `old` is of format 2, whose blocks are one frame of zstd."""
 
 
 def _old(rng: random.Random) -> bytes:
@@ -276,10 +276,10 @@ def read_apart(paths: Sequence[Path]) -> tuple[Counter[str], int]:
 def outcome(path: Path) -> str:
     """Read all polls of a recording with bombs, and say what became of them. Raises Broken."""
     with Recording(str(path)) as recording:
-        (tape,) = recording.tapes
-        lost = sum(_is_lost(tape, place) for place in range(len(tape)))
-        tape.damaged()
-        told = recording.told(tape)
+        (playback,) = recording.playbacks
+        lost = sum(_is_lost(playback, place) for place in range(len(playback)))
+        playback.damaged()
+        told = recording.told(playback)
     if (lost and len(told) != 1) or any("\n" in each for each in told):
         raise Broken(f"{path.name}: {lost} polls are lost, and it is told so: {told}")
     if lost > 2:
@@ -287,9 +287,9 @@ def outcome(path: Path) -> str:
     return "told, the rest read" if lost else "read"
 
 
-def _is_lost(tape: Tape, place: int) -> bool:
+def _is_lost(playback: Playback, place: int) -> bool:
     try:
-        tape.reading(place)
+        playback.reading(place)
     except LostPollError:
         return True
     return False

@@ -31,7 +31,7 @@ from presman.base.formats import counted
 from presman.base.release import Release
 from presman.cli.limits import give_back_memory
 from presman.recording.reader import Recording
-from presman.recording.retention import RetentionLimits, Shelf, trim
+from presman.recording.retention import RecordingLocation, RetentionLimits, trim
 from presman.rows.conversion import field_types
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Section, Snapshot
@@ -41,7 +41,7 @@ from presman.services.metrics.metric_page import Exporter, Exposition, families
 from presman.services.recorder import DatabaseRecorder
 from presman.sources import Answer, Request
 from tests.cli.run import environment
-from tests.recording.taped import polled
+from tests.recording.recorded import polled
 from tests.torture.rounds import Broken, Rounds, Task
 from tests.tui.test_any_keys import KEYS, MOVES, USUAL
 
@@ -263,10 +263,10 @@ def _look(polls: int) -> Look:
 def record(task: Task, course: int = COURSE) -> str:
     """Record a month into a folder, of which a day is kept besides the present one."""
     month, told = Month(_course(task, course)), []
-    shelf = Shelf(f"{task.folder}{os.sep}")
+    location = RecordingLocation(f"{task.folder}{os.sep}")
     target = LiveTarget("month", lambda: month, 1e-4, kind="simulator")
     recorder = DatabaseRecorder(
-        target, shelf, lambda event: told.append(event.line) if event.level != "debug" else None
+        target, location, lambda event: told.append(event.line) if event.level != "debug" else None
     )
     recorder.start()
 
@@ -274,7 +274,7 @@ def record(task: Task, course: int = COURSE) -> str:
         while recorder.waiting > AT_ONCE:
             time.sleep(0.001)
         if number % TRIM_EVERY == TRIM_EVERY - 1 and recorder.last_at is not None:
-            trim(shelf, RetentionLimits(RETAIN), recorder.last_at)
+            trim(location, RetentionLimits(RETAIN), recorder.last_at)
 
     try:
         looks = _polls(task.rounds, month, task.say, tend)
@@ -282,15 +282,15 @@ def record(task: Task, course: int = COURSE) -> str:
         recorder.stop_polling()
         month.cancel()
         is_written = recorder.finish(60.0)
-        shelf.close()
+        location.close()
     if told or not is_written or recorder.given_up:
         raise Broken(f"{recorder.given_up} polls given up, {recorder.waiting} left, told: {told[:5]}")
     with Recording(str(task.folder)) as recording:
-        tape = recording.tapes[-1]
-        for place in range(max(0, len(tape) - course), len(tape)):
-            sane(tape.reading(place), f"poll {place}")
+        playback = recording.playbacks[-1]
+        for place in range(max(0, len(playback) - course), len(playback)):
+            sane(playback.reading(place), f"poll {place}")
         for measure in ("cpu", "parallel", "queue", "latency"):
-            sane(tape.figures(measure, tape.at(max(0, len(tape) - course))), measure)
+            sane(playback.figures(measure, playback.at(max(0, len(playback) - course))), measure)
     return f"{_days(recorder.written)} recorded, {flat(looks, OF_DAYS)}"
 
 

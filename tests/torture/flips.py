@@ -10,14 +10,14 @@ from pathlib import Path
 
 from presman.figures.measures import MEASURES
 from presman.recording import writer
+from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
-from presman.recording.tape import LostPollError, Tape
 from presman.recording.window_lines import FIGURES, group_lines
-from presman.reports.compare.two_windows import WindowError, WindowPlace, compare
+from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.torture.rounds import Broken
 
 POLLS, CHAIN = 96, 16
@@ -75,39 +75,39 @@ def read_everything(path: Path) -> tuple[int, list[str]]:
     """Read everything there is; return how many polls could be read, and what was told. Raises RecordingError."""
     polls, told = 0, []
     with Recording(str(path)) as recording:
-        for tape in recording.tapes:
-            polls += read_polls(tape)
+        for playback in recording.playbacks:
+            polls += read_polls(playback)
             for measure in MEASURES:
-                tape.figures(measure)
-            tape.marks(), tape.events(), tape.statements(), tape.strip(50), tape.damaged()
-            if tape.first and tape.last:
-                group_lines(tape, tape.first, tape.last, tuple(FIGURES))
-            if len(tape):
-                told += _report(recording, tape)
-            told += tape.damage
+                playback.figures(measure)
+            playback.marks(), playback.events(), playback.statements(), playback.strip(50), playback.damaged()
+            if playback.first and playback.last:
+                group_lines(playback, playback.first, playback.last, tuple(FIGURES))
+            if len(playback):
+                told += _report(recording, playback)
+            told += playback.damage
         told += recording.damage
     try:
-        compare(WindowPlace(str(path), None, "first", "2m ago"), WindowPlace(str(path), None, "2m ago", "last"))
+        compare(RecordingWindow(str(path), None, "first", "2m ago"), RecordingWindow(str(path), None, "2m ago", "last"))
     except WindowError as error:
         told.append(str(error))
     return polls, told
 
 
-def read_polls(tape: Tape) -> int:
+def read_polls(playback: Playback) -> int:
     """Read every poll; return how many can be read."""
     found = 0
-    for place in range(min(len(tape), POLLS)):
+    for place in range(min(len(playback), POLLS)):
         try:
-            tape.reading(place)
+            playback.reading(place)
             found += 1
         except LostPollError:
             pass
     return found
 
 
-def _report(recording: Recording, tape: Tape) -> list[str]:
+def _report(recording: Recording, playback: Playback) -> list[str]:
     try:
-        incident_page(gather(recording, tape, range(min(len(tape), POLLS))), datetime.now(UTC))
+        incident_page(gather(recording, playback, range(min(len(playback), POLLS))), datetime.now(UTC))
     except RecordingError as error:
         return [str(error)]
     return []

@@ -27,12 +27,12 @@ def kill(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], No
     for number in (each + 1 for each in rounds):
         reported = _one(path, rng.uniform(0, LONGEST))
         with Recording(str(path)) as recording:
-            tape = recording.tape()
-            found = len(tape)
+            playback = recording.playback()
+            found = len(playback)
             for place in {0, there - 1, found - 1} - {-1}:
-                tape.reading(place)
-            if tape.damage or found < max(there, reported):
-                raise Broken(f"kill {number}: {reported} polls were reported, {found} are there; {tape.damage}")
+                playback.reading(place)
+            if playback.damage or found < max(there, reported):
+                raise Broken(f"kill {number}: {reported} polls were reported, {found} are there; {playback.damage}")
         there = found
         if number % 50 == 0:
             say(f"{number} kills, {there} polls")
@@ -57,7 +57,7 @@ def main(path: str) -> None:
     from presman.recording import writer as recording_writer
     from presman.recording.store import Store
     from presman.recording.writer import RecordingWriter
-    from tests.recording.taped import polled
+    from tests.recording.recorded import polled
 
     recording_writer.CHAIN = 8  # so that kills meet the packing of chains, too
     moments = list(polled("quiet", 3))

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tests.cli.run import QUEUEING, environment
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.torture.judged import CODES, well_told
 from tests.torture.rounds import Broken, Task
 

@@ -23,7 +23,7 @@ from presman.tabs.statement import Statement, has_cursor_page, statement_of, wit
 from presman.tui.pages.content import cursor_of
 from presman.tui.pages.detail_lines import cost_lines
 from presman.tui.replay_app import ReplayApp
-from tests.recording.taped import Moment, polled, record
+from tests.recording.recorded import Moment, polled, record
 from tests.tui.drive import NEVER, Stage, acted, stage
 from tests.tui.readings import busy, queued
 from tests.tui.test_live import playing

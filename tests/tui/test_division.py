@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.unblock import unblock
 from presman.figures.drawing.lines import length, plain
 from presman.tabs.parallel import by_class, in_one_line, summary
-from presman.tui.panels.parallel_layout import Contents, divide, most_for_why, story, why_lines
+from presman.tui.panels.parallel_panel import Contents, divide, most_for_why, story, why_lines
 from presman.tui.widgets.table_frame import HEADER_LINES
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued

@@ -28,7 +28,7 @@ from presman.tui.fleet_app import FleetApp
 from presman.tui.fleet_frame import FleetView
 from presman.tui.keys.page_keys import lead_home
 from presman.tui.replay_app import ReplayApp
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.services.fleet.members import every_state, live
 from tests.sources.fakes import FakeSource
 from tests.tui.drive import NEVER, Clock, Stage, acted, check, drained, processed

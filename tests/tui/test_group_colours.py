@@ -27,7 +27,7 @@ from presman.tabs.moment import Moment
 from presman.tui.widgets.gantt import GanttData, gantt
 from presman.tui.widgets.palette import AREAS, DEFAULT_THEMES, palette_of
 from tests.analysis.test_simulated import SCENARIOS
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 from tests.thorough import THOROUGH, some
 from tests.tui.drive import Stage, acted
 from tests.tui.test_colours import SIGHT, apart, ink
@@ -214,8 +214,8 @@ def test_a_report_has_the_colours_of_the_screens(tmp_path: Path) -> None:
     moments = list(polled("pdb", 20))
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
-        tape = recording.tape()
-        text = incident_page(gather(recording, tape, tape.places()), START)
+        playback = recording.playback()
+        text = incident_page(gather(recording, playback, playback.indexes()), START)
     watch = Watch()
     on_screen = Moment(moments[-1][1], watch=watch).colours
     marks = set(re.findall(r'<b class="(group\d)">■</b> ([\w$]+)', text))

@@ -16,7 +16,7 @@ from presman.tui.feed import Lost
 from presman.tui.replay_app import ReplayApp
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.chart import Chart, chart_lines, instant_at
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.tui.drive import NEVER, Stage, acted
 from tests.tui.test_live import START, playing
 from tests.tui.test_replay import waited

@@ -20,19 +20,18 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.config.targets import parse_target
+from presman.recording.playback import LostPollError, Pair
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
-from presman.recording.tape import LostPollError, Pair
 from presman.recording.writer import RecordingWriter
-from presman.tui.exports import MOST_WAITING, TapeRecording
+from presman.tui.exports import MOST_WAITING, PollRecording
 from presman.tui.feed import Arrived, Lost
-from presman.tui.messages import Jumped, Passed, Recalled, Stopped
 from presman.tui.past_timeline import Recall, timeline_before
-from presman.tui.player import SPEEDS, Player
+from presman.tui.player import SPEEDS, Jumped, Passed, Player, Recalled, Stopped
 from presman.tui.replay_app import ReplayApp
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.scrub_bar import scrub_lines
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 from tests.tui.drive import NEVER, Stage, acted
 from tests.tui.test_live import playing
 
@@ -90,7 +89,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
 @acted
 async def test_a_key_keeps_the_last_minutes_and_goes_on(tmp_path: Path) -> None:
     async with playing("quiet") as (acting, polls):
-        acting.app.tape._folder = tmp_path
+        acting.app.poll_recording._folder = tmp_path
         await polls(4)
         await acting.keys("R")
         assert "recording" in acting.screen.splitlines()[0]
@@ -99,9 +98,9 @@ async def test_a_key_keeps_the_last_minutes_and_goes_on(tmp_path: Path) -> None:
         await acting.keys("R")
     (path,) = tmp_path.glob("presman-DWPROD-*.presman")
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert [tape.snapshot(place).number for place in range(len(tape))] == [1, 2, 3, 4, 5, 6]
-        assert tape.reading(5) == seen
+        playback = recording.playback()
+        assert [playback.snapshot(place).number for place in range(len(playback))] == [1, 2, 3, 4, 5, 6]
+        assert playback.reading(5) == seen
 
 
 @acted
@@ -117,21 +116,21 @@ async def test_minutes_that_wait_to_be_written_do_not_fill_memory(
 
     monkeypatch.setattr(RecordingWriter, "append", append)
     async with playing("quiet") as (acting, polls):
-        tape = acting.app.tape
-        tape._folder = tmp_path
+        playback = acting.app.poll_recording
+        playback._folder = tmp_path
         await polls(30)
         await acting.keys("R")
-        await waited(acting, lambda: tape.is_behind)
+        await waited(acting, lambda: playback.is_behind)
         await polls(3)
-        assert tape._queue.qsize() <= MOST_WAITING == 16
+        assert playback._queue.qsize() <= MOST_WAITING == 16
         goes_on.set()
-        await waited(acting, lambda: not tape._is_loading and not tape._queue.qsize())
+        await waited(acting, lambda: not playback._is_loading and not playback._queue.qsize())
         await polls(2)
         await acting.keys("R")
     (path,) = tmp_path.glob("presman-DWPROD-*.presman")
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        assert [tape.snapshot(place).number for place in range(len(tape))] == list(range(1, 36))
+        playback = recording.playback()
+        assert [playback.snapshot(place).number for place in range(len(playback))] == list(range(1, 36))
 
 
 @acted
@@ -139,25 +138,25 @@ async def test_who_ends_and_begins_again_while_minutes_are_written_has_two_whole
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with playing("quiet") as (acting, polls):
-        tape = acting.app.tape
-        tape._folder = tmp_path
+        playback = acting.app.poll_recording
+        playback._folder = tmp_path
         await polls(12)
-        monkeypatch.setattr(TapeRecording, "is_behind", True)
+        monkeypatch.setattr(PollRecording, "is_behind", True)
         await acting.keys("R")
-        first = tape.path
-        tape.close()
-        monkeypatch.setattr(TapeRecording, "is_behind", False)
-        tape._folder = tmp_path / "again"
-        tape._folder.mkdir()
+        first = playback.path
+        playback.close()
+        monkeypatch.setattr(PollRecording, "is_behind", False)
+        playback._folder = tmp_path / "again"
+        playback._folder.mkdir()
         await acting.keys("R")
-        await waited(acting, lambda: not tape._is_loading)
+        await waited(acting, lambda: not playback._is_loading)
         await polls(1)
         await acting.keys("R")
     (second,) = (tmp_path / "again").glob("*.presman")
     found = []
     for path in (first, second):
         with Recording(str(path)) as recording:
-            played = recording.tape()
+            played = recording.playback()
             found.append([played.snapshot(place).number for place in range(len(played))])
     assert found == [[1], list(range(1, 14))]
 
@@ -171,8 +170,8 @@ def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
         for _, reading in moments[:-1]:
             expected.add(reading)
         with Recording(place) as recording:
-            tape = recording.tape()
-            found = timeline_before(tape, moments[-2][0], moments[-1][0].at).series
+            playback = recording.playback()
+            found = timeline_before(playback, moments[-2][0], moments[-1][0].at).series
             start = START.timestamp()
             for measure in ("used", "waiting", "servers", "queued", "io", "in_use"):
                 for inst_id in (0, 1, 2):
@@ -192,12 +191,12 @@ def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp
     place = str(tmp_path / "a.presman")
     record(place, moments)
     with Recording(place) as recording:
-        tape = recording.tape()
+        playback = recording.playback()
         for last in (20, 39):
             watch, end = Watch(), moments[last][0].at
             for _, reading in moments[: last + 1]:
                 watch.add(reading)
-            found = timeline_before(tape, moments[last - 1][0], end).watch
+            found = timeline_before(playback, moments[last - 1][0], end).watch
             found.add(moments[last][1])
             expected = watch.runs.within(end - timedelta(hours=1), end)
             assert [_of(span) for span in found.runs.within(end - timedelta(hours=1), end)] == [*map(_of, expected)]
@@ -218,7 +217,7 @@ def test_what_is_recalled_behind_a_jump_is_all_that_was_watched(scenario: str, t
     for snapshot, reading in moments[:16]:
         expected.add(reading, snapshot)
     with Recording(place) as recording:
-        recall = Recall(recording.tape(), 12)
+        recall = Recall(recording.playback(), 12)
         steps = [recall.step(15) for _ in range(16)]
     found = steps[-1]
     assert found is not None
@@ -243,9 +242,9 @@ def test_what_is_damaged_is_not_recalled_and_no_more_than_that(tmp_path: Path) -
     place = str(tmp_path / "a.presman")
     record(place, moments)
     with Recording(place) as recording:
-        tape = recording.tape()
-        with mock.patch.object(tape, "pair", lost_at(tape.pair, 7)):
-            recall = Recall(tape, 10)
+        playback = recording.playback()
+        with mock.patch.object(playback, "pair", lost_at(playback.pair, 7)):
+            recall = Recall(playback, 10)
             *_, found = (recall.step(10) for _ in range(11))
     assert found is not None
     at = [column.at for column in found.latencies.columns(0, "anything")]
@@ -318,14 +317,14 @@ def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     record(place, moments)
     with Recording(place) as recording:
-        tape = recording.tape()
-        assert tape.first is not None
-        assert tape.last is not None
-        strip = tape.strip(5)
+        playback = recording.playback()
+        assert playback.first is not None
+        assert playback.last is not None
+        strip = playback.strip(5)
         assert sum(each.polls for each in strip) == 10
         assert max(each.queued for each in strip) == max(len(reading.queue) for _, reading in moments)
-        for at, mark in ((tape.first, 0), (tape.last, -1)):
-            top, _ = scrub_lines(strip, (tape.first, tape.last), tape.events(), at, 80)
+        for at, mark in ((playback.first, 0), (playback.last, -1)):
+            top, _ = scrub_lines(strip, (playback.first, playback.last), playback.events(), at, 80)
             text = "".join(run[0] for run in top)
             bar = text[10 : 10 + 80 - 10 - len(f" {at:%m-%d %H:%M} – {at:%m-%d %H:%M} ") - 1]
             assert bar[mark] == "┃"
@@ -500,9 +499,9 @@ async def test_keys_in_quick_turns_count_from_where_the_last_one_leads(tmp_path:
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 40)))
     with Recording(place) as recording:
-        tape = recording.tape()
-        events = sorted({each.at for each in tape.events()})
-        polls = [tape.at(number) for number in range(len(tape))]
+        playback = recording.playback()
+        events = sorted({each.at for each in playback.events()})
+        polls = [playback.at(number) for number in range(len(playback))]
     assert len(events) > 4
     after = next(at for at in events if at > polls[1])
     take, held = Player._take_wanted, threading.Event()

@@ -10,7 +10,7 @@ from unittest import mock
 
 from presman.recording.recording_source import RecordingSource
 from presman.tui.replay_app import ReplayApp
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 from tests.tui.drive import NEVER, Stage, acted
 from tests.tui.test_live import playing
 from tests.tui.test_replay import waited

@@ -23,11 +23,10 @@ from textual.driver import Driver
 from textual.drivers.web_driver import WebDriver
 
 from presman.base.child import PacketReader, file_of, file_packet, meta_packet, packet
-from presman.tui import browser_driver, served_app
+from presman.tui import served_app
 from presman.tui.app import MonitorApp
-from presman.tui.browser_driver import BrowserDriver
 from presman.tui.replay_app import ReplayApp
-from presman.tui.served_app import ServedMonitor, ServedReplay
+from presman.tui.served_app import BrowserDriver, ServedMonitor, ServedReplay
 from tests.patience import PATIENCE
 from tests.tui.drive import NEVER, acted, stage
 from tests.tui.readings import busy
@@ -164,7 +163,7 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
     incoming, sends = os.pipe()
     takes, outgoing = os.pipe()
     with os.fdopen(incoming) as input_, os.fdopen(outgoing, "w") as output:
-        monkeypatch.setattr(browser_driver, "GRACE", NEVER)  # or a busy machine ends the tests
+        monkeypatch.setattr(served_app, "GRACE", NEVER)  # or a busy machine ends the tests
         monkeypatch.setattr(sys, "__stdin__", input_)
         monkeypatch.setattr(sys, "__stdout__", output)
         yield Browser(sends, takes)
@@ -236,7 +235,7 @@ def test_it_ends_with_whoever_looks(browser: Browser, how: str) -> None:
 
 def test_a_deaf_app_ends_all_the_same(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
-    monkeypatch.setattr(browser_driver, "GRACE", 0.01)
+    monkeypatch.setattr(served_app, "GRACE", 0.01)
     monkeypatch.setattr("os._exit", ended.append)
     monkeypatch.setattr(App, "_on_exit_app", lambda _app: asyncio.sleep(0))
     browser.goes()
@@ -257,7 +256,7 @@ def test_a_deaf_app_ends_all_the_same(browser: Browser, monkeypatch: pytest.Monk
 
 def test_without_textuals_parser_its_own_driver_reads(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(browser_driver, "key_parser", lambda: None)
+    monkeypatch.setattr(served_app, "key_parser", lambda: None)
     monkeypatch.setattr(WebDriver, "run_input_thread", lambda _driver: asked.append("Textual"))
     object.__new__(BrowserDriver).run_input_thread()
     assert asked == ["Textual"]

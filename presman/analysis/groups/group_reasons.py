@@ -37,6 +37,13 @@ def with_reasons(
             blocked[CLUSTER, one.con_id, one.group] += one.servers
             for inst_id, servers in one.servers_by_instance.items():
                 blocked[inst_id, one.con_id, one.group] += servers
+    queues = first.keys() | left.keys() | starts.keys()
+
+    def has_one(row: GroupReading) -> bool:
+        """Whether there is a reason: a row is large, and costly to copy."""
+        key, place = (row.con_id, row.name), (row.inst_id, row.con_id)
+        return key in queues or place in held or (*place, row.name) in blocked
+
     return tuple(
         row._replace(
             head_cause=head.cause if (head := first.get((row.con_id, row.name))) is not None else None,
@@ -46,5 +53,7 @@ def with_reasons(
             blocked=blocked[row.inst_id, row.con_id, row.name],
             io_held_by=held.get((row.inst_id, row.con_id), "") if row.io is not None and row.io.requests else "",
         )
+        if has_one(row)
+        else row
         for row in rows
     )

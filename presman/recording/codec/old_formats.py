@@ -1,4 +1,4 @@
-"""Blocks of formats 1 and 2, each column the difference to the poll before: read for a release, written no more.
+"""Blocks of format 2, each column the difference to the poll before: read for a release, written no more.
 
 What is read may come from a stranger: sizes are bounded, types checked, texts cleaned.
 """
@@ -31,6 +31,7 @@ from presman.recording.codec.shapes import (
     VALUES_PER_BYTE,
     Column,
     DamagedError,
+    Room,
     Rows,
     Shape,
     instant,
@@ -47,7 +48,7 @@ _REMOVED, _AT, _NEVER, _SECONDS, _PROBLEM, _ABSENT, _ROWS, _MOVED = (1 << bit fo
 how long it took; why it is not filled; which fields are not known; that its rows changed; that they changed places."""
 _WORDS, _NARROW, _STEP = 1, 2, 4
 """What is told of a poll: that its texts changed; that idle sessions are not all among its rows; how many polls before
-the one is that it is the difference to, which format 1 knew by its place alone."""
+the one is that it is the difference to."""
 
 _MOST = {"bytes": 32 << 20, "polls": MOST_POLLS, "texts": 250_000, "parts": 250_000}
 _MOST_GONE = 512
@@ -65,7 +66,7 @@ class _Unpacker:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._place = 0
+        self._position = 0
 
     def count(self, most: int = 4_000_000) -> int:
         """Read a number from 0 to `most`."""
@@ -80,8 +81,8 @@ class _Unpacker:
     def _number(self) -> int:
         value = 0
         for shift in range(0, 71, 7):
-            byte = self._content[self._place]
-            self._place += 1
+            byte = self._content[self._position]
+            self._position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
@@ -91,10 +92,10 @@ class _Unpacker:
         return float(struct.unpack("<d", self.take(8))[0])
 
     def take(self, length: int) -> bytes:
-        end = self._place + length
+        end = self._position + length
         if length < 0 or end > len(self._content):
             raise DamagedError("it ends too early")
-        found, self._place = self._content[self._place : end], end
+        found, self._position = self._content[self._position : end], end
         return found
 
     def blob(self) -> bytes:
@@ -152,7 +153,7 @@ class _State(NamedTuple):
 
 
 class OldChain:
-    """The snapshots of one chain of an older format, by place. Raises DamagedError where blocks make no sense.
+    """The snapshots of one chain of an older format, by index. Raises DamagedError where blocks make no sense.
 
     `texts_of` finds the texts that are kept apart by their hashes.
     """
@@ -195,8 +196,8 @@ class OldChain:
         parts: list[dict[tuple[int, int], bytes]] = [{} for _ in counts]
         for _ in range(unpacker.count(5_000)):
             part = (unpacker.count(), unpacker.count())
-            for place, size in self._spans(unpacker, len(counts)):
-                parts[place][part] = unpacker.take(size)
+            for index, size in self._spans(unpacker, len(counts)):
+                parts[index][part] = unpacker.take(size)
         return list(map(_Frame, bares, parts))
 
     def _spans(self, unpacker: _Unpacker, frames: int) -> list[tuple[int, int]]:
@@ -205,10 +206,15 @@ class OldChain:
         self.take(many, "parts")
         if frames == 1:
             return [(0, unpacker.count())]
-        places = list(map(add, unpacker.numbers(many), range(many)))
-        if not set(places) <= set(range(frames)):
+        indexes = list(map(add, unpacker.numbers(many), range(many)))
+        if not set(indexes) <= set(range(frames)):
             raise DamagedError("a frame that is not there")
-        return list(zip(places, unpacker.numbers(many), strict=True))
+        return list(zip(indexes, unpacker.numbers(many), strict=True))
+
+    def size(self, index: int) -> int:
+        """Return how many bytes the poll at an index unfolds to, beside those it is the difference to."""
+        frame = self._frames[index]
+        return len(frame.bare) + sum(map(len, frame.parts.values()))
 
     @property
     def is_large(self) -> bool:
@@ -216,17 +222,17 @@ class OldChain:
         known = [each for state in self._states.values() for each in state.sections.values()]
         return sum(each.length * len(each.columns) for each in known) > FEW_VALUES // 4
 
-    def snapshot(self, place: int) -> Snapshot:
-        """Return the snapshot at a place."""
+    def snapshot(self, index: int) -> Snapshot:
+        """Return the snapshot at an index."""
         with _damage():
-            state = self._state(place)
+            state = self._state(index)
         known = state.sections.values()
         sections = {each.shape.record: each.section for each in known if each.shape.record is not None}
         return replace(state.bare, sections=MappingProxyType(sections))
 
-    def _state(self, place: int) -> _State:
+    def _state(self, index: int) -> _State:
         """Return a state, by way of the frames it is the difference to."""
-        way = [place]
+        way = [index]
         while way[-1] not in self._states and (step := _step(self._frames[way[-1]].bare, way[-1])):
             way.append(way[-1] - step)
             if len(way) > _LONGEST_WAY:
@@ -268,7 +274,9 @@ class OldChain:
 
     def _column(self, shape: Shape, index: int, base: Column, content: bytes) -> Column:
         values, field = _unpack_column(base, self._texts, _Unpacker(content)), shape.fields[index]
-        return values if field is None else field.checked(convert(values, type=GenericAlias(list, (field.read_as,))))
+        if field is None:
+            return values
+        return field.checked(convert(values, type=GenericAlias(list, (field.read_as,))), Room(None))
 
 
 class _Moves:
@@ -283,13 +291,13 @@ class _Moves:
         self.gone = old.gone
         if flags & _MOVED:
             rows = [*zip(*old.columns, strict=True), *old.gone]
-            places = list(map(add, unpacker.numbers(self.length), range(self.length)))
-            if not -1 <= min(places, default=0) <= max(places, default=0) < max(len(rows), 1):
+            indexes = list(map(add, unpacker.numbers(self.length), range(self.length)))
+            if not -1 <= min(indexes, default=0) <= max(indexes, default=0) < max(len(rows), 1):
                 raise DamagedError("rows that were not there")
-            used = set(places)
-            self.gone = tuple([row for place, row in enumerate(rows) if place not in used][:_MOST_GONE])
-            rows.append((None,) * width)  # a new row, of place -1, is compared with the last
-            self.bases = list(zip(*[rows[place] for place in places], strict=True)) or [()] * width
+            used = set(indexes)
+            self.gone = tuple([row for index, row in enumerate(rows) if index not in used][:_MOST_GONE])
+            rows.append((None,) * width)  # a new row, of index -1, is compared with the last
+            self.bases = list(zip(*[rows[index] for index in indexes], strict=True)) or [()] * width
         elif not old.columns:
             self.bases = [(None,) * self.length] * width
         if len(self.bases[0]) != self.length:
@@ -316,16 +324,16 @@ def _unfolded(content: bytes, most: int) -> bytes:
         raise DamagedError("it cannot be decompressed") from error
 
 
-def _step(bare: bytes, place: int) -> int:
-    """Return how far before a frame at `place` the one is that it is the difference to; 0 for one that is none."""
+def _step(bare: bytes, index: int) -> int:
+    """Return how far before a frame at `index` the one is that it is the difference to; 0 for one that is none."""
     unpacker = _Unpacker(bare)
     for _ in range(5):
         unpacker.signed()
     unpacker.double()
     if not unpacker.count(_WORDS | _NARROW | _STEP) & _STEP:
-        return 0 if not place else 64 if place % 64 == 0 else 8 if place % 8 == 0 else 1
-    step = unpacker.count(place)
-    if bool(step) is not bool(place):
+        raise DamagedError("a frame that does not tell what it is the difference to")
+    step = unpacker.count(index)
+    if bool(step) is not bool(index):
         raise DamagedError("a frame that is the difference to none")
     return step
 
@@ -392,7 +400,7 @@ def _unpack_column(base: Column, texts: Sequence[str], unpacker: _Unpacker) -> l
         found = [instant(number * unit) for number in map(add, unpacker.numbers(length), before)]
     else:
         raise DamagedError(f"a column of kind {tag}")
-    return [None if nulls and nulls[place >> 3] >> (place & 7) & 1 else value for place, value in enumerate(found)]
+    return [None if nulls and nulls[index >> 3] >> (index & 7) & 1 else value for index, value in enumerate(found)]
 
 
 def _unpack_value(unpacker: _Unpacker) -> Any:

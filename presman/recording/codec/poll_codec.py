@@ -145,7 +145,7 @@ def _packed_section(record: RecordType, section: Section, *, words_by_row: bool)
     words, others = _words_and_others(record) if words_by_row else ([], [])
     columns: list[Any] = list(zip(*section.rows, strict=True))
     if columns and words:
-        columns = [list(map(itemgetter(*words), section.rows)), *[columns[place] for place in others]]
+        columns = [list(map(itemgetter(*words), section.rows)), *[columns[index] for index in others]]
     is_wide = False
     try:
         content = _encode(columns)
@@ -160,8 +160,8 @@ def _packed_section(record: RecordType, section: Section, *, words_by_row: bool)
 def _words_and_others(record: RecordType) -> tuple[list[int], list[int]]:
     """Return the numbers of the fields that stand together, none where there is one, and of the others."""
     kinds = [kind for kind, _ in field_types(record).values()]
-    words = [place for place, kind in enumerate(kinds) if kind in {str, datetime}]
-    return (words, [place for place in range(len(kinds)) if place not in words]) if len(words) > 1 else ([], [])
+    words = [index for index, kind in enumerate(kinds) if kind in {str, datetime}]
+    return (words, [index for index in range(len(kinds)) if index not in words]) if len(words) > 1 else ([], [])
 
 
 def _as_text(value: Any) -> Any:
@@ -241,16 +241,16 @@ class PollDecoder:
         columns: dict[int, Column] = {}
         if packed.words:
             columns |= self._words(shape, packed, arrays.pop(0), room)
-        others = (place for place in range(len(shape.fields)) if place not in columns)
-        for place, array in zip(others, arrays, strict=True):
-            field = shape.fields[place]
+        others = (index for index in range(len(shape.fields)) if index not in columns)
+        for index, array in zip(others, arrays, strict=True):
+            field = shape.fields[index]
             values = _decoder(_type(field), not packed.is_wide).decode(array)
-            columns[place] = values if field is None else room.held(self._checked(field, values, packed), {})
+            columns[index] = values if field is None else room.held(self._checked(field, values, packed, room), {})
         return shape.rows(columns, packed.length), room.taken - taken
 
     def _words(self, shape: Shape, packed: _PackedSection, array: Raw, room: Room) -> dict[int, Column]:
         """Return the columns of the fields that stand together row by row."""
-        fields = [shape.fields[place] for place in packed.words]
+        fields = [shape.fields[index] for index in packed.words]
         decode = _decoder(tuple(map(_type, fields)), not packed.is_wide).decode
         parts: Iterable[Raw | bytes] = (array,) if room.most is None else _parts(_COLUMN.decode(array))
         known: list[dict[Any, Any]] = [{} for _ in fields]
@@ -260,11 +260,11 @@ class PollDecoder:
                 zip(*decode(part), strict=True), fields, known, columns, strict=True
             ):
                 if field is not None:
-                    column.extend(room.held(self._checked(field, values, packed), before))
+                    column.extend(room.held(self._checked(field, values, packed, room), before))
         return dict(zip(packed.words, columns, strict=True))
 
-    def _checked(self, field: Field, values: Column, packed: _PackedSection) -> Column:
-        return values if self._trusted else field.checked(values, is_wide=packed.is_wide)
+    def _checked(self, field: Field, values: Column, packed: _PackedSection, room: Room) -> Column:
+        return values if self._trusted else field.checked(values, room, is_wide=packed.is_wide)
 
 
 def _parts(rows: list[Raw]) -> Iterator[bytes]:
@@ -311,7 +311,7 @@ _FRAMES = Decoder(Annotated[list[bytes], Meta(max_length=MOST_POLLS)])
 CHECK = 8
 """Bytes of a block's checksum."""
 _OLD = b"\x28\xb5\x2f\xfd"
-"""How blocks of formats 1 and 2 begin behind their checksum: they are one frame of zstd."""
+"""How blocks of format 2 begin behind their checksum: they are one frame of zstd."""
 
 
 class FrameEncoder:
@@ -338,7 +338,7 @@ class FrameEncoder:
 
 
 class FrameDecoder:
-    """The snapshots of one chain, by place. Raises DamagedError where frames make no sense.
+    """The snapshots of one chain, by index. Raises DamagedError where frames make no sense.
 
     `frames` are all of the chain. `trusted` leaves out what only recordings of strangers need.
     """
@@ -351,6 +351,7 @@ class FrameDecoder:
         if min(sizes, default=0) < 0 or (not trusted and _is_too_large(sizes)):
             raise DamagedError("it unfolds to more bytes than a recorder writes")
         self._frames = frames
+        self._sizes = sizes
         self._decoder = PollDecoder(sum(map(len, frames)), trusted=trusted)
         self._unfolded: dict[int, bytes] = {}
         self._last = (-1, b"")
@@ -363,24 +364,28 @@ class FrameDecoder:
         """Whether what is kept takes so much room that it is not kept beside that of other chains."""
         return self._decoder.values > FEW_VALUES // 4
 
-    def snapshot(self, place: int) -> Snapshot:
-        """Return the snapshot at a place."""
-        if not 0 <= place < len(self._frames):
-            raise IndexError(place)
-        return self._decoder.decode(self._content(place))
+    def size(self, index: int) -> int:
+        """Return how many bytes the poll at an index unfolds to."""
+        return self._sizes[index]
 
-    def _content(self, place: int) -> bytes:
+    def snapshot(self, index: int) -> Snapshot:
+        """Return the snapshot at an index."""
+        if not 0 <= index < len(self._frames):
+            raise IndexError(index)
+        return self._decoder.decode(self._content(index))
+
+    def _content(self, index: int) -> bytes:
         """Return what a frame unfolds to, by way of those before it."""
-        kept = [(each, content) for each, content in self._unfolded.items() if each <= place]
-        near, content = max([*kept, self._last] if self._last[0] <= place else kept, default=(-1, b""))
-        for each in range(near + 1, place + 1):
+        kept = [(each, content) for each, content in self._unfolded.items() if each <= index]
+        near, content = max([*kept, self._last] if self._last[0] <= index else kept, default=(-1, b""))
+        for each in range(near + 1, index + 1):
             try:
                 content = ZstdDecompressor(dict_data=_prefix(content)).decompress(self._frames[each])
             except (ZstdError, MemoryError) as error:
                 raise DamagedError("it cannot be decompressed") from error
             if each % _STRIDE == 0:
                 self._unfolded[each] = content
-        self._last = (place, content)
+        self._last = (index, content)
         return content
 
 
@@ -415,7 +420,7 @@ def is_whole(content: bytes) -> bool:
 
 
 def is_old(content: bytes) -> bool:
-    """Whether a block is of format 1 or 2."""
+    """Whether a block is of format 2."""
     return content[CHECK : CHECK + len(_OLD)] == _OLD
 
 

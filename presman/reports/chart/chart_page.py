@@ -8,19 +8,20 @@ from datetime import datetime
 from presman import __version__
 from presman.base.formats import count, number
 from presman.base.markup import WIDTH, Markup, drawing, element
-from presman.reports.chart.chart_scale import (
+from presman.reports.chart.file_series import FileSeries, SeriesPanel
+from presman.reports.chart.series_chart import (
     BOTTOM,
     HEIGHT,
     LEFT,
     RIGHT,
     TOP,
     ChartScale,
+    heading,
     is_nothing,
     largest,
+    panel_drawing,
     scale_of,
 )
-from presman.reports.chart.file_series import FileSeries, SeriesPanel
-from presman.reports.chart.series_chart import heading, panel_drawing
 from presman.reports.html_page import page
 
 _STRETCHES = 240

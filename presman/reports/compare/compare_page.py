@@ -32,8 +32,8 @@ def latency_chart(found: ComparedHistogram) -> Markup:
     uppers = sorted(found.first.keys() | found.second.keys())
     step = (WIDTH - _LEFT - _RIGHT) / max(1, len(uppers))
     parts = [level(_y(percent), f"{percent:g} %", _LEFT, WIDTH - _RIGHT) for percent in (0.001, 0.01, 0.1, 1, 10, 100)]
-    for place, upper in enumerate(uppers):
-        left = _LEFT + place * step
+    for index, upper in enumerate(uppers):
+        left = _LEFT + index * step
         for window, (name, waits) in enumerate((("A", found.first), ("B", found.second))):
             share = 100 * waits.get(upper, 0) / (sum(waits.values()) or 1)
             if share:
@@ -44,7 +44,7 @@ def latency_chart(found: ComparedHistogram) -> Markup:
                         width=step * 0.38, height=_BOTTOM - min(_y(share), _SEEN), fill=HUES[STYLE_OF[window]].page,
                     )
                 )  # fmt: skip
-        if len(uppers) <= _MOST_LABELS or place % 2 == 0:
+        if len(uppers) <= _MOST_LABELS or index % 2 == 0:
             parts.append(label(left + step / 2, _BOTTOM + 16, f"< {microseconds(upper)}"))
     return drawing(_HEIGHT, f"Waits for {found.event} by how long they took, A and B", parts)
 

@@ -9,8 +9,16 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from presman.reports.compare.noise import Judgement, Value, judge, mean
-from presman.reports.compare.window_figures import WindowFigures
-from presman.reports.compare.window_series import ALL, LATENCY, QUEUE, SECTIONS, STATEMENTS, FigureKey, thinned
+from presman.reports.compare.window_figures import (
+    ALL,
+    LATENCY,
+    QUEUE,
+    SECTIONS,
+    STATEMENTS,
+    FigureKey,
+    WindowFigures,
+    thinned,
+)
 
 PERCENTILES = (50, 95, 99)
 MOST_STATEMENTS = 10
@@ -92,7 +100,7 @@ def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
     ]
     found += _latency(first.histograms, second.histograms)
     found += _queue_waits(first.queued, second.queued)
-    ranks = {ALL: -2} | {sql_id: place for place, sql_id in enumerate(shown)}
+    ranks = {ALL: -2} | {sql_id: index for index, sql_id in enumerate(shown)}
     found.sort(key=lambda line: (SECTIONS.index(line.section), ranks.get(line.subject, -1), line.subject))
     return tuple(found)
 

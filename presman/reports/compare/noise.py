@@ -88,7 +88,7 @@ def chance(first: Sequence[Value], second: Sequence[Value]) -> float | None:
 
     seen = apart(sum(one)) - _CLOSE * max(map(abs, every))
     deals, is_whole = _deals(count, small)
-    reached = sum(apart(sum([every[place] for place in deal])) >= seen for deal in deals)
+    reached = sum(apart(sum([every[index] for index in deal])) >= seen for deal in deals)
     # Of all deals the one that was seen is among them; of drawn ones it is counted besides.
     return reached / len(deals) if is_whole else (reached + 1) / (len(deals) + 1)
 
@@ -119,7 +119,7 @@ def memory(values: Sequence[Value]) -> int:
 def blocks(values: Sequence[Value], length: int) -> list[float]:
     """Return the means of up to MOST_BLOCKS consecutive blocks of at least `length` values; empty ones are left out."""
     number = min(MOST_BLOCKS, len(values) // length)
-    bounds = [len(values) * place // number for place in range(number + 1)] if number else []
+    bounds = [len(values) * index // number for index in range(number + 1)] if number else []
     parts = (values[low:high] for low, high in pairwise(bounds))
     return [found for part in parts if (found := mean(part)) is not None]
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from presman.analysis.trends.database_events import LOST, PLAN_CHANGED
 from presman.base.errors import InputError
 from presman.base.formats import counted, spelled
+from presman.recording.playback import LostPollError, Playback
+from presman.recording.playback_values import PollMark
 from presman.recording.reader import Recording
 from presman.recording.store import DamagedStoreError
-from presman.recording.tape import LostPollError, Tape
-from presman.recording.tape_values import PollMark
 from presman.recording.time_words import TimeError, span_of, spelled_span
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, histograms, lines, plan_differences
 from presman.reports.compare.noise import FALSE_ALARMS, METHOD, Judgement
@@ -56,21 +56,21 @@ _TRIED = 3
 """Polls, from the last one back, that are read for the plan's name where some are damaged."""
 
 
-class WindowPlace(NamedTuple):
-    """Where a window is: `place` is a file, a folder or a URL; `start` and `end` are words, "" for the ends."""
+class RecordingWindow(NamedTuple):
+    """Where a window is: `location` is a file, a folder or a URL; `start` and `end` are words, "" for the ends."""
 
-    place: str
+    location: str
     database: str | None
     start: str
     end: str
 
 
-def compare(first: WindowPlace, second: WindowPlace) -> ComparedWindows:
+def compare(first: RecordingWindow, second: RecordingWindow) -> ComparedWindows:
     """Read two windows and compare them. Raises WindowError and RecordingError."""
     with ExitStack() as stack:
-        places = dict.fromkeys((first.place, second.place))
-        recordings = {place: stack.enter_context(Recording(place)) for place in places}
-        one, other = (_read(recordings[each.place], each) for each in (first, second))
+        locations = dict.fromkeys((first.location, second.location))
+        recordings = {location: stack.enter_context(Recording(location)) for location in locations}
+        one, other = (_read(recordings[each.location], each) for each in (first, second))
         found = lines(one[1], other[1])
         plan = plan_differences(one, other)
     notes = _notes(one[0], other[0], [line.difference for line in found])
@@ -78,36 +78,36 @@ def compare(first: WindowPlace, second: WindowPlace) -> ComparedWindows:
     return ComparedWindows(one[0], other[0], plan, found, spread, tuple(notes), METHOD)
 
 
-def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, WindowFigures]:
-    tape = recording.tape(asked.database)
-    if tape.first is None or tape.last is None:
+def _read(recording: Recording, asked: RecordingWindow) -> tuple[ComparedWindow, WindowFigures]:
+    playback = recording.playback(asked.database)
+    if playback.first is None or playback.last is None:
         raise WindowError(f"{recording.name} has no polls")
     twice: list[str] = []
     try:
-        bounds = span_of(asked.start, asked.end, tape.first, tape.last, tell=twice.append)
+        bounds = span_of(asked.start, asked.end, playback.first, playback.last, tell=twice.append)
     except TimeError as error:
         raise WindowError(f"{recording.name}: {error}") from None
-    start, end = bounds[0] or tape.first, bounds[1] or tape.last
-    marks = tape.marks(start, end)
+    start, end = bounds[0] or playback.first, bounds[1] or playback.last
+    marks = playback.marks(start, end)
     if not marks:
-        if tape.places(start, end):
+        if playback.indexes(start, end):
             raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
-        whole = spelled_span(tape.first, tape.last)
+        whole = spelled_span(playback.first, playback.last)
         raise WindowError(f"{recording.name} has no polls {spelled_span(*bounds)}: it is {whole}")
-    figures = window_figures(tape, start, end, marks)
-    plan = _plan(tape, start, end)
-    notes = [*twice, *_gaps(marks, start, end), *_events(tape, start, end), *recording.told(tape)]
+    figures = window_figures(playback, start, end, marks)
+    plan = _plan(playback, start, end)
+    notes = [*twice, *_gaps(marks, start, end), *_events(playback, start, end), *recording.told(playback)]
     if plan is None:
         notes.append("the plan at its end is not known: those polls are damaged")
-    told = ComparedWindow(recording.name, tape.target, marks[0].at, marks[-1].at, len(marks), plan, tuple(notes))
+    told = ComparedWindow(recording.name, playback.target, marks[0].at, marks[-1].at, len(marks), plan, tuple(notes))
     return told, figures
 
 
-def _plan(tape: Tape, start: datetime, end: datetime) -> str | None:
+def _plan(playback: Playback, start: datetime, end: datetime) -> str | None:
     """Return the plan at the last poll that can be read, "none" without one; None if none of the last can be."""
-    for place in reversed(tape.places(start, end)[-_TRIED:]):
+    for index in reversed(playback.indexes(start, end)[-_TRIED:]):
         try:
-            return tape.reading(place).header.plan or "none"
+            return playback.reading(index).header.plan or "none"
         except LostPollError:
             continue
     return None
@@ -130,8 +130,8 @@ def _gaps(marks: Sequence[PollMark], start: datetime, end: datetime) -> list[str
     return notes
 
 
-def _events(tape: Tape, start: datetime, end: datetime) -> list[str]:
-    events = tape.events(start, end)
+def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
+    events = playback.events(start, end)
     notes = [f"{each.text} at {_clock(each.at)}" for each in events if each.kind == PLAN_CHANGED]
     lost = sum(each.kind == LOST for each in events)
     return notes + ([f"the connection was lost {counted(lost, 'time')}"] if lost else [])

@@ -5,30 +5,196 @@ What was not known at a poll is left out of it, and never counts as nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from math import isnan, nan
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from presman.analysis.readings.wait_readings import ESTIMATOR
-from presman.recording.tape import Tape
-from presman.recording.tape_values import PollMark, Row
-from presman.recording.window_lines import FIGURES, LatencyBin, group_lines, latency_bins
+from presman.recording.playback import Playback
+from presman.recording.playback_values import PollMark, Row, StatementLife
+from presman.recording.window_lines import FIGURES, GroupLines, LatencyBin, group_lines, latency_bins
 from presman.reports.compare.noise import Value
-from presman.reports.compare.window_series import (
-    ALL,
-    CPU,
-    LATENCY,
-    PARALLEL,
-    QUEUE,
-    STATEMENTS,
-    BinnedSeries,
-    FigureKey,
-    Series,
-    add_groups,
-    servers_held,
-    width_for,
-)
+
+CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
+    "CPU", "I/O", "parallel servers", "queue", "latency", "statements by servers x time"
+)  # fmt: skip
+SECTIONS = (CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS)
+ALL = "all"
+"""The subject of what is not of one group."""
+
+
+MOST_VALUES = 720
+"""Values of a series: an hour at 5 seconds. Of longer windows each is of several polls."""
+
+
+class FigureKey(NamedTuple):
+    """Which figure of whom: section, group or event or statement, name with unit."""
+
+    section: str
+    subject: str
+    figure: str
+
+
+Series = Mapping[FigureKey, Sequence[Value]]
+
+
+def width_for(polls: int) -> int:
+    """Return how many polls a value is of."""
+    return max(1, -(-polls // MOST_VALUES))
+
+
+class BinnedSeries:
+    """Values in the making; a poll is known by its index in the window."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._sums: dict[FigureKey, dict[int, list[float]]] = {}
+
+    def add(self, key: FigureKey, index: int, over: float, under: float) -> None:
+        """Add a quotient of one poll."""
+        own = self._sums.setdefault(key, {}).setdefault(index // self.width, [0.0, 0.0])
+        own[0] += over
+        own[1] += under
+
+    def series(self) -> dict[FigureKey, list[Value]]:
+        """Return the values in order of time."""
+        return {key: [Value(*own[index]) for index in sorted(own)] for key, own in self._sums.items()}
+
+
+def thinned(values: Sequence[Value]) -> list[Value]:
+    """Return values that follow each other put together, so that there are not too many."""
+    width = width_for(len(values))
+    parts = [values[begin : begin + width] for begin in range(0, len(values), width)]
+    return [Value(sum(each.over for each in part), sum(each.under for each in part)) for part in parts]
+
+
+def servers_held(lives: Iterable[StatementLife], polls: Sequence[datetime], width: int = 1) -> dict[str, list[int]]:
+    """Return by SQL_ID the servers that its executions held at `polls` (in order of time), summed over `width` of them.
+
+    One that waits holds none; one that has ended its work and still holds its servers does.
+    """
+    found: dict[str, list[int]] = {}
+    for life in lives:
+        if life.held_from is None or not life.sql_id:
+            continue
+        low, high = bisect_left(polls, max(life.held_from, life.first_seen)), bisect_right(polls, life.gone)
+        if low < high:
+            own = found.setdefault(life.sql_id, [0] * -(-len(polls) // width))
+            for index in range(low // width, (high - 1) // width + 1):
+                there = min(high, (index + 1) * width) - max(low, index * width)
+                own[index] += life.servers * there
+    return found
+
+
+_HOUR = 3600.0
+
+Lines = Mapping[str, Sequence[float]]
+"""The lines of one group on one instance by figure, NaN where not known."""
+
+Quotient = tuple[int, float, float]
+"""Index of a poll, and a value as a quotient."""
+
+
+def add_groups(found: BinnedSeries, lines: GroupLines) -> None:
+    """Add the figures of all groups. Instances are added up; what one of them does not know is not known."""
+    for group, instances in _by_group(lines).items():
+        for (section, figure), quotients in _OF_GROUP.items():
+            for quotient in quotients(instances, lines):
+                found.add(FigureKey(section, group, figure), *quotient)
+
+
+def _by_group(lines: GroupLines) -> dict[str, list[Lines]]:
+    found: dict[str, dict[int, dict[str, array[float]]]] = {}
+    for (figure, (inst_id, con_id, name)), line in lines.values.items():
+        group = f"{name}#{con_id}" if con_id else name
+        found.setdefault(group, {}).setdefault(inst_id, {})[figure] = line
+    return {group: list(instances.values()) for group, instances in found.items()}
+
+
+def _total(instances: Sequence[Lines], figure: str, count: int) -> Sequence[float]:
+    """Return a figure over all instances at each of `count` polls; NaN where one that is there does not know it."""
+    blank = [nan] * count
+    if len(instances) == 1:
+        return instances[0].get(figure, blank)
+    found = blank[:]
+    unknown: set[int] = set()
+    for lines in instances:
+        for index, (value, there) in enumerate(zip(lines.get(figure, blank), lines.get("servers", blank), strict=True)):
+            if not isnan(value):
+                found[index] = value + (0.0 if isnan(found[index]) else found[index])
+            elif not isnan(there):
+                unknown.add(index)
+    return [nan if index in unknown else value for index, value in enumerate(found)]
+
+
+OfGroup = Callable[[Sequence[Lines], GroupLines], Iterator[Quotient]]
+
+
+def _each_second(figure: str) -> OfGroup:
+    def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
+        for index, (value, seconds) in enumerate(_paired(_total(instances, figure, len(lines.times)), lines)):
+            if seconds > 0 and not isnan(value):
+                yield index, value * seconds, seconds
+
+    return quotients
+
+
+def _throttled(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
+    used, waited = (_total(instances, each, len(lines.times)) for each in ("used", "waiting"))
+    for index, (one, other, seconds) in enumerate(zip(used, waited, lines.seconds, strict=True)):
+        if seconds > 0 and not isnan(one + other):
+            yield index, 100 * other * seconds, (one + other) * seconds
+
+
+def _service(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
+    blank = [nan] * len(lines.times)
+    for own in instances:
+        taken, requests = own.get("service", blank), own.get("requests", blank)
+        for index, (each, number, seconds) in enumerate(zip(taken, requests, lines.seconds, strict=True)):
+            if seconds > 0 and not isnan(each + number):
+                yield index, each * number * seconds, number * seconds
+
+
+def _growth(figure: str) -> OfGroup:
+    """Return what a counter grew by; where it fell it began anew (another plan, a restart), and that is not known."""
+
+    def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
+        there = [own.get("servers", [nan] * len(lines.times)) for own in instances]
+        before: tuple[float, int, float] | None = None
+        for index, total in enumerate(_total(instances, figure, len(lines.times))):
+            number = sum(not isnan(each[index]) for each in there)
+            if isnan(total):
+                before = None if number else before
+                continue
+            at = lines.times[index]
+            if before is not None and before[1] == number and total >= before[2] and at > before[0]:
+                yield index, total - before[2], (at - before[0]) / _HOUR
+            before = at, number, total
+
+    return quotients
+
+
+def _paired(line: Sequence[float], lines: GroupLines) -> Iterator[tuple[float, float]]:
+    return zip(line, lines.seconds, strict=True)
+
+
+_OF_GROUP: Mapping[tuple[str, str], OfGroup] = {
+    (CPU, "used CPUs"): _each_second("used"),
+    (CPU, "throttled %"): _throttled,
+    (CPU, "entitled CPUs"): _each_second("entitled"),
+    (IO, "MB/s"): _each_second("io"),
+    (IO, "requests/s"): _each_second("requests"),
+    (IO, "service ms"): _service,
+    (PARALLEL, "servers in use"): _each_second("servers"),
+    (PARALLEL, "statements queued"): _each_second("queued"),
+    (QUEUE, "queued per hour"): _growth("ever_queued"),
+    (QUEUE, "timeouts per hour"): _growth("timeouts"),
+}
+
 
 _DIRECTIVES = ("in_plan", "guaranteed_share", "limit_cpus", "px_servers_limit")
 
@@ -45,30 +211,30 @@ class WindowFigures(NamedTuple):
     directives: Directives
 
 
-def window_figures(tape: Tape, start: datetime, end: datetime, marks: Sequence[PollMark]) -> WindowFigures:
+def window_figures(playback: Playback, start: datetime, end: datetime, marks: Sequence[PollMark]) -> WindowFigures:
     """Return the figures of the polls between two instants, both included; `marks` are these polls."""
     found = BinnedSeries(width_for(len(marks)))
     _add_marks(found, marks)
-    add_groups(found, group_lines(tape, start, end, tuple(FIGURES)))
-    latency = latency_bins(tape, start, end, found.width)
+    add_groups(found, group_lines(playback, start, end, tuple(FIGURES)))
+    latency = latency_bins(playback, start, end, found.width)
     series = found.series() | _latency(latency)
-    held = servers_held(tape.statements(start, end), [mark.at for mark in marks], found.width)
+    held = servers_held(playback.statements(start, end), [mark.at for mark in marks], found.width)
     for sql_id, of in held.items():
-        counts = (min(found.width, len(marks) - place * found.width) for place in range(len(of)))
+        counts = (min(found.width, len(marks) - index * found.width) for index in range(len(of)))
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = [
             Value(each, count) for each, count in zip(of, counts, strict=True)
         ]
     queued: dict[str, list[float]] = {}
-    for row in sorted(tape.figures("arrivals", start, end), key=itemgetter("arrived")):
+    for row in sorted(playback.figures("arrivals", start, end), key=itemgetter("arrived")):
         if row["waited_s"] is not None:
             queued.setdefault(row["consumer_group"], []).append(row["waited_s"])
     histograms = {event: [each.waits for each in bins] for event, bins in latency.items()}
     last = marks[-1].at
-    return WindowFigures(series, histograms, queued, _directives(tape.figures("emphasis", last, last)))
+    return WindowFigures(series, histograms, queued, _directives(playback.figures("emphasis", last, last)))
 
 
 def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
-    for place, mark in enumerate(marks):
+    for index, mark in enumerate(marks):
         figures = (
             (CPU, "used CPUs", mark.used_cpus),
             (CPU, "waited-for CPUs", mark.waited_cpus),
@@ -77,7 +243,7 @@ def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
         )
         for section, figure, value in figures:
             if value is not None:
-                found.add(FigureKey(section, ALL, figure), place, value, 1.0)
+                found.add(FigureKey(section, ALL, figure), index, value, 1.0)
 
 
 def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[Value]]:

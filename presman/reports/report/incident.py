@@ -16,10 +16,10 @@ from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.colours import GroupColours
 from presman.recording import incident_rows, time_bins
 from presman.recording.incident_rows import EventMark, StatementSum
+from presman.recording.playback import LostPollError, Playback
+from presman.recording.playback_values import DamagedPolls, StatementLife
 from presman.recording.reader import Recording
 from presman.recording.store import DamagedStoreError
-from presman.recording.tape import LostPollError, Tape
-from presman.recording.tape_values import DamagedPolls, StatementLife
 from presman.recording.time_bins import GroupBin, PollGap, TimeBin
 from presman.reports.report import report_charts
 from presman.reports.report.report_charts import HeatColumn
@@ -85,62 +85,63 @@ class Incident(Struct, frozen=True):
     colours: GroupColours
 
 
-def gather(recording: Recording, tape: Tape, places: range, at: datetime | None = None) -> Incident:
+def gather(recording: Recording, playback: Playback, indexes: range, at: datetime | None = None) -> Incident:
     """Return what is known of some polls, at least one; `at` chooses the moment of the tables.
 
     Raises RecordingError where nothing can be read of them.
     """
-    start, end = tape.at(places[0]), tape.at(places[-1])
-    width = time_bins.width_of(len(places), BINS)
-    bins = time_bins.time_bins(tape, start, end, width)
+    start, end = playback.at(indexes[0]), playback.at(indexes[-1])
+    width = time_bins.width_of(len(indexes), BINS)
+    bins = time_bins.time_bins(playback, start, end, width)
     if not bins:
         raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
-    marks = incident_rows.event_marks(tape, start, end, report_charts.PLACES)
+    marks = incident_rows.event_marks(playback, start, end, report_charts.PLACES)
     many = sum(each.many for each in marks)
-    looks = _looks(tape, places, at)
-    usual = time_bins.usual_interval(tape, start, end)
-    groups = tuple(time_bins.group_bins(tape, bins, start, end, width))
+    looks = _looks(playback, indexes, at)
+    usual = time_bins.usual_interval(playback, start, end)
+    groups = tuple(time_bins.group_bins(playback, bins, start, end, width))
     return Incident(
-        source=recording.name, target=tape.target, kind=tape.kind, start=start, end=end, polls=len(places), width=width,
+        source=recording.name, target=playback.target, kind=playback.kind, start=start, end=end, polls=len(indexes),
+        width=width,
         usual=usual,
         bins=tuple(bins),
         groups=groups,
-        gaps=tuple(time_bins.gaps(tape, start, end)),
+        gaps=tuple(time_bins.gaps(playback, start, end)),
         marks=tuple(marks),
-        events=tuple(incident_rows.told_events(tape, start, end, EVENTS, calm=many > EVENTS)),
-        lives=tuple(incident_rows.busiest_lives(tape, start, end, report_charts.MOST)),
-        sums=tuple(incident_rows.statement_sums(tape, start, end)),
-        heat=_heat(tape, start, end, len(places), usual),
+        events=tuple(incident_rows.told_events(playback, start, end, EVENTS, calm=many > EVENTS)),
+        lives=tuple(incident_rows.busiest_lives(playback, start, end, report_charts.MOST)),
+        sums=tuple(incident_rows.statement_sums(playback, start, end)),
+        heat=_heat(playback, start, end, len(indexes), usual),
         looks=looks,
         moment=_moment(looks, at),
-        damaged=tuple(tape.damaged(start, end)) if len(places) <= CHECKED else (),
-        step=max((time_bins.sampled(part)[0] for part in tape.parts(start, end)), default=1),
-        damage=tuple(recording.told(tape)),
+        damaged=tuple(playback.damaged(start, end)) if len(indexes) <= CHECKED else (),
+        step=max((time_bins.sampled(part)[0] for part in playback.parts(start, end)), default=1),
+        damage=tuple(recording.told(playback)),
         colours=GroupColours((each.con_id, each.group) for each in groups),
     )  # fmt: skip
 
 
-def _looks(tape: Tape, places: range, at: datetime | None) -> tuple[Look, ...]:
+def _looks(playback: Playback, indexes: range, at: datetime | None) -> tuple[Look, ...]:
     """Return the polls that are read again: the asked one, the worst ones, others at even intervals."""
-    start, end = tape.at(places[0]), tape.at(places[-1])
+    start, end = playback.at(indexes[0]), playback.at(indexes[-1])
     wanted: dict[int, str] = {}
     if at is not None:
-        wanted[min(max(tape.place(at), places[0]), places[-1])] = "asked for"
+        wanted[min(max(playback.index(at), indexes[0]), indexes[-1])] = "asked for"
     for measure, why in (("queued", "the longest queue"), ("waited", "most CPU waited for")):
-        found = time_bins.worst(tape, start, end, measure)
+        found = time_bins.worst(playback, start, end, measure)
         if found is not None:
-            wanted.setdefault(tape.place(found), why)
-    step = max(1.0, (len(places) - 1) / LOOKS)
+            wanted.setdefault(playback.index(found), why)
+    step = max(1.0, (len(indexes) - 1) / LOOKS)
     for number in range(LOOKS + 1):
-        if number * step <= len(places) - 1:
-            wanted.setdefault(places[round(number * step)], "")
-    read = (_look(tape, place, why) for place, why in sorted(wanted.items()))
+        if number * step <= len(indexes) - 1:
+            wanted.setdefault(indexes[round(number * step)], "")
+    read = (_look(playback, index, why) for index, why in sorted(wanted.items()))
     return tuple(each for each in read if each is not None)
 
 
-def _look(tape: Tape, place: int, why: str) -> Look | None:
+def _look(playback: Playback, index: int, why: str) -> Look | None:
     try:
-        previous, snapshot = tape.pair(place)
+        previous, snapshot = playback.pair(index)
     except LostPollError:
         return None
     reading = analyse(previous, snapshot)
@@ -158,14 +159,14 @@ def _moment(looks: tuple[Look, ...], at: datetime | None) -> Look | None:
 
 
 def _heat(
-    tape: Tape, start: datetime, end: datetime, polls: int, usual: float
+    playback: Playback, start: datetime, end: datetime, polls: int, usual: float
 ) -> tuple[tuple[str, tuple[HeatColumn, ...]], ...]:
     """Return the events whose waits took most time, by columns of a minute at least: some histograms are no newer."""
     width = time_bins.width_of(polls, max(1, min(_HEAT_BINS, int(polls * usual / _HEAT_SECONDS))))
-    columns = time_bins.time_bins(tape, start, end, width)
+    columns = time_bins.time_bins(playback, start, end, width)
     waits: dict[str, dict[time_bins.BinKey, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
     took: dict[str, int] = defaultdict(int)
-    for each in time_bins.bucket_bins(tape, start, end, width):
+    for each in time_bins.bucket_bins(playback, start, end, width):
         waits[each.event][each.key][each.upper_us] = each.waits
         if each.waits:
             took[each.event] += each.waits * each.upper_us

@@ -1,9 +1,9 @@
-"""Page of an incident: its head and its sections."""
+"""Page of an incident: its head, its sections, and rows and figures as tables in them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,10 +22,10 @@ from presman.analysis.trends.database_events import (
     kind_in_words,
 )
 from presman.base.colours import OTHERS, GroupColours
-from presman.base.formats import count, counted, number, spelled
+from presman.base.formats import ABSENT, count, counted, number, spelled
 from presman.base.markup import Markup, element, joined
 from presman.base.text import clean
-from presman.figures.figure import Table
+from presman.figures.figure import Figure, Table
 from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
 from presman.figures.measures import headings
 from presman.figures.plan_figures import FINDINGS, PLAN
@@ -39,12 +39,70 @@ from presman.reports.report.incident import EVENTS, Incident, edges, gather
 from presman.reports.report.report_charts import AreaChart, ChartColumn, area_chart, event_chart, heat_map
 from presman.reports.report.story import seen_alerts, story, unknown
 from presman.reports.report.time_axis import TimeAxis, between, clock
-from presman.reports.report.value_tables import group_name, unit_of, value_table
 from presman.tabs import tab
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows
 from presman.tabs.plan import plan_line
+
+MOST = 100
+"""Rows that are shown of one table."""
+
+_UNITS = {
+    "seconds": "m:ss",
+    "microseconds": "",
+    "instant": "time of day",
+    "percent": "%",
+    "milliseconds": "ms",
+}
+_NO_UNIT = frozenset({"text", "word", "true or false", "number", "count", "microseconds"})
+
+
+def value_table(
+    table: Table[Any], rows: Sequence[Any], hidden: Collection[str], empty: str, colours: GroupColours
+) -> Markup:
+    """Return the rows of a table with the heads, units and words that the screens have, `empty` without rows."""
+    shown = [each for each in table.columns if not each.trend and each.key not in hidden and not _bare(each, rows)]
+    if not rows:
+        return element("p", empty or table.empty, class_="none")
+    heads = [_head(each) for each in shown]
+    body = [element("tr", *(_cell(each, row, colours) for each in shown)) for row in rows[:MOST]]
+    more = [f"{len(rows) - MOST} more rows are in the recording."] if len(rows) > MOST else []
+    return element(
+        "div",
+        element("table", element("thead", element("tr", *heads)), element("tbody", *body)),
+        *(element("p", text, class_="none") for text in more),
+        class_="wide",
+    )
+
+
+def unit_of(figure: Figure[Any]) -> str:
+    """Return what stands below a head: the unit as its figures are written, "" for none."""
+    return "" if figure.unit.name in _NO_UNIT else _UNITS.get(figure.unit.name, figure.unit.name)
+
+
+def _bare(figure: Figure[Any], rows: Sequence[Any]) -> bool:
+    return all(figure.show(row) in {"", ABSENT} for row in rows)
+
+
+def _head(figure: Figure[Any]) -> Markup:
+    unit = unit_of(figure)
+    under = [element("small", unit)] if unit else []
+    return element("th", figure.head, *under, title=figure.help, class_=figure.align)
+
+
+def group_name(name: str, colours: GroupColours, con_id: int | None = None) -> str:
+    """Return the name of a consumer group with its colour before it, if it has one."""
+    style = colours.style(name, con_id)
+    return joined([element("b", "■\u00a0", class_=style), element("span", name)]) if style else name
+
+
+def _cell(figure: Figure[Any], row: Any, colours: GroupColours) -> Markup:
+    state = figure.state(row) if figure.state is not None else ""
+    text = figure.show(row)
+    if figure.key == "consumer_group":
+        text = group_name(text, colours, getattr(row, "con_id", None))
+    return element("td", text, class_=f"{figure.align} {state}".strip())
 
 
 def incident_of(source: RecordingSource, moment: str | datetime | None, tell: Tell) -> Incident:
@@ -54,7 +112,7 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, tell: Te
     """
     try:
         source.open()
-        tape, first, last = source.tape, source.tape.first, source.tape.last
+        playback, first, last = source.playback, source.playback.first, source.playback.last
         assert first is not None
         assert last is not None
         at = instant_of(moment, first, last, tell=tell) if isinstance(moment, str) else moment
@@ -63,7 +121,7 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, tell: Te
         if at is not None and not first <= at <= last:
             said = clean(moment) if isinstance(moment, str) else clock(at)
             raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
-        return gather(source.recording, tape, source.places, at)
+        return gather(source.recording, playback, source.indexes, at)
     finally:
         source.close()
 

@@ -14,7 +14,7 @@ from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.formats import ABSENT, count, counted, microseconds, number, spelled
 from presman.base.markup import BAD, BLANK, FAINT, IDLE, WIDTH, Markup, drawing, element, joined, label, level
 from presman.recording.incident_rows import EventMark
-from presman.recording.tape_values import StatementLife
+from presman.recording.playback_values import StatementLife
 from presman.reports.report.time_axis import LEFT, RIGHT, TimeAxis, below, between, clock
 
 _HEAT_LINE, _HEAT_TOP = 12.0, 4.0

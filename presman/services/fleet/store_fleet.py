@@ -42,16 +42,16 @@ class StoreFleet:
 
     def __init__(
         self,
-        place: str,
+        location: str,
         interval: float,
         patterns: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.name = shown(place)
+        self.name = shown(location)
         self.interval = interval
         self.trouble = ""
         self.is_settled = False
-        self._place = place
+        self._location = location
         self._patterns = patterns
         self._clock = clock
         self._known: dict[str, _Known] = {}
@@ -153,18 +153,18 @@ class StoreFleet:
 
     def _opened(self) -> list[Store]:
         """Return the stores to be read: of a folder the newest files."""
-        places = [self._place]
-        folder = None if is_url(self._place) else expanded(self._place)
+        locations = [self._location]
+        folder = None if is_url(self._location) else expanded(self._location)
         if folder is not None and folder.is_dir():
-            places = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-LOOKED_AT:]]
-            if not places:
+            locations = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-LOOKED_AT:]]
+            if not locations:
                 raise RecordingError(f"{self.name} has no files *{SUFFIX}")
-        for place in self._stores.keys() - set(places):
-            self._stores.pop(place).close()
-        for place in places:
-            if place not in self._stores:
-                self._stores[place] = Store(place, writing=False, alone=False)
-        return [self._stores[place] for place in places]
+        for location in self._stores.keys() - set(locations):
+            self._stores.pop(location).close()
+        for location in locations:
+            if location not in self._stores:
+                self._stores[location] = Store(location, writing=False, alone=False)
+        return [self._stores[location] for location in locations]
 
 
 def _freshness(row: FleetRow) -> float:

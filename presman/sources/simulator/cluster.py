@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from presman.base.release import Release
+from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.parsing import Library
-from presman.sources.simulator.plan_tree import Group, Node, cdb_tree, plan_tree
+from presman.sources.simulator.plan_tree import Node, cdb_tree, plan_tree
 from presman.sources.simulator.scenario import OTHER_GROUPS, Scenario
-from presman.sources.simulator.scheduler import Limits, Queueing, QueueRule, ServerPoolLimit
 
 if TYPE_CHECKING:
     from presman.sources.simulator.counters import Count, GroupCounters

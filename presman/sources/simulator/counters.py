@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from presman.sources.simulator.plan_tree import Group
+from presman.forecast.scheduler import Group
 
 HISTORY = 60
 """Minutes that V$RSRCMGRMETRIC_HISTORY keeps."""

@@ -13,11 +13,10 @@ from random import Random
 
 from msgspec import Struct, field
 
+from presman.forecast.scheduler import Group, QueueEntry
 from presman.sources.simulator.parsing import Cursor
-from presman.sources.simulator.plan_tree import Group
 from presman.sources.simulator.processes import Server, SharedTime, SimulatedSession, even_skews
 from presman.sources.simulator.scenario import Client, SessionPool, StatementStream
-from presman.sources.simulator.scheduler import QueueEntry
 
 _NOISE_TIME = 45.0
 """Seconds over which the activity of a pool forgets its past."""

@@ -10,6 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from presman.base.release import Release
+from presman.forecast.scheduler import Group
 from presman.sources.simulator.counters import (
     QUANTUM,
     STARVED,
@@ -23,7 +24,6 @@ from presman.sources.simulator.counters import (
     shape,
 )
 from presman.sources.simulator.executions import Execution, SessionStream
-from presman.sources.simulator.plan_tree import Group
 from presman.sources.simulator.processes import ServerNames, SessionIds, SimulatedSession, background
 from presman.sources.simulator.scenario import OWN_SID, Capacity, PdbDirective, PdbSpec, Scenario
 

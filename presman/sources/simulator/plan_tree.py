@@ -7,22 +7,14 @@ capacity give the CPUs of each group.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 
 from presman.base.release import Release
+from presman.forecast.scheduler import LEVELS, Group
 from presman.sources.simulator.scenario import OTHER_GROUPS, Directive, PdbSpec, PlanSpec
 
-LEVELS = 8
 _TINY = 1e-12
-
-
-class Group(NamedTuple):
-    """A consumer group of one container (0 outside a CDB)."""
-
-    con_id: int
-    name: str
 
 
 class Node(Struct, frozen=True):

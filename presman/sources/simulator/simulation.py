@@ -16,12 +16,13 @@ from operator import sub
 from random import Random
 
 from presman.base.release import Release
+from presman.forecast.scheduler import Group
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import GroupCounters, Metrics, Minute
 from presman.sources.simulator.gv_monitors import OWN, GvMonitor
 from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
-from presman.sources.simulator.plan_tree import Group, hand_out
+from presman.sources.simulator.plan_tree import hand_out
 from presman.sources.simulator.scenario import OWN_SID, Alteration, PlanChange, Scenario
 from presman.sources.simulator.workload import Workload, set_queue_rates
 

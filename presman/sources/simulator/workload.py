@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random
 
+from presman.forecast.scheduler import Group, QueueEntry, QueueOutcome, StatementQueue
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import Count
 from presman.sources.simulator.executions import Execution, Phase
 from presman.sources.simulator.machine import Machine
-from presman.sources.simulator.plan_tree import Group
 from presman.sources.simulator.processes import Server, SimulatedSession, even_skews
 from presman.sources.simulator.scenario import ACTIONS
-from presman.sources.simulator.scheduler import QueueEntry, QueueOutcome, StatementQueue
 
 _DONE = 1e-6
 """Seconds of work that count as none."""

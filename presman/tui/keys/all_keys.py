@@ -23,7 +23,7 @@ from presman.tui.keys.table_keys import (
     WINDOW,
     has_instances,
 )
-from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT, REPORT, TAPE
+from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT, RECORD, REPORT
 from presman.tui.keys.time_keys import (
     BACK,
     FAR_BACK,
@@ -65,7 +65,7 @@ HELP = AppKey(
 APP_KEYS: tuple[AppKey, ...] = (
     HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, JUMP,
     NEXT_EVENT, PREVIOUS_EVENT, FILTER, SORT, REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW,
-    COPY, COPY_TO_DO, ACT, EXPORT, TAPE, REPORT, GO, TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, SUSPEND, QUIT,
+    COPY, COPY_TO_DO, ACT, EXPORT, RECORD, REPORT, GO, TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, SUSPEND, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 
@@ -88,7 +88,7 @@ _BEFORE = (
     INSTANCES,
 )
 _MOMENTS = (JUMP, NEXT_EVENT, PREVIOUS_EVENT)
-_TAKEN = (COPY, COPY_TO_DO, ACT, EXPORT, TAPE, REPORT)
+_TAKEN = (COPY, COPY_TO_DO, ACT, EXPORT, RECORD, REPORT)
 _BEHIND = (*_TAKEN, GO, *_MOMENTS, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
@@ -130,7 +130,7 @@ def listed(app: FrameApp) -> list[Key]:
     has = ((INSTANCES, has_instances(app)), (WINDOW, present.over_time), (UNFOLD, folding))
     without = [each for each, there in has if not there]
     if app.is_served:
-        without += [ACT, TAPE, REPORT, TARGETS, SUSPEND]
+        without += [ACT, RECORD, REPORT, TARGETS, SUSPEND]
     found = [each.key for each in keys_of(app) if each not in without and each not in TABS]
     place = found.index(COPY.key)
     return [*present.keys, TABS_IN_HELP, *found[:place], *found[place:]]

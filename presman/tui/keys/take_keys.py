@@ -1,23 +1,30 @@
-"""Keys that take something along, or act: copying, the CSV file, commands where they were allowed."""
+"""Keys that take something along, or act: copying, CSV file, recording, report, commands where they were allowed."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from presman.base import private_files
 from presman.base.formats import clock, counted, duration, spelled
+from presman.base.text import clean, one_line
 from presman.figures.figure import Table
 from presman.tabs.link import LinkState
 from presman.tabs.parts import Key
-from presman.tui.exports import write_past
+from presman.tui.exports import PollRecording, file_name, write_past
 from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_data
-from presman.tui.report_writing import write_report
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
+    from presman.recording.recording_source import RecordingSource
     from presman.rows.commands import Command
     from presman.tui.copies import Copyable
     from presman.tui.frame_app import FrameApp
+
 
 _NAMED = 40
 """Characters of what was copied that are shown again."""
@@ -160,21 +167,21 @@ def export(app: FrameApp) -> None:
     app.paint_lines()
 
 
-def tape(app: FrameApp) -> None:
+def record(app: FrameApp) -> None:
     """Begin a recording with the minutes that the charts show, or end it."""
-    monitor, taping = app.monitor, app.tape
-    if taping.is_on:
-        path = taping.path
-        taping.close()
+    monitor, poll_recording = app.monitor, app.poll_recording
+    if poll_recording.is_on:
+        path = poll_recording.path
+        poll_recording.close()
         app.notify(f"Recording ended: presman replay {path}", timeout=8)
         app.paint_lines()
         return
     latest = monitor.latest
     if latest is None:
         return
-    taping.begin(monitor.name, latest.kind)
+    poll_recording.begin(monitor.name, latest.kind)
     app.paint_lines()
-    app.run_worker(_load_or_tell(app, latest), group="tape")  # keys and polls go on meanwhile
+    app.run_worker(_load_or_tell(app, latest), group="record")  # keys and polls go on meanwhile
 
 
 async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
@@ -186,12 +193,12 @@ async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
 
 async def _load(app: FrameApp, latest: Reading) -> None:
     """Write the minutes up to the newest poll, then each that arrives."""
-    taping = app.tape
-    mine, path = taping.number, taping.path
-    kept = await write_past(app.monitor, taping, latest)
-    if kept is None or taping.number != mine:
+    poll_recording = app.poll_recording
+    mine, path = poll_recording.number, poll_recording.path
+    kept = await write_past(app.monitor, poll_recording, latest)
+    if kept is None or poll_recording.number != mine:
         return
-    taping.loaded()
+    poll_recording.loaded()
     since = spelled((latest.at - kept.first).total_seconds())
     app.notify(f"Recording to {path}, from {since} ago on ({counted(kept.polls, 'poll')}); R ends it", timeout=8)
 
@@ -267,11 +274,11 @@ EXPORT = AppKey(
         "then downloads the file."),
     export, has_data, NO_DATA,
 )  # fmt: skip
-TAPE = AppKey(
-    Key("tape", "R", "R", "record", "Write every poll to a recording, starting with the polls of the charts' window "
+RECORD = AppKey(
+    Key("record", "R", "R", "record", "Write every poll to a recording, starting with the polls of the charts' window "
         "(w); again to end. `presman replay` plays it."),
-    tape, may_record, why_not_record,
-    relabel=lambda app: "end recording" if app.tape.is_on else "record",
+    record, may_record, why_not_record,
+    relabel=lambda app: "end recording" if app.poll_recording.is_on else "record",
 )  # fmt: skip
 REPORT = AppKey(
     Key("report", "r", "r", "report", "Write an HTML report, as `presman report` does: of the recording in a replay, "
@@ -279,3 +286,66 @@ REPORT = AppKey(
         "minutes that the charts show (w) on a live database."),
     report, may_report, why_not_report,
 )  # fmt: skip
+
+
+async def write_report(app: FrameApp) -> None:
+    """Write the report, and name its file or say in one line why there is none."""
+    from presman.base.errors import InputError
+    from presman.recording.store import RecordingError
+    from presman.sources import SourceError
+
+    path = (app.folder or Path.cwd()) / file_name(app.monitor.name, "report", datetime.now(UTC), "html")
+    try:
+        app.notify("Writing the report …", timeout=3)
+        polls = await _of_replay(app, path) if app.replayed is not None else await _of_history(app, path)
+        app.notify(f"Report of {counted(polls, 'poll')}: {path}", timeout=15)
+    except (OSError, RecordingError, SourceError, InputError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        app.notify(f"No report in {path.parent}: {one_line(clean(str(why)), 300)}", severity="error", timeout=15)
+    except Exception as error:
+        app.complain(error)
+    finally:
+        app.is_reporting = False
+
+
+async def _of_replay(app: FrameApp, path: Path) -> int:
+    reading, replayed = app.monitor.reading, app.replayed
+    assert replayed is not None
+    return await asyncio.to_thread(_make, replayed, reading.at if reading is not None else None, path, "")
+
+
+async def _of_history(app: FrameApp, path: Path) -> int:
+    """Report the minutes that charts show: they are recorded first, as the key R does, in a folder that goes again."""
+    from presman.recording.recording_source import RecordingSource
+    from presman.recording.store import RecordingError
+
+    monitor, troubles = app.monitor, list[str]()
+    latest, at = monitor.latest, monitor.reading.at if monitor.is_frozen and monitor.reading is not None else None
+    assert latest is not None
+    with TemporaryDirectory(prefix="presman-") as folder:
+        poll_recording = PollRecording(Path(folder), troubles.append)
+        location = str(poll_recording.begin(monitor.name, latest.kind))
+        try:
+            await write_past(monitor, poll_recording, latest)
+        finally:
+            await asyncio.to_thread(poll_recording.close)
+        if troubles:
+            raise RecordingError(troubles[0])
+        name = monitor.name
+        return await asyncio.to_thread(
+            _make, lambda: RecordingSource(location, name=name), at, path, "the monitor's own polls"
+        )
+
+
+def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path: Path, source: str) -> int:
+    """Write the page and return how many polls it is of; `source` is what it is said to come from, "" for its file."""
+    from msgspec.structs import replace
+
+    from presman.base.private_files import replace_private
+    from presman.reports.report.incident_page import incident_of, incident_page
+
+    incident = incident_of(make_source(), at, lambda _text: None)
+    if source:
+        incident = replace(incident, source=source)
+    replace_private(path, incident_page(incident, datetime.now(UTC)).encode("utf-8"))
+    return incident.polls

@@ -8,7 +8,7 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.detail_readings import CursorCost, Detail, ServerWork
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Usual
+from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, Usual
 from presman.base.formats import ABSENT, clock, compact, count, counted, duration, microseconds, number, percent
 from presman.figures.drawing.bars import bar_runs
 from presman.figures.drawing.lines import Line
@@ -18,7 +18,7 @@ from presman.tabs.statement import Statement
 from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, unblock_of, why_not_ended
 from presman.tui.pages.xplan import xplan
 
-Row = QueuedStatement | RunningStatement | SessionReading
+Row = ParallelStatement | SessionReading
 BLANK: Line = ()
 _LABEL = 24
 _SERVERS = 32
@@ -27,7 +27,7 @@ _BAR = 16
 
 def focus_of(row: object) -> Focus | None:
     """Return what to look at closely for a row, None for rows that are no session's."""
-    if isinstance(row, QueuedStatement | RunningStatement):
+    if isinstance(row, ParallelStatement):
         return Focus(row.inst_id, row.sid, row.sql_id, row.child, isinstance(row, RunningStatement))
     if isinstance(row, SessionReading):
         return Focus(row.inst_id, row.sid, row.sql_id, row.child, row.px_servers > 0)
@@ -43,30 +43,37 @@ def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
     detail = reading.detail
     if detail is None or (detail.sid, detail.inst_id) != (row.sid, row.inst_id):
         about = "Plan, servers and statistics are read only while this page is open; at this moment it was not."
-        return [*lines, BLANK, _sentence(about, "dim")]
-    lines += [BLANK, _title("Progress"), *_progress(detail)]
+        return [*lines, BLANK, sentence(about, "dim")]
+    lines += [BLANK, title("Progress"), *_progress(detail)]
     if detail.cost is not None:
-        lines += [BLANK, _title("Executions of this cursor so far"), *cost_lines(detail.cost)]
+        lines += [BLANK, title("Executions of this cursor so far"), *cost_lines(detail.cost)]
     if detail.plan:
         text = xplan(detail.plan, detail.plan_hash, width - 3)
-        lines += [BLANK, _title("Plan"), *(_sentence(line) for line in text)]
+        lines += [BLANK, title("Plan"), *(sentence(line) for line in text)]
     if detail.servers:
-        lines += [BLANK, _title("Servers at work"), *_servers(detail)]
+        lines += [BLANK, title("Servers at work"), *_servers(detail)]
     if detail.statistics:
-        lines += [BLANK, _title("Session statistics: since the last poll, since logon"), *_statistics(detail)]
+        lines += [BLANK, title("Session statistics: since the last poll, since logon"), *_statistics(detail)]
     return lines
 
 
-def _title(text: str) -> Line:
+def title(text: str) -> Line:
+    """Return a heading."""
     return ((text, "title"),)
 
 
-def _sentence(text: str, style: str = "") -> Line:
+def fact(label: str, text: str, style: str = "", width: int = 16) -> Line:
+    """Return one labelled fact."""
+    return ((f"  {label:<{width - 1}} ", "dim"), (text or ABSENT, style))
+
+
+def sentence(text: str, style: str = "") -> Line:
+    """Return one sentence."""
     return (("  ", ""), (text, style))
 
 
 def _fact(label: str, text: str, style: str = "") -> Line:
-    return ((f"  {label:<{_LABEL}}", "dim"), (text or ABSENT, style))
+    return fact(label, text, style, _LABEL)
 
 
 def unblocking(row: QueuedStatement, reading: Reading) -> list[Line]:
@@ -75,7 +82,7 @@ def unblocking(row: QueuedStatement, reading: Reading) -> list[Line]:
     if found is None:
         return []
     whose = "it" if row.position == 1 else f"the head of {row.group}'s queue"
-    return [BLANK, _title(f"What would let {whose} start"), *candidates_lines(found)]
+    return [BLANK, title(f"What would let {whose} start"), *candidates_lines(found)]
 
 
 def _actions(row: Row, reading: Reading) -> list[Line]:
@@ -83,8 +90,8 @@ def _actions(row: Row, reading: Reading) -> list[Line]:
     if isinstance(row, SessionReading):
         return []
     commands, against = commands_of(row, reading), why_not_ended(row, reading)
-    lines = [BLANK, _title("Commands to copy (presman runs none of them by itself)"), *command_lines(commands)]
-    return [*(lines if commands else [BLANK]), *([_sentence(against)] if against else [])]
+    lines = [BLANK, title("Commands to copy (presman runs none of them by itself)"), *command_lines(commands)]
+    return [*(lines if commands else [BLANK]), *([sentence(against)] if against else [])]
 
 
 def _groups(row: Row, reading: Reading) -> list[Line]:
@@ -96,7 +103,7 @@ def _groups(row: Row, reading: Reading) -> list[Line]:
     if session is None:
         return []
     how = f" (by {session.mapping_attribute})" if session.mapping_attribute else ""
-    lines = [BLANK, _title("Consumer group"), _fact("mapped", f"{session.mapped_group or ABSENT}{how}")]
+    lines = [BLANK, title("Consumer group"), _fact("mapped", f"{session.mapped_group or ABSENT}{how}")]
     lines += [_fact("original", session.original_group), _fact("now", session.group)]
     if session.last_action:
         because = f", because of {session.last_action_reason}" if session.last_action_reason else ""
@@ -107,7 +114,7 @@ def _groups(row: Row, reading: Reading) -> list[Line]:
 
 def _progress(detail: Detail) -> Iterable[Line]:
     if not detail.operations:
-        yield _sentence("V$SESSION_LONGOPS lists no unfinished operation of it.", "dim")
+        yield sentence("V$SESSION_LONGOPS lists no unfinished operation of it.", "dim")
     for each in detail.operations:
         left = f", {duration(each.remaining)} left" if each.remaining is not None else ""
         name = f"{each.name} {each.target}".strip()
@@ -138,12 +145,12 @@ def _servers(detail: Detail) -> Iterable[Line]:
         cpu = "no CPU yet" if skew.cpu is None else f"the busiest has {number(skew.cpu, 2)} times the mean CPU"
         read = "" if skew.megabytes is None else f", {number(skew.megabytes, 2)} times the mean MB read"
         style = "warn" if (skew.cpu or 1.0) >= 2 else ""
-        yield _sentence(f"Set {skew.server_set}: {counted(skew.servers, 'server')}; {cpu}{read}.", style)
+        yield sentence(f"Set {skew.server_set}: {counted(skew.servers, 'server')}; {cpu}{read}.", style)
     most = max((each.cpu for each in detail.servers), default=0.0)
     for each in detail.servers[:_SERVERS]:
         yield _server(each, most)
     if len(detail.servers) > _SERVERS:
-        yield _sentence(f"… and {len(detail.servers) - _SERVERS} more", "dim")
+        yield sentence(f"… and {len(detail.servers) - _SERVERS} more", "dim")
 
 
 def _server(each: ServerWork, most: float) -> Line:
@@ -159,7 +166,7 @@ def _statistics(detail: Detail) -> Iterable[Line]:
 
 def usual_lines(found: Comparison) -> list[Line]:
     """Return a group's queue now, over the last hour and since its plan was activated."""
-    lines = [_sentence(f"{'Worse than usual. ' if found.worse else ''}Now, the last hour, since the plan:")]
+    lines = [sentence(f"{'Worse than usual. ' if found.worse else ''}Now, the last hour, since the plan:")]
     stretches = (found.now, found.hour, found.plan)
     rows: tuple[tuple[str, list[str]], ...] = (
         ("seconds watched", [count(each.seconds) if each else ABSENT for each in stretches]),

@@ -14,6 +14,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     DopStory,
+    ParallelStatement,
     QueuedStatement,
     RunningStatement,
     Servers,
@@ -24,29 +25,11 @@ from presman.base.formats import ABSENT, clock, count, counted, duration, many, 
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
-from presman.figures.statement_figures import at_timeout
+from presman.figures.statement_figures import at_timeout, starts_in_words
 from presman.rows.session_state import ON_CPU
-from presman.tui.pages.detail_lines import unblocking
+from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
 _LABEL = 16
-
-
-def title(text: str) -> Line:
-    """Return a heading."""
-    return ((text, "title"),)
-
-
-def fact(label: str, text: str, style: str = "") -> Line:
-    """Return one labelled fact."""
-    return ((f"  {label:<{_LABEL - 1}} ", "dim"), (text or ABSENT, style))
-
-
-def sentence(text: str, style: str = "") -> Line:
-    """Return one sentence."""
-    return (("  ", ""), (text, style))
-
-
-BLANK: Line = ()
 
 
 def page(row: Any, table: Table[Any], reading: Reading) -> list[Line]:
@@ -69,7 +52,7 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
     """
     identity = table.identity(row)
     places: Iterable[Any]
-    if isinstance(row, QueuedStatement | RunningStatement):
+    if isinstance(row, ParallelStatement):
         places = (*reading.queue, *reading.running)
     elif isinstance(row, SessionReading):
         places = reading.sessions
@@ -100,6 +83,8 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     else:
         left = duration(row.timeout_left)
         lines.append(sentence(f"It reaches its queue timeout in {left}: then {at_timeout(row)}.", "warn"))
+    if words := starts_in_words(row):
+        lines.append(sentence(words))
     lines += unblocking(row, reading)
     lines += [BLANK, title("What it wants")]
     lines.append(fact("servers", _wants(row.wants)))
@@ -156,7 +141,7 @@ def running(row: RunningStatement, reading: Reading) -> list[Line]:
     return lines + sql_lines(row.sql_text, row.no_text)
 
 
-def _who(row: QueuedStatement | RunningStatement) -> list[Line]:
+def _who(row: ParallelStatement) -> list[Line]:
     return [
         fact("user", row.user),
         fact("program", row.program),

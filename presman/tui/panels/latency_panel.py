@@ -17,9 +17,8 @@ from presman.figures.figure import late_note
 from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
 from presman.tabs.latency import alike, events
 from presman.tabs.moment import Moment
-from presman.tui.messages import PageWanted, QueryWanted
 from presman.tui.pages.content import outliers_page
-from presman.tui.panels.panel import Panel
+from presman.tui.panels.panel import PageWanted, Panel, QueryWanted
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heat import HeatData, Quantity, rates
 from presman.tui.widgets.heatmap import HeatMap

@@ -1,12 +1,14 @@
-"""The panel of a tab: widgets mounted once, filled by one method and by nothing else."""
+"""The panel of a tab: widgets mounted once, filled by one method and by nothing else; what it asks of the app."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, NamedTuple, assert_never
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.widget import Widget
 
 from presman.figures.figure import Table, late_note
@@ -19,6 +21,30 @@ from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Horizontal, LineApiWidget, PlainBackground, Vertical
 from presman.tui.widgets.line_view import Sentences
+
+if TYPE_CHECKING:
+    from presman.tui.pages.content import Content
+
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class QueryWanted(Message):
+    """A query that runs on demand only is wanted: once, or (`lasting`) at each poll from now on."""
+
+    def __init__(self, query: str, binds: Mapping[str, str] = _NONE, *, lasting: bool = False) -> None:
+        super().__init__()
+        self.query = query
+        self.binds = binds
+        self.lasting = lasting
+
+
+class PageWanted(Message):
+    """A page is to be read in place of the panel."""
+
+    def __init__(self, content: Content) -> None:
+        super().__init__()
+        self.content = content
 
 
 class _Filled(NamedTuple):

@@ -1,44 +1,262 @@
-"""The panel of the parallel statement queue: why it waits comes first, at any size."""
+"""The panel of the parallel statement queue: why it waits comes first, at any size.
+
+Its lines are laid out in the order in which somebody woken at night needs to read them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from textual.app import ComposeResult
 from textual.widget import Widget
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.instance_readings import CLUSTER
-from presman.figures.drawing.lines import Line, wrap
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import group_title
+from presman.base.formats import number
+from presman.figures.drawing.lines import Line, length, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.tabs.alerts import no_queue
 from presman.tabs.charts import BRIDGE, plan_changes
 from presman.tabs.moment import Moment
 from presman.tabs.parallel import compared, in_one_line, queue_line, queue_rows, summary
+from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.panel import Panel
-from presman.tui.panels.parallel_layout import (
-    SHORT,
-    TALL,
-    Contents,
-    Division,
-    divide,
-    most_for_why,
-    room_for_why,
-    story,
-    why_lines,
-)
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Horizontal, Vertical
 from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.table_frame import HEADER_LINES
+
+TALL = 36
+"""Lines of a tab from which its parts stand apart, and what happened over time has a place of its own."""
+
+SHORT = 22
+"""Lines of a tab below which the tables have fewer rows than they should."""
+
+FLAT = 10
+"""Lines of a tab below which there is room for one table and nothing else."""
+
+_OVER_TIME = 9
+"""The fewest lines for the chart of statements over time: four statements, the servers, the times."""
+
+_GROUPS = 6
+"""Rows that the servers by group have at first: those of groups that hold or want servers come first."""
+
+_FEWEST = 4
+"""Rows of the queue that come before the arithmetic of its first head."""
+
+_STEP = 4
+"""Rows that a table grows by, so that the parts do not move with each statement that comes or goes."""
+
+
+class Contents(NamedTuple):
+    """What there is to show: lines that tell why, rows of the tables, lines that sum up.
+
+    `groups` are the rows of the table of servers by group, which `summary` lines stand for where it has no room.
+    """
+
+    why: int
+    queued: int
+    running: int
+    groups: int
+    summary: int
+
+
+class Division(NamedTuple):
+    """Lines of each part, 0 where it is not shown, with `gap` blank lines between them."""
+
+    why: int
+    queue: int
+    running: int
+    pools: int
+    summary: int
+    over_time: int
+    gap: int
+
+    @property
+    def used(self) -> int:
+        """Lines of all parts and of what is between them."""
+        parts = self[:-1]
+        return sum(parts) + self.gap * (sum(part > 0 for part in parts) - 1)
+
+
+def most_for_why(height: int) -> int:
+    """Return how many lines may tell why the queues wait, if the first one needs no more."""
+    return height * 3 // 10
+
+
+def room_for_why(height: int) -> int | None:
+    """Return how many lines the first queue's reason may have where the table needs the others, None for all."""
+    return height - HEADER_LINES - _FEWEST if height < SHORT else None
+
+
+def divide(height: int, wanted: Contents) -> Division:
+    """Divide `height` lines: first the least of each part by its importance, then what is left the same way."""
+    if height < FLAT:
+        queue = height if wanted.queued or not wanted.running else 0
+        return Division(0, queue, height - queue, 0, 0, 0, 0)
+    least_queued, least_running = (4, 3) if height < SHORT else (6, 4)
+    found = Division(
+        why=wanted.why,
+        queue=HEADER_LINES + min(_stepped(wanted.queued), least_queued),
+        running=HEADER_LINES + min(_stepped(wanted.running), least_running),
+        pools=0,
+        summary=wanted.summary,
+        over_time=0,
+        gap=int(height >= TALL),
+    )
+    by_group = found._replace(pools=HEADER_LINES + min(wanted.groups, _GROUPS), summary=0)
+    over_time = by_group._replace(over_time=_OVER_TIME if height >= TALL else 0)
+    for better in (by_group, over_time):
+        found = better if better.used <= height else found
+    return _grown(found, height, wanted) if found.used <= height else _cut(found, height)
+
+
+def _grown(found: Division, height: int, wanted: Contents) -> Division:
+    """Give out the lines that are left: a few to the groups, two to the queue for each of those running, then the rest.
+
+    What nobody needs goes to what is over time.
+    """
+    left = height - found.used
+    if found.pools:
+        groups = min(left, HEADER_LINES + wanted.groups - found.pools, _GROUPS // 2)
+        found, left = found._replace(pools=found.pools + groups), left - groups
+    queue = max(0, HEADER_LINES + _stepped(wanted.queued) - found.queue)
+    running = max(0, HEADER_LINES + _stepped(wanted.running) - found.running)
+    if queue + running > left:
+        running = min(running, max(left // 3, left - queue))
+        queue = left - running
+    left -= queue + running
+    found = found._replace(queue=found.queue + queue, running=found.running + running)
+    return found._replace(over_time=found.over_time + left) if found.over_time else found
+
+
+def _cut(found: Division, height: int) -> Division:
+    """Take what is too much from the least important part, then from the next."""
+    for name in ("summary", "running", "queue"):
+        beyond = found.used - height
+        left = max(0, getattr(found, name) - max(0, beyond))
+        found = found._replace(**{name: left if left > HEADER_LINES or name == "summary" else 0})
+    return found._replace(why=min(found.why, height))
+
+
+def _stepped(rows: int) -> int:
+    """Return the lines for so many rows, in steps; an empty table has one, which says so."""
+    return max(1, -(-rows // _STEP) * _STEP)
+
 
 _INDENT = 6
+_NARROW = 100
+"""Cells below which what ends a wait may take two lines; what must end together may anywhere."""
+
+
+class Story(NamedTuple):
+    """What the block tells: the queueing first if that is wanted, the heads in this order, what is worse than usual.
+
+    `key` tells whether the key c copies the command of the first head now.
+    """
+
+    top: Sequence[Line]
+    heads: Sequence[Unblock]
+    nothing: Line
+    worse: Line
+    key: bool = True
+
+
+def story(
+    reading: Reading,
+    heads: Sequence[Unblock],
+    compared: Sequence[Comparison],
+    top: Sequence[Line],
+    group: object = None,
+) -> Story:
+    """Return the story of a reading; the head of `group` (container and name) comes before the others."""
+    ordered = sorted(heads, key=lambda each: (each.head.con_id, each.head.group) != group)
+    nothing: Line = ()
+    if not ordered and reading.queue:
+        nothing = ((" WHY  ", "title"), ("Statements are queued; why the first one waits is not known.", "warn"))
+    elif not ordered:
+        nothing = no_queue(reading)
+    return Story(top, ordered, nothing, _worse(compared))
+
+
+def why_lines(story: Story, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
+    """Return the block, wrapped to `width`: the first head whole, the others while there is room in `most` lines.
+
+    Those without room are named. `most` None means all the room there is. Where the first needs more than `room`, its
+    arithmetic goes: the table of the queue says more than that.
+    """
+    lines = [*story.top, *([story.nothing] if story.nothing else [])]
+    blocks = [_head(story.heads, index, width, key=story.key and not index) for index in range(len(story.heads))]
+    if blocks and room is not None and len(blocks[0]) > room:
+        blocks[0] = _head(story.heads, 0, width, key=story.key, brief=True)
+    if story.worse:
+        blocks.append(wrap(story.worse, width, _INDENT))
+    for index, block in enumerate(blocks):
+        rest = len(story.heads) - index - 1
+        if index and most is not None and len(lines) + len(block) + (rest > 0) > most:
+            return [*lines, *_unsaid(story.heads[index:], width)]
+        lines += block
+    return lines
+
+
+def _head(heads: Sequence[Unblock], index: int, width: int, *, key: bool, brief: bool = False) -> list[Line]:
+    """Return the lines of one head; if the same statements end the wait of one before it, that is said in its line."""
+    found = heads[index]
+    sentence = f"{group_title(found.head)}: {found.head.why}" if brief else head_sentence(found.head)
+    why: Line = ((" WHY  ", "title"), (sentence, "warn"))
+    same = next((each for each in heads[:index] if found.candidates and _who(each) == _who(found)), None)
+    if same is not None:
+        return wrap((*why, ("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", "")), width, _INDENT)
+    room = width if width >= _NARROW and found.needed <= 1 else 2 * (width - _INDENT)
+    return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=key), width, _INDENT)]
+
+
+def _who(found: Unblock) -> tuple[object, ...]:
+    """Return whose end lets a head start: all that are needed, or those that do alone."""
+    chosen = (
+        found.candidates[: found.needed] if found.needed > 1 else [each for each in found.candidates if each.enough]
+    )
+    return tuple((each.statement.inst_id, each.statement.sid, each.statement.serial) for each in chosen[:3])
+
+
+def _unsaid(heads: Sequence[Unblock], width: int) -> list[Line]:
+    if not heads:
+        return []
+    names = ", ".join(group_title(each.head) for each in heads)
+    text = f"  … {len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names}"
+    whole = f"{text} (move to one of their rows to see why)"
+    return wrap(((whole if length(((whole, ""),)) <= width else text, "dim"),), width, _INDENT)[:1]
+
+
+def _worse(compared: Sequence[Comparison]) -> Line:
+    worse = [each for each in compared if each.worse]
+    if not worse:
+        return ()
+    parts = [f"{each.name} {number(each.now.mean_queue)} queued {_now(each)}, {_usually(each)}" for each in worse]
+    return ((" WORSE THAN USUAL  ", "title"), ("; ".join(parts), "warn"))
+
+
+def _now(each: Comparison) -> str:
+    return "in the last minute" if each.now.seconds else "now"
+
+
+def _usually(each: Comparison) -> str:
+    if each.hour is not None and each.hour.mean_queue is not None:
+        return f"{number(each.hour.mean_queue)} on average in the last hour"
+    return f"{number(each.plan.mean_queue if each.plan else None)} on average since the plan was activated"
+
+
 _WIDE = 158
 """Cells from which a table beside the chart says what is worse than usual (the tab of a terminal of 160)."""
 

@@ -20,8 +20,21 @@ from textual.strip import Strip
 
 from presman.base.formats import compact, microseconds
 from presman.figures.drawing.lines import cells, fit
-from presman.tui.widgets.heat import DECADES, GAP, LEVELS, MARK, HeatData, Quantity, axis_text, glyph, paints
-from presman.tui.widgets.heat_cells import GUTTER, TITLE, HeatCells, room_for
+from presman.tui.widgets.heat import (
+    DECADES,
+    GAP,
+    GUTTER,
+    LEVELS,
+    MARK,
+    TITLE,
+    HeatCells,
+    HeatData,
+    Quantity,
+    axis_text,
+    glyph,
+    paints,
+    room_for,
+)
 from presman.tui.widgets.line_api import LineApiWidget
 
 

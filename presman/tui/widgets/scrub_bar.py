@@ -10,7 +10,7 @@ from functools import lru_cache
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.figures.drawing.bars import spark
 from presman.figures.drawing.lines import Line, Run, merge
-from presman.recording.tape_values import Stretch
+from presman.recording.playback_values import Stretch
 from presman.tui.widgets.line_view import LineView
 
 _HEADS = ("queue     ", "throttled ")

@@ -15,12 +15,10 @@ from presman.output.cells import json_lines
 from presman.output.csv_export import CsvExport, TidyRows
 from presman.output.parquet_export import ParquetExport
 from presman.reports.chart.chart_page import chart_page
-from presman.reports.chart.chart_scale import largest, segments, thinned
-from presman.reports.chart.file_series import read_series
-from presman.reports.chart.row_files import ChartError
-from presman.reports.chart.series_chart import chart_svg, chart_text
+from presman.reports.chart.file_series import ChartError, read_series
+from presman.reports.chart.series_chart import chart_svg, chart_text, largest, segments, thinned
 from tests.cli.run import Run, presman
-from tests.recording.taped import polled
+from tests.recording.recorded import polled
 
 WIDE = "DATETIME,BATCH,ETL\n2026-11-22T12:00:00+00:00,24.14,0\n2026-11-22T12:00:02+00:00,,1.5\n"
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp()

@@ -10,8 +10,8 @@ from presman.reports.compare.compare_page import compare_page
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, PlanDifference, histograms, lines
 from presman.reports.compare.noise import METHOD, Value
-from presman.reports.compare.window_series import CPU, FigureKey
-from tests.recording.taped import START
+from presman.reports.compare.window_figures import CPU, FigureKey
+from tests.recording.recorded import START
 from tests.reports.compare.test_comparison import TEN_MINUTES, THREE_HOURS, figures
 
 HOSTILE = "<script>alert(1)</script>\"'&]]><img src=x onerror=alert(2)>"

@@ -9,16 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from presman.recording.playback_values import StatementLife
 from presman.recording.store import RecordingError
-from presman.recording.tape_values import StatementLife
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
 from presman.reports.compare.noise import Judgement, Value
-from presman.reports.compare.two_windows import WindowError, WindowPlace, compare, window_words
-from presman.reports.compare.window_figures import WindowFigures
-from presman.reports.compare.window_series import CPU, LATENCY, STATEMENTS, FigureKey, servers_held
+from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare, window_words
+from presman.reports.compare.window_figures import CPU, LATENCY, STATEMENTS, FigureKey, WindowFigures, servers_held
 from tests.cli.run import Run
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 
 TEN_MINUTES = {1000: 2460371, 2000: 6605, 4000: 1702, 8000: 1774, 16000: 726}
 THREE_HOURS = {1000: 51521618, 2000: 165210, 4000: 36313, 8000: 36242, 16000: 18478}
@@ -34,8 +33,8 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def place(path: Path, start: str = "", end: str = "") -> WindowPlace:
-    return WindowPlace(str(path), None, start, end)
+def index(path: Path, start: str = "", end: str = "") -> RecordingWindow:
+    return RecordingWindow(str(path), None, start, end)
 
 
 def figures(**given: object) -> WindowFigures:
@@ -109,7 +108,7 @@ def test_a_window_has_two_ends() -> None:
 
 
 def test_a_window_compared_with_itself_is_the_same(mixed: Path) -> None:
-    found = compare(place(mixed), place(mixed))
+    found = compare(index(mixed), index(mixed))
     assert found.plan == ()
     told = {line.difference for line in found.lines if line.first is not None}
     assert told == {Judgement.SAME}
@@ -121,7 +120,7 @@ def test_figures_are_those_of_the_recording(mixed: Path) -> None:
     """Used CPUs of a group over a window: its CPU seconds over the seconds, from the readings themselves."""
     readings = [reading for _, reading in polled("queueing", 30)][1:]
     (line,) = [
-        line for line in compare(place(mixed, "first", "-5m"), place(mixed)).lines
+        line for line in compare(index(mixed, "first", "-5m"), index(mixed)).lines
         if (line.section, line.subject.split("#")[0], line.figure) == (CPU, "QUERIES", "used CPUs")
     ]  # fmt: skip
     seconds = sum(reading.interval or 0 for reading in readings)
@@ -133,16 +132,16 @@ def test_figures_are_those_of_the_recording(mixed: Path) -> None:
 
 
 def test_what_is_not_whole_is_said(mixed: Path) -> None:
-    whole = compare(place(mixed), place(mixed, "-40s"))
+    whole = compare(index(mixed), index(mixed, "-40s"))
     assert whole.first.notes[0] == "1 gap without polls, 5 min 5 s in all"
     assert "the windows overlap by 40 s" in whole.notes[0]
     with pytest.raises(WindowError, match="has no polls from"):
-        compare(place(mixed), place(mixed, "-4m", "-2m"))
+        compare(index(mixed), index(mixed, "-4m", "-2m"))
     with pytest.raises(WindowError, match="ends before it begins"):
-        compare(place(mixed), place(mixed, "last", "first"))
-    assert compare(place(mixed, "last", "last"), place(mixed)).first.notes == ("it has one poll only",)
+        compare(index(mixed), index(mixed, "last", "first"))
+    assert compare(index(mixed, "last", "last"), index(mixed)).first.notes == ("it has one poll only",)
     with pytest.raises(RecordingError):
-        compare(place(mixed), place(Path(__file__)))
+        compare(index(mixed), index(Path(__file__)))
 
 
 def test_the_command(mixed: Path, inside: Run) -> None:

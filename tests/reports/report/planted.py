@@ -25,16 +25,15 @@ from presman.output.cells import cell
 from presman.recording.reader import Recording
 from presman.recording.schema import METADATA
 from presman.reports.chart.chart_page import chart_page
-from presman.reports.chart.file_series import read_series
-from presman.reports.chart.row_files import ChartError
+from presman.reports.chart.file_series import ChartError, read_series
 from presman.reports.compare.compare_page import compare_page
-from presman.reports.compare.two_windows import WindowPlace, compare
+from presman.reports.compare.two_windows import RecordingWindow, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.rows.conversion import RecordType, field_types, null_row
 from presman.rows.queries import by_query
 from presman.rows.snapshot import Problem, Section, Snapshot
-from tests.recording.taped import START, Moment, polled, record
+from tests.recording.recorded import START, Moment, polled, record
 
 RAN = "planted"
 """What a script that runs leaves in its window."""
@@ -143,10 +142,10 @@ def _path(folder: Path, text: str) -> Path:
 
 def _pages(path: Path, name: str) -> Iterator[PlantedPage]:
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        yield PlantedPage(f"report, {name}", incident_page(gather(recording, tape, tape.places()), START))
-        middle = tape.at(_POLLS // 2).isoformat()
-    windows = (WindowPlace(str(path), None, "", middle), WindowPlace(str(path), None, middle, ""))
+        playback = recording.playback()
+        yield PlantedPage(f"report, {name}", incident_page(gather(recording, playback, playback.indexes()), START))
+        middle = playback.at(_POLLS // 2).isoformat()
+    windows = (RecordingWindow(str(path), None, "", middle), RecordingWindow(str(path), None, middle, ""))
     yield PlantedPage(f"compare, {name}", compare_page(compare(*windows), START))
     path.unlink()
 

@@ -21,7 +21,7 @@ from presman.recording.reader import Recording
 from presman.reports.report.incident import Incident, gather
 from presman.reports.report.incident_page import incident_page
 from tests.cli.run import Run
-from tests.recording.taped import START, polled, record
+from tests.recording.recorded import START, polled, record
 
 POLLS = 72
 HOSTILE = "<script>alert(1)</script>\"'&]]><img src=x onerror=alert(2)>"
@@ -43,8 +43,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def incident(whole: Path) -> Iterator[Incident]:
     with Recording(str(whole)) as recording:
-        tape = recording.tape()
-        yield gather(recording, tape, tape.places())
+        playback = recording.playback()
+        yield gather(recording, playback, playback.indexes())
 
 
 @pytest.mark.parametrize(("polls", "ends"), [(2, [5]), (12, [55]), (24, [55, 115]), (36, [55, 115, 175])])
@@ -98,12 +98,12 @@ def test_any_text_is_shown_as_it_is_and_never_as_markup(content: str, value: str
 
 def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> None:
     with Recording(str(whole)) as recording:
-        rows = recording.tape().figures("cpu")
-        waits = [row for row in recording.tape().figures("latency") if row["waits"]]
+        rows = recording.playback().figures("cpu")
+        waits = [row for row in recording.playback().figures("latency") if row["waits"]]
     assert incident.width == 1
     of_page = {(each.group, each.key[1]): each.used for each in incident.groups}
-    of_tape = [row["used_cpus"] for row in rows if row["used_cpus"] is not None]
-    assert sum(each for each in of_page.values() if each is not None) == pytest.approx(sum(of_tape), abs=0.01)
+    of_playback = [row["used_cpus"] for row in rows if row["used_cpus"] is not None]
+    assert sum(each for each in of_page.values() if each is not None) == pytest.approx(sum(of_playback), abs=0.01)
     assert max(each.queued for each in incident.bins) == len(incident.moment.reading.queue if incident.moment else ())
     for event, columns in incident.heat:
         drawn = sum(sum(each.waits.values()) for each in columns)
@@ -112,17 +112,17 @@ def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> 
 
 def test_wide_bins_have_the_same_sums_as_narrow_ones(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Recording(str(whole)) as recording:
-        tape = recording.tape()
-        start, end = tape.at(3), tape.at(55)
+        playback = recording.playback()
+        start, end = playback.at(3), playback.at(55)
         sums = []
         for width in (1, 8, 32):
-            bins = time_bins.time_bins(tape, start, end, width)
-            groups = time_bins.group_bins(tape, bins, start, end, width)
+            bins = time_bins.time_bins(playback, start, end, width)
+            groups = time_bins.group_bins(playback, bins, start, end, width)
             known, polls = ({each.key: getattr(each, name) for each in bins} for name in ("known", "polls"))
             cpu = sum((each.used or 0.0) * known[each.key] for each in groups)
             servers = sum((each.servers or 0.0) * polls[each.key] for each in groups)
-            waits = sum(each.waits for each in time_bins.bucket_bins(tape, start, end, width))
-            sums.append((len(tape.marks(start, end)), round(cpu, 2), round(servers), waits))
+            waits = sum(each.waits for each in time_bins.bucket_bins(playback, start, end, width))
+            sums.append((len(playback.marks(start, end)), round(cpu, 2), round(servers), waits))
         assert sums[0] == sums[1] == sums[2]
         assert sums[0][0] == 53
 
@@ -135,8 +135,8 @@ def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Pat
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE blocks SET content = x'00112233445566778899'")
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        found = gather(recording, tape, tape.places())
+        playback = recording.playback()
+        found = gather(recording, playback, playback.indexes())
         text = incident_page(found, START)
     assert sum(each.polls for each in found.damaged) == POLLS - 12
     assert "are damaged: their figures are here" in text
@@ -146,8 +146,8 @@ def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Pat
 def test_of_a_long_stretch_some_spans_are_read_and_it_says_so(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_bins, "SPANS", 1)
     with Recording(str(whole)) as recording:
-        tape = recording.tape()
-        text = incident_page(gather(recording, tape, tape.places()), START)
+        playback = recording.playback()
+        text = incident_page(gather(recording, playback, playback.indexes()), START)
     assert "use 32 polls in every 64" in text
 
 
@@ -190,8 +190,8 @@ def test_what_was_changed_is_listed_and_counted_in_words(tmp_path: Path) -> None
     path = tmp_path / "changes.presman"
     record(path, list(polled("changes", 80)))
     with Recording(str(path)) as recording:
-        tape = recording.tape()
-        text = incident_page(gather(recording, tape, tape.places()), START)
+        playback = recording.playback()
+        text = incident_page(gather(recording, playback, playback.indexes()), START)
     events, _, _ = text.partition("Over time")
     for told in (
         "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",

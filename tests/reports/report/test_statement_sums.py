@@ -15,16 +15,16 @@ import pytest
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import RunningStatement
+from presman.recording.playback_values import StatementLife
 from presman.recording.reader import Recording
 from presman.recording.statement_lives import past_spans
 from presman.recording.store import Store
-from presman.recording.tape_values import StatementLife
 from presman.recording.writer import RecordingWriter
-from presman.reports.compare.window_series import servers_held
+from presman.reports.compare.window_figures import servers_held
 from presman.reports.report.incident import Incident, gather
 from presman.reports.report.report_charts import life_chart
 from presman.reports.report.time_axis import TimeAxis
-from tests.recording.taped import Moment, polled, record
+from tests.recording.recorded import Moment, polled, record
 from tests.thorough import THOROUGH
 
 POLLS, STEP = 40, 5.0
@@ -70,8 +70,8 @@ def plain_server_seconds(readings: Sequence[Reading]) -> dict[str, float]:
 
 def whole_report(place: Path) -> tuple[Incident, list[StatementLife]]:
     with Recording(str(place)) as recording:
-        tape = recording.tape()
-        return gather(recording, tape, tape.places()), tape.statements()
+        playback = recording.playback()
+        return gather(recording, playback, playback.indexes()), playback.statements()
 
 
 def by_group(incident: Incident) -> dict[str, float]:
@@ -107,7 +107,7 @@ def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> 
         assert named <= sum(own[place] for own in held.values()) <= named + begun
         assert len(there) - len(working) == len(reading.queue) == bin_.queued
     with Recording(str(path)) as recording:
-        told = max((row["waited_s"] or 0.0 for row in recording.tape().figures("queue")), default=0.0)
+        told = max((row["waited_s"] or 0.0 for row in recording.playback().figures("queue")), default=0.0)
     longest = max((each.longest_wait for each in incident.sums), default=0.0)
     assert told - 0.05 <= longest <= told + STEP
     assert sum(each.statements for each in incident.sums) == len(lives)
@@ -206,9 +206,9 @@ def test_a_replay_has_the_statements_of_the_poll_it_stands_at(tmp_path: Path) ->
     moments = list(polled("storm", 40))
     record(path, moments)
     with Recording(str(path)) as recording:
-        tape = recording.tape()
+        playback = recording.playback()
         for _, reading in moments[1::6]:
-            spans = past_spans(tape, reading.at - timedelta(hours=1), reading.at)
+            spans = past_spans(playback, reading.at - timedelta(hours=1), reading.at)
             there = {(each.inst_id, each.sid, each.serial, each.sql_id) for each in spans if each.ended is None}
             assert there == {key(row) for row in reading.running} | {
                 (row.inst_id, row.sid, row.serial, row.sql_id) for row in reading.queue

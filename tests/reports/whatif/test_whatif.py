@@ -12,6 +12,7 @@ import pytest
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.cli import main
+from presman.forecast.scheduler import Group
 from presman.output.csv_export import CsvExport
 from presman.reports.observed_arrivals import COLUMNS, ArrivalsError, read
 from presman.reports.whatif_replay import (
@@ -25,11 +26,10 @@ from presman.reports.whatif_replay import (
 )
 from presman.reports.whatif_report import error, report, waits
 from presman.rows.queries import Breadth
-from presman.sources.simulator.plan_tree import Group
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started
 from tests.cli.run import Run
-from tests.recording.taped import polled, record
+from tests.recording.recorded import polled, record
 from tests.thorough import THOROUGH, some
 
 BATCH = Group(0, "BATCH")

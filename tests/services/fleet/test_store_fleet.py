@@ -17,7 +17,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.recording.fleet_rows import LIVE, LOST, PAST, STOPPED, FleetRow, read_fleet
 from presman.recording.measure_tables import MICRO
-from presman.recording.retention import Shelf
+from presman.recording.retention import RecordingLocation
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.rows.snapshot import Snapshot
@@ -27,7 +27,7 @@ from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder
 from presman.sources import SourceError
 from tests.patience import until
-from tests.recording.taped import polled
+from tests.recording.recorded import polled
 from tests.services.fleet.members import key_figures
 from tests.sources.fakes import FakeSource
 from tests.sources.test_sampler import PATIENCE
@@ -178,7 +178,7 @@ def test_a_recorder_tells_its_store_that_a_database_is_lost(tmp_path: Path) -> N
     source = FakeSource(failures=[SourceError("ORA-01017: wrong", code="ORA-01017", retry=False)])
     target = LiveTarget("prod", lambda: source, 3600.0, kind="oracle")
     told: list[LogEvent] = []
-    recorder = DatabaseRecorder(target, Shelf(str(place)), told.append)
+    recorder = DatabaseRecorder(target, RecordingLocation(str(place)), told.append)
     recorder.start()
     assert recorder.finish(PATIENCE)
     with closing(Store(str(place), writing=False)) as store, store.engine.connect() as connection:

@@ -36,7 +36,7 @@ def watch() -> Iterator[Callable[..., WatchedDatabase]]:
     def begin(source: Any, interval: float = 3600.0, **settings: Any) -> WatchedDatabase:
         make = source if callable(source) else lambda: source
         database = WatchedDatabase(LiveTarget("db", make), interval, **settings)
-        database.sampler._rng = random.Random(1)
+        database.sampler.polled._rng = random.Random(1)
         begun.append(database)
         database.start()
         return database

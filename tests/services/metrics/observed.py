@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from presman.figures.metric_figures import ObservedReading
 from presman.rows.snapshot import Snapshot
 from presman.services.metrics.metric_page import DatabaseState, families
-from tests.recording.taped import polled
+from tests.recording.recorded import polled
 
 
 @cache

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.base.release import Release
-from presman.sources.simulator.plan_tree import LEVELS, Group, Node, cdb_tree, guaranteed, hand_out, plan_tree
+from presman.forecast.scheduler import LEVELS, Group
+from presman.sources.simulator.plan_tree import Node, cdb_tree, guaranteed, hand_out, plan_tree
 from presman.sources.simulator.scenario import OTHER_GROUPS, Directive, PdbDirective, PdbSpec, PlanSpec
 
 

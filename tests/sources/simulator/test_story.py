@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from presman.base.release import Release
+from presman.forecast.scheduler import HoldReason
 from presman.rows.cursor_rows import PlanXml
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import EventHistogram, Sysstat
 from presman.rows.session_rows import PxSession, Session
 from presman.sources.simulator.loading import FOLDER
-from presman.sources.simulator.scheduler import HoldReason
 from tests.sources.simulator.conftest import Played
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from presman.forecast.scheduler import Group
 from presman.sources.simulator.cluster import BACKGROUND, INTERNAL_PLAN, ROOT
 from presman.sources.simulator.counters import Count, Minute
 from presman.sources.simulator.executions import Phase
 from presman.sources.simulator.machine import Machine
-from presman.sources.simulator.plan_tree import Group
 from presman.sources.simulator.views.view import Row, View, columns, when, with_plans
 
 if TYPE_CHECKING:

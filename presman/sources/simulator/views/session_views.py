@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, proxy
 
+from presman.forecast.scheduler import Group
 from presman.sources.simulator.counters import reading_events
 from presman.sources.simulator.executions import Execution, Phase, SessionStream
 from presman.sources.simulator.gv_monitors import GvMonitor
-from presman.sources.simulator.plan_tree import Group
 from presman.sources.simulator.processes import BACKGROUND, Server, SimulatedSession, server_name
 from presman.sources.simulator.views.session_activity import (
     TELLS_THE_QUEUE,

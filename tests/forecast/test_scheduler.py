@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from presman.sources.simulator.plan_tree import LEVELS, Group, Node
-from presman.sources.simulator.scheduler import (
+from presman.forecast.scheduler import (
+    LEVELS,
+    Group,
     HoldReason,
     Limits,
     QueueEntry,
@@ -21,6 +22,7 @@ from presman.sources.simulator.scheduler import (
     ServerPoolLimit,
     StatementQueue,
 )
+from presman.sources.simulator.plan_tree import Node
 from tests.thorough import THOROUGH
 
 A, B, C = Group(0, "A"), Group(0, "B"), Group(0, "C")

@@ -1,4 +1,4 @@
-"""Tape values: what a tape tells besides its polls, each made of a row of a store. Rows may come from a stranger."""
+"""Playback values: what a recording has besides polls, each made of a row of a store, which may be a stranger's."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class PollMark(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A stretch of a tape: its polls, the longest queue, and the percent of CPU demand that had to wait."""
+    """A stretch of a playback: its polls, the longest queue, and the percent of CPU demand that had to wait."""
 
     polls: int
     queued: int
     throttled: float
 
 
-class TapePart(NamedTuple):
-    """The polls of a tape that are in one store: number of the database there, of the first poll and of the last."""
+class PlaybackPart(NamedTuple):
+    """The polls of a playback in one store: the number of the database there, of the first poll and of the last."""
 
     store: Store
     database_id: int

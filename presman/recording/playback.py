@@ -1,4 +1,4 @@
-"""Tape: the polls of one recorded database by place and by time, as they were, with figures, events, statements."""
+"""Playback: the polls of one recorded database by index and by time, as they were, with figures, events, statements."""
 
 from __future__ import annotations
 
@@ -26,15 +26,13 @@ from presman.recording.chain_reader import (
 from presman.recording.codec.poll_codec import is_whole
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.measure_tables import STRIP, window_selects
-from presman.recording.schema import EVENTS, POLLS
-from presman.recording.store import DamagedStoreError, RecordingError, Store
-from presman.recording.tape_values import (
+from presman.recording.playback_values import (
     DamagedPolls,
+    PlaybackPart,
     PollMark,
     Row,
     StatementLife,
     Stretch,
-    TapePart,
     event_of,
     figure_row,
     is_number,
@@ -43,6 +41,8 @@ from presman.recording.tape_values import (
     mark_of,
     whole,
 )
+from presman.recording.schema import EVENTS, POLLS
+from presman.recording.store import DamagedStoreError, RecordingError, Store
 from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class StoredRows:
             self._tell(each)
         self._index = found
 
-    def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[TapePart]:
+    def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[PlaybackPart]:
         """Yield the stores that have polls between two instants, each with the numbers of its first and its last."""
         low, high = _bounds(start, end)
         for store, database_id in self._parts:
@@ -88,9 +88,9 @@ class StoredRows:
                 continue
             first, last = _poll(chains[0], low, after=False), _poll(chains[-1], high, after=True)
             if first <= last:
-                yield TapePart(store, database_id, first, last)
+                yield PlaybackPart(store, database_id, first, last)
 
-    def made(self, make: Callable[[Row], T], part: TapePart, statement: Any, **binds: Any) -> list[T]:
+    def made(self, make: Callable[[Row], T], part: PlaybackPart, statement: Any, **binds: Any) -> list[T]:
         """Run a statement about polls `:first` to `:last` of `:database_id` in one store; `make` takes rows by column.
 
         What is damaged is told and left out. Raises StoreLostError.
@@ -98,7 +98,7 @@ class StoredRows:
         own = {"database_id": part.database_id, "first": part.first, "last": part.last}
         return self._made(make, part.store, statement, own | binds)
 
-    def rows(self, part: TapePart, statement: Any) -> Sequence[tuple[Any, ...]]:
+    def rows(self, part: PlaybackPart, statement: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
         binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
         try:
@@ -155,10 +155,10 @@ class StoredRows:
             self._told.append(told)
 
 
-class Tape(StoredRows):
+class Playback(StoredRows):
     """One database of a recording, in one store or in several one after the other (a file a day).
 
-    Polls have places from 0 on. Not thread safe.
+    Polls have indexes from 0 on. Not thread safe.
     """
 
     def __init__(self, target: str, name: str, kind: str, parts: Sequence[tuple[Store, int]]) -> None:
@@ -190,8 +190,8 @@ class Tape(StoredRows):
 
     # ---- polls
 
-    def place(self, at: datetime) -> int:
-        """Return the place of the last poll not after an instant; 0 if there is none, -1 without polls."""
+    def index(self, at: datetime) -> int:
+        """Return the index of the last poll not after an instant; 0 if there is none, -1 without polls."""
         wanted = microseconds(at)
         found = self._index.at(wanted)
         if found is None:
@@ -201,54 +201,54 @@ class Tape(StoredRows):
             return begin + chain.polls - 1
         return begin + max(0, min(chain.polls, polls_until(chain, wanted, included=True)) - 1)
 
-    def at(self, place: int) -> datetime:
+    def at(self, index: int) -> datetime:
         """Return the instant of a poll. Raises IndexError, RecordingError."""
-        chain, own = self._index.find(place)
+        chain, own = self._index.find(index)
         return instant(instant_of(chain, own) if own else chain.first_at)
 
-    def snapshot(self, place: int) -> Snapshot:
+    def snapshot(self, index: int) -> Snapshot:
         """Return a poll as it was. Raises IndexError, and LostPollError where it is damaged."""
-        chain, own = self._index.find(place)
+        chain, own = self._index.find(index)
         try:
             return self._reader.snapshot(chain, own)
         except DamagedError as error:
             lost = self._lost[chain.store.name, chain.chain] = _LostChain(chain.first_at, chain.polls, str(error))
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
-    def pair(self, place: int) -> Pair:
-        """Return the poll at a place behind the one before. Raises IndexError, LostPollError."""
+    def pair(self, index: int) -> Pair:
+        """Return the poll at an index behind the one before. Raises IndexError, LostPollError."""
         previous: Snapshot | None = None
-        if place:
+        if index:
             try:
-                previous = self.snapshot(place - 1)  # first: the way to it leads on to the other
+                previous = self.snapshot(index - 1)  # first: the way to it leads on to the other
             except LostPollError:
                 previous = None
-        current = self.snapshot(place)
+        current = self.snapshot(index)
         # Polls are counted from 1 by each recorder: a smaller number is one that began anew.
         return (previous if previous is not None and previous.number < current.number else None), current
 
-    def reading(self, place: int) -> Reading:
+    def reading(self, index: int) -> Reading:
         """Return what a poll means: what the recorder read then. Raises IndexError, LostPollError."""
-        return self.meaning(self.pair(place))
+        return self.meaning(self.pair(index))
 
     def meaning(self, pair: Pair) -> Reading:
         """Return what a poll means that was read already."""
         return analyse(*pair, self._cache)
 
-    def places(self, start: datetime | None = None, end: datetime | None = None) -> range:
-        """Return the places of the polls between two instants, both included."""
+    def indexes(self, start: datetime | None = None, end: datetime | None = None) -> range:
+        """Return the indexes of the polls between two instants, both included."""
         if not len(self):
             return range(0)
-        first = 0 if start is None else self.place(start)
+        first = 0 if start is None else self.index(start)
         if start is not None and self.at(first) < start:
             first += 1
-        return range(first, (len(self) if end is None else self.place(end) + (self.at(0) <= end)))
+        return range(first, (len(self) if end is None else self.index(end) + (self.at(0) <= end)))
 
     def readings(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[Reading]:
         """Yield the readings between two instants; polls that are damaged are passed over."""
-        for place in self.places(start, end):
+        for index in self.indexes(start, end):
             try:
-                yield self.reading(place)
+                yield self.reading(index)
             except LostPollError:
                 continue
 
@@ -270,7 +270,7 @@ class Tape(StoredRows):
         return self._each(mark_of, statement, start, end)
 
     def strip(self, count: int) -> list[Stretch]:
-        """Return the whole tape in `count` stretches of equal length, oldest first."""
+        """Return the whole playback in `count` stretches of equal length, oldest first."""
         if not len(self) or self.first is None or self.last is None:
             return []
         start = microseconds(self.first)
