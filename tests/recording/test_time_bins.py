@@ -84,10 +84,10 @@ def test_groups_have_the_means_of_the_polls_of_a_bin(scenario: str, tmp_path: Pa
     record(tmp_path / "a.presman", moments)
     found: list[list[Reading]] = []
     with Recording(str(tmp_path / "a.presman")) as recording:
-        tape = recording.tape()
+        playback = recording.playback()
         whole = moments[0][0].at, moments[-1][0].at
-        bins = time_bins(tape, *whole, 2)
-        groups = group_bins(tape, bins, *whole, 2)
+        bins = time_bins(playback, *whole, 2)
+        groups = group_bins(playback, bins, *whole, 2)
     left = [reading for _, reading in moments]
     for each in bins:
         found.append(left[: each.polls])
@@ -111,5 +111,5 @@ def test_when_most_cpu_was_waited_for(tmp_path: Path) -> None:
     record(tmp_path / "a.presman", moments)
     waited = {reading.at: sum(row.waiting or 0.0 for row in reading.cluster_groups()) for _, reading in moments}
     with Recording(str(tmp_path / "a.presman")) as recording:
-        found = worst(recording.tape(), moments[0][0].at, moments[-1][0].at, "waited")
+        found = worst(recording.playback(), moments[0][0].at, moments[-1][0].at, "waited")
     assert found == max(waited, key=waited.__getitem__)

@@ -52,7 +52,7 @@ def test_columns_of_heat_are_a_minute_at_least_and_one_where_there_is_less(
     whole: Path, polls: int, ends: list[int]
 ) -> None:
     with Recording(str(whole)) as recording:
-        found = gather(recording, recording.tape(), range(polls))
+        found = gather(recording, recording.playback(), range(polls))
     assert len(found.heat) == 3, "events"
     for _, columns in found.heat:
         assert [(each.end - found.start).total_seconds() for each in columns] == ends

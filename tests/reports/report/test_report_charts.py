@@ -10,7 +10,7 @@ import pytest
 from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.markup import BAD, BLANK, FAINT, IDLE, WIDTH
 from presman.recording.incident_rows import EventMark
-from presman.recording.tape_values import StatementLife
+from presman.recording.playback_values import StatementLife
 from presman.reports.report.report_charts import (
     AreaChart,
     ChartColumn,
