@@ -158,7 +158,7 @@ def run(options: Namespace) -> int:
         attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
     begun = time.monotonic()
     needed = attention.breadth if attention is not None else Breadth.NARROW
-    polling = Polling(resolved, breadth=of_measure(measure) | needed)
+    polling = Polling(resolved, breadth=of_measure(measure) | needed, foresees=measure == "queue")
     export = _Export(resolved, polling, file, attention)
     try:
         with reporting("export", file.name if to_file else "standard output", export.look, console.tell):

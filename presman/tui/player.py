@@ -19,6 +19,7 @@ from presman.tui.feed import Arrived, Failed, Feed, Lost, Post
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent
+    from presman.forecast.forecaster import Forecaster
     from presman.recording.playback import Pair, Playback
     from presman.recording.playback_values import Stretch
     from presman.recording.recording_source import RecordingSource
@@ -140,6 +141,9 @@ _LONGEST_PAUSE = 2.0
 FOLLOWING = 1.0
 """Seconds between two looks whether a recording that is followed has grown."""
 
+_PATIENCE = 0.5
+"""Seconds that the end waits for what is being read."""
+
 _LATEST = 0.5
 """Seconds by which polls may be late and be caught up with."""
 
@@ -187,6 +191,10 @@ class Player(Feed):
         self._lock = threading.Lock()
         self._asked = threading.Event()
         self._stopping = False
+        self._source: RecordingSource | None = None
+        self._over = threading.Event()
+        """There is no thread yet, or none any more."""
+        self._over.set()
         self._target: int | datetime | None = None
         self._more = 0
         """Where the last keys lead to, and how many polls on from there; None once that is being shown."""
@@ -197,10 +205,10 @@ class Player(Feed):
         self.heading: datetime | None = None
         """The instant that the last key leads to, None where it is on show or a step leads there."""
         self._recall: Recall | None = None
+        self._forecaster: Forecaster | None = None
         self._due_at = 0.0
         self.playing = True
         self.speed = 1.0
-        self._thread = threading.Thread(target=self._run, name="presman-player", daemon=True)
 
     # ---- called from the screen's thread
 
@@ -210,15 +218,21 @@ class Player(Feed):
         return self._follow and self._at_end and self.playing
 
     def start(self) -> None:
-        """Begin to play."""
-        self._thread.start()
+        """Begin to play. Raises RuntimeError where no thread can be had."""
+        self._over.clear()
+        try:
+            threading.Thread(target=self._run, name="presman-player", daemon=True).start()
+        except RuntimeError:
+            self._over.set()
+            raise
 
     def stop(self) -> None:
         """End."""
         self._stopping = True
         self._asked.set()
-        if self._thread.is_alive():
-            self._thread.join(0.5)
+        if self._source is not None:
+            self._source.cancel()
+        self._over.wait(_PATIENCE)
 
     def act(self, command: Command) -> None:  # noqa: ARG002
         """Refuse: what is on show has passed."""
@@ -273,16 +287,19 @@ class Player(Feed):
         from presman.sources import SourceError
 
         try:
-            source = self._make_source()
+            source = self._source = self._make_source()
             source.open()
             try:
                 self._play(source)
             finally:
                 source.close()
         except (SourceError, RecordingError, InputError) as error:
-            self._post(Lost(one_line(clean(str(error)), 500), None))
+            if not self._stopping:
+                self._post(Lost(one_line(clean(str(error)), 500), None))
         except Exception as error:
             self._post(Failed(error))
+        finally:
+            self._over.set()
 
     def _play(self, source: RecordingSource) -> None:
         indexes = source.indexes
@@ -375,6 +392,7 @@ class Player(Feed):
 
     def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, message: str = "") -> None:
         """Show a poll; in place of a damaged one the nearest that can be read, in the direction one goes."""
+        from presman.recording.statement_lives import forecaster_before
         from presman.recording.store import RecordingError
         from presman.tui.past_timeline import Recall, timeline_before
 
@@ -389,6 +407,9 @@ class Player(Feed):
             previous, current = pair
             reading = playback.meaning(pair)
             timeline = timeline_before(playback, previous, current.at) if jumped else None
+            if jumped or self._forecaster is None:
+                self._forecaster = forecaster_before(playback, previous)
+            reading = self._forecaster.read(reading, previous, current, None)
         except RecordingError as error:  # a store that is lost may return: who follows goes on looking
             self._shown = wanted
             if jumped or not self._follow:
