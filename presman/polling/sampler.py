@@ -472,13 +472,16 @@ class Sampler:
         except Exhausted:
             return SourceEnded()
         except SourceError as error:
-            return self._lost(error)
+            lost = error
         except InputError as error:
-            return self._lost(SourceError(str(error), retry=False))
+            lost = SourceError(str(error), retry=False)
         except Exception as error:
-            return self._lost(SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}"))
-        self.polled.works()
-        return Polled(snapshot)
+            lost = SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}")
+        else:
+            self.polled.works()
+            return Polled(snapshot)
+        self._commands.drop()
+        return self.polled.lose(lost)
 
     def _poll(self) -> Snapshot:
         poller = self.polled.prepare(self._focus, insists=self._is_told_to)
@@ -499,10 +502,6 @@ class Sampler:
         hear, self._hear = self._hear, None
         self._read_at = time.monotonic()  # a login, which may have come before, does not count as a gap
         return poller.poll(hear)
-
-    def _lost(self, error: SourceError) -> SourceLost:
-        self._commands.drop()
-        return self.polled.lose(error)
 
     def _look(self, snapshot: Snapshot) -> None:
         if not (self._stopping or self._has_glimpsed):
