@@ -25,7 +25,7 @@ from presman.output.csv_export import KNOWN, VIEW, CsvExport, PastMinute, past_m
 from presman.output.csv_export import MEASURES as EXPORTED
 from presman.recording.time_words import span_of, spelled_instant
 from presman.rows.group_rows import GroupMetricHistory
-from presman.rows.queries import Breadth, of_measure
+from presman.rows.queries import DetailLevel, of_measure
 from presman.rows.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ def run(options: Namespace) -> int:
     if resolved.on_alert:
         attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
     begun = time.monotonic()
-    needed = attention.breadth if attention is not None else Breadth.NARROW
-    polling = Polling(resolved, breadth=of_measure(measure) | needed)
+    needed = attention.detail_level if attention is not None else DetailLevel.NARROW
+    polling = Polling(resolved, detail_level=of_measure(measure) | needed)
     export = _Export(resolved, polling, file, attention)
     try:
         with reporting("export", file.name if to_file else "standard output", export.look, console.tell):

@@ -137,7 +137,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
     from presman.tui.first_look import PreviewReader
 
     first_look = PreviewReader(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
-    source = resolved.target.source_apart(first_look)
+    source = resolved.target.in_subprocess(first_look)
     if source is None:
         return None
     from presman.services.live import HeadStart, sampler_of
@@ -146,7 +146,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
         carry_out = gateway.carry_out if gateway is not None else None
         target = resolved.live()._replace(make_source=lambda: source, renewed=None)
         sampler = sampler_of(target, hear, carry_out=carry_out)
-        sampler.glimpse = partial(source.looked, first_look.budget)
+        sampler.preview = partial(source.preview, first_look.budget)
         return sampler
 
     return HeadStart(make_sampler, source.end)

@@ -21,13 +21,13 @@ from presman.polling.sampler import (
     CarryOut,
     Event,
     FirstLook,
-    Glimpse,
     Polled,
+    PreviewCame,
     Sampler,
     SourceEnded,
     SourceLost,
 )
-from presman.rows.queries import Breadth, Scope
+from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.sources import Source
 
@@ -40,9 +40,9 @@ INTERVAL = 5.0
 
 
 class Attending(Protocol):
-    """What judges readings by thresholds and runs a command at alerts; `breadth` is what it needs of each poll."""
+    """What judges readings by thresholds and runs a command at alerts; `detail_level` is what it needs of each poll."""
 
-    breadth: Breadth
+    detail_level: DetailLevel
 
     def read(self, reading: Reading) -> Reading:
         """Return the reading with its alerts."""
@@ -72,16 +72,16 @@ class LiveTarget(NamedTuple):
     kind: str = ""
     """Of the source, as a recording has it."""
 
-    def needed(self, breadth: Breadth) -> Breadth:
+    def needed(self, detail_level: DetailLevel) -> DetailLevel:
         """Return how much each poll reads where that much is shown: what alerts need is read besides."""
-        return breadth if self.attention is None else breadth | self.attention.breadth
+        return detail_level if self.attention is None else detail_level | self.attention.detail_level
 
 
 def sampler_of(
     target: LiveTarget,
     post: Callable[[Event], None],
     *,
-    breadth: Breadth = Breadth.WHOLE,
+    detail_level: DetailLevel = DetailLevel.WHOLE,
     needs: PollNeeds = EVERYTHING,
     phase: float | None = None,
     carry_out: CarryOut | None = None,
@@ -93,7 +93,7 @@ def sampler_of(
     )  # fmt: skip
     sampler.budget, sampler.phase = target.budget, phase
     sampler.polled.renewed, sampler.polled.needs = target.renewed, needs
-    sampler.widen(target.needed(breadth))
+    sampler.set_detail_level(target.needed(detail_level))
     return sampler
 
 
@@ -112,11 +112,11 @@ class HeadStart:
         self._sampler = make_sampler(self._post)
         self._sampler.start()
 
-    def heard_by(self, listener: Callable[[Event], None], refresh: float, breadth: Breadth | None) -> Sampler:
+    def heard_by(self, listener: Callable[[Event], None], refresh: float, detail_level: DetailLevel | None) -> Sampler:
         """Give all to `listener` from now on, in the thread of the sampler, which is returned."""
         self._sampler.set_refresh(refresh)
-        if breadth is not None:
-            self._sampler.widen(breadth)
+        if detail_level is not None:
+            self._sampler.set_detail_level(detail_level)
         self._listener = listener
         self._is_heard.set()
         return self._sampler
@@ -175,7 +175,7 @@ class Readings:
         try:
             if isinstance(event, Polled):
                 return self._read(event.snapshot)
-            if isinstance(event, FirstLook | Glimpse):
+            if isinstance(event, FirstLook | PreviewCame):
                 return self._preview(event)
         except Exception as error:
             return NotUnderstood(error)
@@ -200,7 +200,7 @@ class Readings:
         prepare(before.sessions if before else None, reading.sessions)
         return ReadingCame(reading, snapshot, previous)
 
-    def _preview(self, event: FirstLook | Glimpse) -> Preview:
+    def _preview(self, event: FirstLook | PreviewCame) -> Preview:
         from presman.analysis import analyse
 
         if isinstance(event, FirstLook):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.polling.sampler import CarryOut, Event, Sampler
     from presman.rows.commands import Command
-    from presman.rows.queries import Breadth, Focus
+    from presman.rows.queries import DetailLevel, Focus
     from presman.rows.snapshot import Snapshot
     from presman.services.fleet.live_fleet import WatchedDatabase
     from presman.services.live import Attending, Heard, Readings
@@ -93,14 +93,14 @@ class Feed:
     def focus(self, focus: Focus | None) -> None:
         """Read one session closely from now on, at once; None ends that."""
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
 
 
-MakeSampler = Callable[[Callable[["Event"], None], float, "Breadth | None"], "Sampler"]
+MakeSampler = Callable[[Callable[["Event"], None], float, "DetailLevel | None"], "Sampler"]
 """Makes a sampler that runs, from where it posts to, the refresh interval and how much each poll reads."""
 
 MakeFeed = Callable[[Post, float], Feed]
@@ -117,13 +117,13 @@ class SamplerFeed(Feed):
         self._make_sampler = make_sampler
         self._post = post
         self._refresh = refresh
-        self._breadth: Breadth | None = None
+        self._detail_level: DetailLevel | None = None
         self._sampler: Sampler | None = None
         self._readings: Readings | None = None
 
     def start(self) -> None:
         """Begin to listen to the sampler."""
-        self._sampler = self._make_sampler(self._receive, self._refresh, self._breadth)
+        self._sampler = self._make_sampler(self._receive, self._refresh, self._detail_level)
 
     def stop(self) -> None:
         """End the thread."""
@@ -151,13 +151,13 @@ class SamplerFeed(Feed):
         if self._sampler is not None:
             self._sampler.focus(focus)
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
         if self._attention is not None:
-            breadth |= self._attention.breadth
-        self._breadth = breadth
+            detail_level |= self._attention.detail_level
+        self._detail_level = detail_level
         if self._sampler is not None:
-            self._sampler.widen(breadth)
+            self._sampler.set_detail_level(detail_level)
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""
@@ -219,9 +219,9 @@ class WatchedFeed(SamplerFeed):
         if self._database.is_heard:
             self._database.sampler.set_refresh(seconds)
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
-        self._database.widen(breadth)
+        self._database.set_detail_level(detail_level)
 
     def _hear(self, heard: Heard) -> None:
         """Called in the database's thread."""

@@ -61,7 +61,7 @@ class Nearest:
         self.modules = {_dotted(path.relative_to(root)) for path in root.glob("presman/**/*.py")}
         self.importers: dict[str, set[str]] = defaultdict(set)
         self.testers: dict[str, set[str]] = defaultdict(set)
-        self.breadth: Counter[str] = Counter()
+        self.detail_level: Counter[str] = Counter()
         for path in root.glob("presman/**/*.py"):
             for module in self._imported(path):
                 self.importers[module].add(_dotted(path.relative_to(root)))
@@ -70,7 +70,7 @@ class Nearest:
             if not name.startswith(NEVER):
                 for module in self._imported(path):
                     self.testers[module].add(name)
-                    self.breadth[name] += 1
+                    self.detail_level[name] += 1
 
     def _imported(self, path: Path) -> set[str]:
         found = set()
@@ -87,11 +87,11 @@ class Nearest:
         all_of_room = {
             name for each, own in self.testers.items() if each.startswith(f"presman.{room}.") for name in own
         }
-        of_room = {name for name in self.breadth if name.startswith(f"tests/{room}/")} or all_of_room
+        of_room = {name for name in self.detail_level if name.startswith(f"tests/{room}/")} or all_of_room
         found, tried = [], set[str]()
         for stage in (near, next_to, of_room):
             left = stage - tried if stage is near else {name for name in stage - tried if not name.startswith(SLOW)}
-            found.append(sorted(left, key=lambda name: (self.breadth[name], name)))
+            found.append(sorted(left, key=lambda name: (self.detail_level[name], name)))
             tried |= stage
         return [stage for stage in found if stage]
 
@@ -195,7 +195,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     for name in FIRST:
         import_module(name)
     near, known, begun = Nearest(folder), equivalent(), time.monotonic()
-    if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", begun + 120):
+    if noticed := killed_by(["--collect-only", *sorted(near.detail_level)], folder / "log.txt", begun + 120):
         raise SystemExit(f"without a mutant the tests cannot be run: {noticed}")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant in draw(options, near):

@@ -16,7 +16,7 @@ from presman.base import secret
 from presman.config.alert_lines import read_alerts
 from presman.output.attention import AlertCommand, Attention, attention_of, event, run
 from presman.output.plugin_check import CheckState, state_of
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from tests.output.readings import reading
 from tests.patience import until
 
@@ -154,13 +154,13 @@ def test_the_state_of_a_check_survives_damage_and_links(tmp_path: Path, monkeypa
 
 
 def test_a_latency_threshold_has_the_histograms_read_at_each_poll() -> None:
-    def breadth(lines: str) -> Breadth | None:
+    def detail_level(lines: str) -> DetailLevel | None:
         found = attention_of("prod", read_alerts(lines), (), first_is_news=False)
-        return found and found.breadth
+        return found and found.detail_level
 
-    assert breadth('latency "log file sync" warning=1ms') == Breadth.HISTOGRAMS
-    assert breadth("queue_waits warning=1m") == Breadth.NARROW
-    assert breadth("") is None
+    assert detail_level('latency "log file sync" warning=1ms') == DetailLevel.HISTOGRAMS
+    assert detail_level("queue_waits warning=1m") == DetailLevel.NARROW
+    assert detail_level("") is None
 
 
 def test_attention_notes_a_command_that_fails_and_tells_it_once() -> None:

@@ -14,7 +14,7 @@ from presman.base.log_event import LogEvent
 from presman.polling.cadence import PollNeeds
 from presman.polling.poller import Poller
 from presman.polling.sampler import Event, FirstLook, Polled, Sampler, SourceEnded, SourceLost
-from presman.rows.queries import Breadth, Scope
+from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.services.live import (
     HeadStart,
@@ -48,7 +48,7 @@ def test_what_was_read_waits_for_a_listener() -> None:
         threads.add(threading.current_thread().name)
         heard.append(event)
 
-    sampler = start.heard_by(listen, 0.05, Breadth.NARROW)
+    sampler = start.heard_by(listen, 0.05, DetailLevel.NARROW)
     until(lambda: sum(isinstance(each, Polled) for each in heard) > 1, "two polls")
     numbers = [each.snapshot.number for each in heard if isinstance(each, Polled)]
     assert numbers[:2] == [1, 2]
@@ -68,7 +68,7 @@ def test_it_ends_though_nobody_ever_listened() -> None:
 
 
 class Attention:
-    breadth = Breadth.HISTOGRAMS
+    detail_level = DetailLevel.HISTOGRAMS
 
     def __init__(self) -> None:
         self.heard: list[Any] = []
@@ -147,8 +147,8 @@ def test_a_fault_costs_one_poll_and_the_next_is_understood(
 def test_a_sampler_reads_what_is_wanted_and_what_alerts_need() -> None:
     needs = PollNeeds(few=True)
     target = LiveTarget("db", FakeSource, 7.0, Scope.INSTANCE, ("diagnostics",), 3.0, Attention(), lambda: None)
-    sampler = sampler_of(target, lambda _: None, breadth=Breadth.NARROW, needs=needs, phase=0.5)
-    assert sampler._breadth == Breadth.HISTOGRAMS
+    sampler = sampler_of(target, lambda _: None, detail_level=DetailLevel.NARROW, needs=needs, phase=0.5)
+    assert sampler._detail_level == DetailLevel.HISTOGRAMS
     assert (sampler._refresh, sampler._scope, sampler.polled._packs) == (7.0, Scope.INSTANCE, ("diagnostics",))
     assert (sampler.budget, sampler.polled.needs, sampler.phase, sampler.polled.renewed) == (
         3.0,
@@ -156,7 +156,7 @@ def test_a_sampler_reads_what_is_wanted_and_what_alerts_need() -> None:
         0.5,
         target.renewed,
     )
-    assert sampler_of(target._replace(attention=None), lambda _: None)._breadth == Breadth.WHOLE
+    assert sampler_of(target._replace(attention=None), lambda _: None)._detail_level == DetailLevel.WHOLE
 
 
 def test_where_no_thread_can_be_had_the_source_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures
 from presman.analysis.readings.reading import Reading
 from presman.base.text import one_line
 from presman.polling.cadence import PollNeeds
-from presman.polling.sampler import PATIENCE, CarryOut, Event, FirstLook, Glimpse, SourceEnded, SourceLost, stop_all
-from presman.rows.queries import Breadth
+from presman.polling.sampler import PATIENCE, CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost, stop_all
+from presman.rows.queries import DetailLevel
 from presman.services.live import Heard, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
 
 ENOUGH = 4
@@ -62,7 +62,7 @@ class WatchedDatabase:
         self._turn = threading.Lock()
         self._readings = Readings(target.attention)
         self.sampler = sampler_of(
-            target._replace(interval=interval), self._hear, breadth=Breadth.NARROW, needs=PollNeeds(few=True),
+            target._replace(interval=interval), self._hear, detail_level=DetailLevel.NARROW, needs=PollNeeds(few=True),
             phase=phase, carry_out=carry_out,
         )  # fmt: skip
 
@@ -135,17 +135,17 @@ class WatchedDatabase:
             self._listener = None
         self.sampler.focus(None)
         self.sampler.forget_requests()
-        self.widen(Breadth.NARROW)
+        self.set_detail_level(DetailLevel.NARROW)
         self.sampler.set_refresh(self._interval)
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
-        self.sampler.widen(self.target.needed(breadth))
+        self.sampler.set_detail_level(self.target.needed(detail_level))
 
     # ---- the sampler's thread
 
     def _hear(self, event: Event) -> None:
-        if isinstance(event, FirstLook | Glimpse):
+        if isinstance(event, FirstLook | PreviewCame):
             return
         heard = self._known(self._readings.of(event))
         with self._turn:

@@ -36,8 +36,8 @@ from presman.figures.metric import (
 )
 from presman.figures.metric_figures import LATE, READING_SUBJECTS, ObservedReading
 from presman.polling.cadence import PollNeeds, budget_of
-from presman.polling.sampler import Event, FirstLook, Glimpse, SourceEnded, SourceLost, stop_all
-from presman.rows.queries import Breadth
+from presman.polling.sampler import Event, FirstLook, PreviewCame, SourceEnded, SourceLost, stop_all
+from presman.rows.queries import DetailLevel
 from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
 
 NEEDS = PollNeeds(statements=20, texts=False, most=100, largest=500_000, idle_sessions=False)
@@ -90,7 +90,7 @@ class ObservedDatabase:
         self._histograms_at: object = None
         self._heard = -self._fresh_for
         self._state = DatabaseState(target.name, target.interval, None, 0, 0.0, 0, 0, None)
-        self.sampler = sampler_of(target, self._post, breadth=Breadth.NARROW, needs=NEEDS)
+        self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.NARROW, needs=NEEDS)
 
     # ---- from outside
 
@@ -122,7 +122,7 @@ class ObservedDatabase:
     # ---- the sampler's thread
 
     def _post(self, event: Event) -> None:
-        if isinstance(event, FirstLook | Glimpse):
+        if isinstance(event, FirstLook | PreviewCame):
             return
         heard = self._readings.of(event)
         if isinstance(heard, ReadingCame):
