@@ -40,7 +40,7 @@ def cadence_in(query: Query, detail_level: DetailLevel) -> Cadence:
 def is_due(
     query: Query, asked: LastAnswer | None, now: datetime | None, detail_level: DetailLevel = DetailLevel.WHOLE
 ) -> bool:
-    """Return whether `query` should run at `now` (None: not known yet), given its last answer, in polls of `detail_level`.
+    """Return whether `query` should run at `now` (None: not known yet), given its last answer.
 
     A failed one rests for a minute, so that a missing grant does not fill the audit trail; one that was late rests
     the longer, the more often it was.

@@ -126,7 +126,7 @@ class Poller:
 
     `packs` are the licensed packs whose views may be read; `clock` measures seconds. `budget` are the seconds that a
     poll may take (None: as long as it takes): what has not come by then stays as it was, or, without `keep_late`, is
-    not there. `detail_level` is how much each poll reads of what is read whole once a minute; it may be set at any time.
+    not there. `detail_level` is how much each poll reads of what is read whole once a minute; it may be set any time.
     """
 
     def __init__(
@@ -210,11 +210,11 @@ class Poller:
         """Close the source; it may be opened again."""
         self.source.close()
 
-    def poll(self, hear: Callable[[Snapshot], object] | None = None) -> Snapshot:
+    def poll(self, on_first_look: Callable[[Snapshot], object] | None = None) -> Snapshot:
         """Read what is due. Raises Exhausted at a finite source's end and SourceError if the source is lost.
 
-        `hear` is given what there is before all is read, where nothing was known before and reading takes its time:
-        the first look need not wait for what it does not show (LATER).
+        `on_first_look` is given what there is before all is read, where nothing was known before and reading takes its
+        time: the first look need not wait for what it does not show (LATER).
         """
         if self.release is None:
             raise RuntimeError("a poller is opened before it polls")
@@ -232,7 +232,7 @@ class Poller:
             self.detail_level, expected, is_whole=self.source.kind == "spool"
         )
         due = self._due(expected)
-        hurried = hear is not None and not self._asked and self.source.kind == "oracle"
+        hurried = on_first_look is not None and not self._asked and self.source.kind == "oracle"
         if hurried:
             due = [query for query in due if query.record not in LATER]
         due += [query for query in self._requested(expected) if query not in due]
@@ -254,8 +254,8 @@ class Poller:
             shown = [page_about, *(each for each in shown if each != page_about)]
         if self._needs.texts:
             self._busy.add(self._asked.rows(Session), first.at)
-        if hear is not None and hurried:
-            hear(self._snapshot(first, shown, first.round_trips + between))
+        if on_first_look is not None and hurried:
+            on_first_look(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
         return self._snapshot(first, shown, first.round_trips + between + second.round_trips)
 

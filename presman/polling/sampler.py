@@ -330,7 +330,7 @@ class Sampler:
         self._focus: Focus | None = None
         self._detail_level = DetailLevel.WHOLE
         self._requests: list[tuple[type[Any], Mapping[str, Any], bool]] = []
-        self._hear: Callable[[Snapshot], None] | None = self._look
+        self._on_first_look: Callable[[Snapshot], None] | None = self._look
         self._read_at = 0.0
         self._thread = threading.Thread(target=self._run, name="presman-sampler", daemon=True)
         self._begun = False
@@ -499,9 +499,9 @@ class Sampler:
         poller.budget = budget_of(self._refresh, self.budget)
         self.polled.open(poller)
         self._commands.send(poller)
-        hear, self._hear = self._hear, None
+        on_first_look, self._on_first_look = self._on_first_look, None
         self._read_at = time.monotonic()  # a login, which may have come before, does not count as a gap
-        return poller.poll(hear)
+        return poller.poll(on_first_look)
 
     def _look(self, snapshot: Snapshot) -> None:
         if not (self._stopping or self._has_previewed):

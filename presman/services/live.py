@@ -39,7 +39,7 @@ INTERVAL = 5.0
 """Seconds between two polls where nobody chose otherwise."""
 
 
-class Attending(Protocol):
+class Notifier(Protocol):
     """What judges readings by thresholds and runs a command at alerts; `detail_level` is what it needs of each poll."""
 
     detail_level: DetailLevel
@@ -66,7 +66,7 @@ class LiveTarget(NamedTuple):
     scope: Scope = Scope.CLUSTER
     packs: tuple[str, ...] = ()
     budget: float | None = None
-    attention: Attending | None = None
+    notifier: Notifier | None = None
     renewed: Callable[[], Source | None] | None = None
     """See :class:`presman.polling.sampler.Sampler`."""
     kind: str = ""
@@ -74,7 +74,7 @@ class LiveTarget(NamedTuple):
 
     def needed(self, detail_level: DetailLevel) -> DetailLevel:
         """Return how much each poll reads where that much is shown: what alerts need is read besides."""
-        return detail_level if self.attention is None else detail_level | self.attention.detail_level
+        return detail_level if self.notifier is None else detail_level | self.notifier.detail_level
 
 
 def sampler_of(
@@ -108,27 +108,27 @@ class HeadStart:
     ) -> None:
         self._let_go = let_go
         self._listener: Callable[[Event], None] | None = None
-        self._is_heard = threading.Event()
+        self._is_attached = threading.Event()
         self._sampler = make_sampler(self._post)
         self._sampler.start()
 
-    def heard_by(self, listener: Callable[[Event], None], refresh: float, detail_level: DetailLevel | None) -> Sampler:
+    def attach(self, listener: Callable[[Event], None], refresh: float, detail_level: DetailLevel | None) -> Sampler:
         """Give all to `listener` from now on, in the thread of the sampler, which is returned."""
         self._sampler.set_refresh(refresh)
         if detail_level is not None:
             self._sampler.set_detail_level(detail_level)
         self._listener = listener
-        self._is_heard.set()
+        self._is_attached.set()
         return self._sampler
 
     def end(self) -> None:
         """End the sampler, also if nobody ever listened."""
-        self._is_heard.set()
+        self._is_attached.set()
         self._sampler.stop()
         self._let_go()
 
     def _post(self, event: Event) -> None:
-        self._is_heard.wait()
+        self._is_attached.wait()
         if self._listener is not None:
             self._listener(event)
 
@@ -154,7 +154,7 @@ class NotUnderstood(Struct, frozen=True):
     error: Exception
 
 
-Heard = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | ActionResult
+LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | ActionResult
 """What the events of a sampler come to."""
 
 
@@ -164,13 +164,13 @@ class Readings:
     It is called in the sampler's thread, so that whoever looks does not wait for the analysis.
     """
 
-    def __init__(self, attention: Attending | None = None) -> None:
-        self._attention = attention
+    def __init__(self, notifier: Notifier | None = None) -> None:
+        self._notifier = notifier
         self._previous: Snapshot | None = None
         self._reading: Reading | None = None
         self._cache: RowCache | None = None
 
-    def of(self, event: Event) -> Heard:
+    def of(self, event: Event) -> LiveEvent:
         """Return what an event means. A fault in the analysis costs that poll alone, and is among the answers."""
         try:
             if isinstance(event, Polled):
@@ -179,8 +179,8 @@ class Readings:
                 return self._preview(event)
         except Exception as error:
             return NotUnderstood(error)
-        if isinstance(event, SourceLost) and self._attention is not None:
-            self._attention.lost(event.line)
+        if isinstance(event, SourceLost) and self._notifier is not None:
+            self._notifier.lost(event.line)
         return event
 
     def forget(self) -> None:
@@ -194,8 +194,8 @@ class Readings:
         self._cache = self._cache or RowCache()
         previous, self._previous = self._previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
-        if self._attention is not None:
-            reading = self._attention.read(reading)
+        if self._notifier is not None:
+            reading = self._notifier.read(reading)
         before, self._reading = self._reading, reading
         prepare(before.sessions if before else None, reading.sessions)
         return ReadingCame(reading, snapshot, previous)
@@ -207,7 +207,7 @@ class Readings:
             reading, age = analyse(None, event.snapshot), event.snapshot.seconds
         else:
             reading, age = event.seen, time.monotonic() - event.begun
-        return Preview(reading if self._attention is None else self._attention.look(reading), age)
+        return Preview(reading if self._notifier is None else self._notifier.look(reading), age)
 
 
 class Reachability:

@@ -116,7 +116,7 @@ class _Noting:
 
 
 CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "preview"})
-"""What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act; and to make a preview."""
+"""What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act; and a preview."""
 
 GRACE = 1.0
 """Seconds that a log off may take when presman is gone."""

@@ -116,7 +116,7 @@ class Tab(Struct, frozen=True, dict=True):
 
     `parts` from top to bottom; `panel` is the class that lays them out (``module:Class``), "" for the usual one;
     `keys` are actions of that class. `over_time` tells that it shows a window of time, which `w` changes, `progress`
-    that statements' progress is to be read while it is on show, `detail_level` what else is to be read at each poll then.
+    that statements' progress is to be read while it is on show, `detail_level` what else is to be read at each poll.
     `measure` is what `e` exports. `for_text` are tables
     that only texts have.
     """

@@ -15,7 +15,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.base import terminal_guard
 from presman.config.alert_lines import read_alerts
-from presman.output.attention import attention_of
+from presman.output.alert_notifier import notifier_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import Polled, PreviewCame
 from presman.rows.queries import DetailLevel, Scope
@@ -60,9 +60,9 @@ def test_a_glance_sees_what_the_first_look_shows(scenario: str, kind: str) -> No
 
 def test_a_preview_has_the_thresholds_too() -> None:
     play = Play("locked")
-    attention = attention_of("prod", read_alerts("idle_holder severity=critical"), (), first_is_news=False)
+    notifier = notifier_of("prod", read_alerts("idle_holder severity=critical"), (), first_is_news=False)
     posted: list[Arrived | Failed] = []
-    target = LiveTarget("prod", lambda: play.poller.source, attention=attention)
+    target = LiveTarget("prod", lambda: play.poller.source, notifier=notifier)
     feed = sampler_feed(target)(posted.append, 2.0)
     snapshot = play.poll()
     feed._receive(PreviewCame(analyse(None, snapshot), time.monotonic() - 3.0))

@@ -248,13 +248,13 @@ async def test_the_monitor_goes_on_with_the_connection_and_esc_leads_back() -> N
     source = FakeSource()
     async with opened(source) as (acting, database):
         assert "● LIVE" in acting.screen
-        assert (source.opened, database.is_heard) == (1, True)
+        assert (source.opened, database.is_attached) == (1, True)
         assert "Help: Overview" in await acting.press("question_mark")
         assert "q fleet" in await acting.press("q")
         assert not acting.app.goes_home
         await acting.press("escape")
         assert acting.app.goes_home
-    assert not database.is_heard
+    assert not database.is_attached
     assert database.sampler._detail_level is DetailLevel.NARROW
     assert source.opened == 1
 

@@ -106,7 +106,7 @@ def test_who_listens_has_the_newest_at_once_and_more_while_he_does(watch: Callab
     numbers = [each.reading.number for each in heard]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     database.leave()
-    assert not database.is_heard
+    assert not database.is_attached
     assert (database.sampler._detail_level, database.sampler._refresh) == (DetailLevel.NARROW, 3600.0)
 
 

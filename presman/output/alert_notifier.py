@@ -25,7 +25,7 @@ from presman.base.running_out import ran_out
 from presman.rows.queries import DetailLevel
 
 
-class Attention:
+class AlertNotifier:
     """Judges each reading of one target, and has the command run at what changed.
 
     `detail_level` is what the settings need of each poll.
@@ -71,10 +71,10 @@ class Attention:
             self._command.close()
 
 
-def attention_of(
+def notifier_of(
     target: str, settings: AlertSettings, command: tuple[str, ...], *, first_is_news: bool
-) -> Attention | None:
-    """Return the attention for a target; None where config.ini says nothing of alerts.
+) -> AlertNotifier | None:
+    """Return the notifier for a target; None where config.ini says nothing of alerts.
 
     Where the first is no news, what is there at first is not told: somebody looks at it.
     """
@@ -82,17 +82,17 @@ def attention_of(
         return None
     changes = AlertChanges() if first_is_news else AlertChanges(None)
     runs = AlertCommand(command, target, changes) if command else None
-    return Attention(Judge(settings), runs, _detail_level(settings))
+    return AlertNotifier(Judge(settings), runs, _detail_level(settings))
 
 
-def judging(settings: AlertSettings) -> Attention:
+def judging(settings: AlertSettings) -> AlertNotifier:
     """Return what judges and runs nothing."""
-    return Attention(Judge(settings), None, _detail_level(settings))
+    return AlertNotifier(Judge(settings), None, _detail_level(settings))
 
 
-def glance_of(settings: AlertSettings) -> Attention | None:
-    """Return the attention of who looks once: how long anything has lasted is not known, and nothing is run."""
-    return Attention(Judge(settings, None), None, _detail_level(settings)) if settings else None
+def glance_of(settings: AlertSettings) -> AlertNotifier | None:
+    """Return the notifier of who looks once: how long anything has lasted is not known, and nothing is run."""
+    return AlertNotifier(Judge(settings, None), None, _detail_level(settings)) if settings else None
 
 
 def _detail_level(settings: AlertSettings) -> DetailLevel:
