@@ -304,13 +304,13 @@ def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyP
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     source = PreviewedSource(odd_sources.OddSource())
-    assert source.look(odd_sources.reads_of) is None, "it is not open"
+    assert source.preview(odd_sources.reads_of) is None, "it is not open"
     source.open()
     for seconds, reads in ((0.9, 1), (1.1, 3)):
-        source.look(odd_sources.reads_of)
+        source.preview(odd_sources.reads_of)
         now[0] += seconds
         assert source.read(Scope.CLUSTER, (), 0.5).round_trips == reads, "the first one again; the third is new"
-    source.look(odd_sources.reads_of)
+    source.preview(odd_sources.reads_of)
     assert source.read(Scope.INSTANCE, (), 0.5).notes[0] == "INSTANCE", "another question"
     assert source.scope is Scope.INSTANCE
 
@@ -318,7 +318,7 @@ def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyP
 def test_each_read_of_a_look_is_answered_once() -> None:
     source = PreviewedSource(odd_sources.OddSource())
     source.open()
-    source.look(lambda opened: [opened.read((), 0.5) for _ in range(2)])
+    source.preview(lambda opened: [opened.read((), 0.5) for _ in range(2)])
     found = [source.read(Scope.CLUSTER, (), 0.5).round_trips for _ in range(3)]
     assert found == [1, 2, 3], "the two that were read for it, in their order, and then a new one"
 
@@ -350,7 +350,7 @@ def test_what_a_look_has_read_costs_what_it_took_and_not_the_wait(monkeypatch: p
     poller = Poller(source, clock=lambda: now[0])
     poller.detail_level = DetailLevel.NARROW
     poller.open()
-    preview = source.calls.look(PreviewReader(Scope.CLUSTER, (), 6.0))
+    preview = source.calls.preview(PreviewReader(Scope.CLUSTER, (), 6.0))
     assert preview is not None
     assert reads[0] > 1
     assert preview.seconds == reads[0] * 0.25

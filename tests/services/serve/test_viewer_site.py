@@ -25,13 +25,13 @@ from presman.base.certificates import CertificateFiles, Certificates
 from presman.base.errors import LimitError
 from presman.base.listeners import RateLimited
 from presman.base.secret import Secret
-from presman.services.serve import connections, slots, viewer, viewer_site
+from presman.services.serve import connections, viewer, viewer_site, viewer_slots
 from presman.services.serve.access import Access, Serving, listening_sockets
 from presman.services.serve.viewer import Launch
 from presman.services.serve.viewer_site import HEADERS, running
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
-from tests.services.serve.test_door import LOOPBACK, OPEN, PROXIED
+from tests.services.serve.test_access import LOOPBACK, OPEN, PROXIED
 from tests.tui.drive import acted
 
 STAND_IN = (sys.executable, "-S", str(Path(__file__).parent / "stand_in.py"))
@@ -200,7 +200,7 @@ async def test_keys_go_in_and_the_screen_comes_out() -> None:
         await line.send_json(["ping", "17"])
         assert (await line.receive_json()) == ["pong", "17"]
         await line.send_json(["stdin", "q"])
-        assert await closing(line) == slots.HAS_QUIT
+        assert await closing(line) == viewer_slots.HAS_QUIT
         await client.says("viewer 1 has left")
         assert client.said == ["viewer 1 came from 127.0.0.1", "viewer 1 has left"]
 
@@ -236,13 +236,13 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
 @pytest.mark.parametrize(
     ("message", "code"),
     [
-        ("{", slots.WRONG_MESSAGE),
-        ('["rm", "x"]', slots.WRONG_MESSAGE),
-        ('["stdin", 4]', slots.WRONG_MESSAGE),
-        ('["resize", {"width": 1e99, "height": 1}]', slots.WRONG_MESSAGE),
-        ("[" * 60_000, slots.WRONG_MESSAGE),
-        (b"\0", slots.WRONG_MESSAGE),
-        ("x" * slots.LARGEST_MESSAGE * 2, 1009),
+        ("{", viewer_slots.WRONG_MESSAGE),
+        ('["rm", "x"]', viewer_slots.WRONG_MESSAGE),
+        ('["stdin", 4]', viewer_slots.WRONG_MESSAGE),
+        ('["resize", {"width": 1e99, "height": 1}]', viewer_slots.WRONG_MESSAGE),
+        ("[" * 60_000, viewer_slots.WRONG_MESSAGE),
+        (b"\0", viewer_slots.WRONG_MESSAGE),
+        ("x" * viewer_slots.LARGEST_MESSAGE * 2, 1009),
     ],
     ids=["no JSON", "no kind", "no text", "no number", "deep", "binary", "large"],
 )
@@ -260,11 +260,11 @@ async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
         async with await client.look() as line:
             await shown(line, "monitor")
             await line.send_json(["stdin", "k"])
-            assert await closing(line) == slots.DIED
+            assert await closing(line) == viewer_slots.DIED
         await client.says("viewer 1 has left; the monitor was killed by SIGABRT")
     async with site(told='{"fails": 1}') as client:
         async with await client.look("width=x&height=y") as line:
-            assert await closing(line) == slots.DIED
+            assert await closing(line) == viewer_slots.DIED
         await client.says("viewer 1 has left; the monitor ended with code 2: presman: no target of that name")
 
 
@@ -288,9 +288,9 @@ async def test_there_are_so_many_seats_and_who_waits_gets_one(monkeypatch: pytes
         async with await client.look() as second:
             await first.close()
             await shown(second, "monitor")  # as a page that is loaded again
-            monkeypatch.setattr(slots, "SEAT_IN", 0.05)
+            monkeypatch.setattr(viewer_slots, "SLOT_WITHIN", 0.05)
             async with await client.look() as third:
-                assert await closing(third) == slots.FULL
+                assert await closing(third) == viewer_slots.FULL
         await client.says("viewer 2 has left")
         assert len(client.said) == 4
 
@@ -303,7 +303,7 @@ async def test_a_server_that_ends_sends_everybody_away() -> None:
             await shown(line, "monitor")
         codes = asyncio.gather(*map(closing, lines))
         await client.runner.cleanup()
-        assert await codes == [slots.GOING_AWAY] * 2
+        assert await codes == [viewer_slots.GOING_AWAY] * 2
         assert sorted(client.said)[1::2] == ["viewer 1 has left", "viewer 2 has left"]
 
 
@@ -311,7 +311,7 @@ async def test_a_server_that_ends_sends_everybody_away() -> None:
 async def test_a_monitor_that_cannot_be_started_is_told() -> None:
     async with site(command=("/nonexistent/presman",)) as client:
         async with await client.look() as line:
-            assert await closing(line) == slots.DIED
+            assert await closing(line) == viewer_slots.DIED
         await client.says("the monitor cannot be started: No such file or directory")
 
 
