@@ -94,6 +94,17 @@ def test_no_class_of_the_screen_is_a_god(room: str) -> None:
     assert {name: size for name, size in sizes.items() if size > MOST_METHODS} == {}
 
 
+def test_no_thread_is_asked_whether_it_lives() -> None:
+    """Two who ask at a time, or a handler and whom it interrupts, get in each other's way: an event tells it."""
+    calls = (
+        (path, node.func) for path, tree in modules().items() for node in ast.walk(tree) if isinstance(node, ast.Call)
+    )
+    asked = [
+        (path.name, each.lineno) for path, each in calls if isinstance(each, ast.Attribute) and each.attr == "is_alive"
+    ]
+    assert asked == []
+
+
 def test_random_examples_are_the_same_in_each_run() -> None:
     assert settings.default is not None
     assert settings.default.derandomize is not bool(os.environ.get("PRESMAN_FRESH"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from presman.base.text import LONGEST, LONGEST_STATEMENT, clean, clean_lines, one_line
+from presman.base.text import LONGEST, LONGEST_STATEMENT, all_clean, clean, clean_lines, one_line
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,18 @@ def test_nothing_invisible_survives(text: str) -> None:
 @given(st.text(alphabet=st.characters()))
 def test_cleaning_twice_changes_nothing_more(text: str) -> None:
     assert clean(clean(text)) == clean(text)
+
+
+@given(st.lists(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("a \n\r\x1b\u0301\u0489\u3164")))))
+@example(["\u0301\u0301", "\u0301\u0301"])
+@example(["a" + "\u0301" * 4])
+@example(["e\u0301\n"])
+@example(["x" * (LONGEST + 1)])
+def test_texts_that_look_clean_at_a_glance_are_left_as_they_are(texts: list[str]) -> None:
+    assert not all_clean(texts) or [clean(each) for each in texts] == texts
+    assert not all_clean(texts, 50) or [clean_lines(each, 50) for each in texts] == texts
+    assert all_clean([clean(each) for each in texts])
+    assert all_clean([clean_lines(each) for each in texts], LONGEST_STATEMENT)
 
 
 @given(st.text(alphabet="abcÄßé漢字 0123[]/@=-"))

@@ -16,7 +16,7 @@ from presman.actions.action_runner import ActionRunner
 from presman.analysis.advice.ending import ending, ends_in, victim_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import ParallelStatement
 from presman.analysis.session_list import GV_QUERY
 from presman.base.formats import ABSENT, in_about
 from presman.rows.commands import Command, CommandKind, Victim, switch
@@ -128,7 +128,7 @@ class Gateway:
 
 # ---- Offers of the dialog: the commands for a row of a table.
 
-_Row = QueuedStatement | RunningStatement | SessionReading
+_Row = ParallelStatement | SessionReading
 
 MOST = 9
 """Commands offered for one row: each has a digit."""
@@ -171,9 +171,7 @@ def remarks(row: Any, reading: Reading) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _switches(
-    victim: Victim, row: QueuedStatement | RunningStatement | SessionReading, reading: Reading
-) -> list[Command]:
+def _switches(victim: Victim, row: ParallelStatement | SessionReading, reading: Reading) -> list[Command]:
     """Return a switch to each other group of the active plan; a name that is not a plain one is left out."""
     found = []
     for group in reading.cluster_groups():

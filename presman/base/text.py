@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 LONGEST = 4_000
 """Characters kept of one text, as many as a VARCHAR2 of a V$ view has at most; a longer one ends in an ellipsis."""
@@ -43,6 +44,24 @@ def clean(text: str) -> str:
     'a␛]0;owned␇b'
     """
     return _clean(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+
+
+def all_clean(texts: Collection[str], longest: int = 0) -> bool:
+    """Whether :func:`clean` leaves texts as they are; :func:`clean_lines` for those whose lines stay up to `longest`.
+
+    They are looked at as one: of 600,000 that takes a fifth of the time.
+    """
+    if max(map(len, texts), default=0) > (longest or LONGEST):
+        return False
+    whole = " ".join(texts)
+    if not (whole.replace("\n", "") if longest else whole).isprintable():
+        return False
+    return whole.isascii() or not (_UNSEEN.search(whole) or _has_stacks(whole))
+
+
+def _has_stacks(text: str) -> bool:
+    marks = "".join(character for character in set(text) if unicodedata.category(character) in {"Mn", "Me"})
+    return bool(marks) and re.search(f"[{re.escape(marks)}]{{{MOST_MARKS + 1}}}", text) is not None
 
 
 def _clean(text: str) -> str:

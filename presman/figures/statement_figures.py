@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import (
+    ParallelStatement,
+    QueuedStatement,
+    RunningStatement,
+    group_title,
+)
 from presman.base.formats import ABSENT, count, duration
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
@@ -16,7 +21,7 @@ Running = Figure[RunningStatement]
 _SHOWN_SQL = 400
 
 
-def statement_identity(row: QueuedStatement | RunningStatement) -> Hashable:
+def statement_identity(row: ParallelStatement) -> Hashable:
     """Return what makes a statement the same at the next poll: who runs which SQL where; of folded ones, which."""
     if isinstance(row, CollapsedStatements):
         return kind_of(row)
@@ -95,11 +100,11 @@ def _queued_session(row: QueuedStatement) -> str:
     return f"{_coordinator(row)} +{row.count - 1}" if isinstance(row, CollapsedStatements) else _coordinator(row)
 
 
-def _coordinator(row: QueuedStatement | RunningStatement) -> str:
+def _coordinator(row: ParallelStatement) -> str:
     return f"{row.inst_id}:{row.sid},{row.serial}"
 
 
-def _session_order(row: QueuedStatement | RunningStatement) -> tuple[int, int]:
+def _session_order(row: ParallelStatement) -> tuple[int, int]:
     return row.inst_id, row.sid
 
 
@@ -107,7 +112,7 @@ def _program(row: QueuedStatement) -> str:
     return row.module or row.program
 
 
-def _text(row: QueuedStatement | RunningStatement) -> str:
+def _text(row: ParallelStatement) -> str:
     return one_line(row.sql_text, _SHOWN_SQL) or row.no_text or ABSENT
 
 

@@ -216,7 +216,9 @@ class AlertCommand:
         self._database = ""
         self._known: tuple[Alert, ...] = ()
         self._events: queue.Queue[bytes | None] = queue.Queue(_WAITING)
-        self._thread: threading.Thread | None = None
+        self._begins = False
+        self._has_ended = threading.Event()
+        """The thread has ended: it is not asked itself, which may not be done by two at a time, nor by a handler."""
         self.problem = ""
         """What went wrong with the last command, "" if nothing did."""
 
@@ -235,14 +237,14 @@ class AlertCommand:
 
     def close(self, seconds: float = 2.0) -> None:
         """Run what is still to be run, for so many seconds at most; what runs then is ended with what it started."""
-        if self._thread is not None:
+        if self._begins:
             with suppress(queue.Full):
                 self._events.put_nowait(None)
-            self._thread.join(seconds)
+            has_ended = self._has_ended.wait(seconds)
             self._over = True
-            if self._thread.is_alive() and self._process is not None:
+            if not has_ended and self._process is not None:
                 _end_group(self._process)
-                self._thread.join(1.0)
+                self._has_ended.wait(1.0)
 
     def _tell(self, changes: list[AlertChange], at: datetime) -> None:
         for change in changes:
@@ -262,14 +264,16 @@ class AlertCommand:
             self._left_out = 0
 
     def _start(self) -> None:
-        if self._thread is None:
-            thread = threading.Thread(target=self._work, name="on_alert", daemon=True)
-            thread.start()
-            self._thread = thread
+        if not self._begins:
+            threading.Thread(target=self._work, name="on_alert", daemon=True).start()
+            self._begins = True
 
     def _work(self) -> None:
-        while (data := self._events.get()) is not None and not self._over:
-            self.problem = self._execute(self._words, data)
+        try:
+            while (data := self._events.get()) is not None and not self._over:
+                self.problem = self._execute(self._words, data)
+        finally:
+            self._has_ended.set()
 
     def _begun(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process

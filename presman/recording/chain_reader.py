@@ -168,17 +168,27 @@ _LARGEST_CHAIN = 33 << 20
 """Bytes of the blocks of a chain that are read; real ones have 6 MB, unless a single poll is larger."""
 
 
+_LARGE_POLL, _MOST_REFUSED = 1 << 20, 16 << 20
+"""Bytes of a poll whose reading takes a tenth of a second or more; how many may be unfolded of what is refused then."""
+
+
 class ChainReader:
-    """Reads chains. Not thread safe."""
+    """Reads chains. Not thread safe.
+
+    A poll in a block whose checksum is right and that is none was made by a stranger: its chain is read no further,
+    and of large polls in other chains not many more are tried.
+    """
 
     def __init__(self) -> None:
         self._decoders: OrderedDict[tuple[str, int], FrameDecoder | OldChain] = OrderedDict()
         self._damaged: dict[tuple[str, int], str] = {}
+        self._refused = 0
 
     def forget(self) -> None:
         """Read everything anew: chains may have grown."""
         self._decoders.clear()
         self._damaged.clear()
+        self._refused = 0
 
     def snapshot(self, chain: Chain, index: int) -> Snapshot:
         """Return the poll at an index of a chain. Raises DamagedError, and StoreLostError if nobody can be asked."""
@@ -195,7 +205,16 @@ class ChainReader:
             raise
         if index >= len(decoder):
             raise DamagedError("it is not there")
-        return decoder.snapshot(index)
+        size = decoder.size(index)
+        try:
+            if self._refused and size > _LARGE_POLL and self._refused + size > _MOST_REFUSED:
+                raise DamagedError("it is large, as another that no recorder wrote")
+            return decoder.snapshot(index)
+        except DamagedError as error:
+            self._damaged[key] = str(error)
+            self._refused += size
+            del self._decoders[key]
+            raise
 
     def _decoder(self, chain: Chain) -> FrameDecoder | OldChain:
         key = (chain.store.name, chain.chain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -21,10 +22,12 @@ _FEW = 8
 class Recording:
     """A recording open for reading. Raises RecordingError where there is none.
 
-    `playbacks` are the databases in it, by name; `damage` are sentences about files that cannot be read at all.
+    `playbacks` are the databases in it, by name; `damage` are sentences about files that cannot be read at all. Once
+    `is_unwanted` says so, no question to a file goes on.
     """
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, is_unwanted: Callable[[], bool] = bool) -> None:
+        self._is_unwanted = is_unwanted
         self.name = shown(location)
         self.damage: list[str] = []
         self.is_folder = not is_url(location) and expanded(location).is_dir()
@@ -113,14 +116,14 @@ class Recording:
     def _open(self, location: str) -> list[Store]:
         folder = None if is_url(location) else expanded(location)
         if folder is None or not folder.is_dir():
-            return [Store(location, writing=False)]
+            return [Store(location, writing=False, is_unwanted=self._is_unwanted)]
         found: list[Store] = []
         paths = sorted(folder.glob(f"*{SUFFIX}"))
         if not paths:
             raise RecordingError(f"{self.name} has no files *{SUFFIX}")
         for path in paths:
             try:
-                found.append(Store(str(path), writing=False, alone=len(paths) <= _FEW))
+                found.append(Store(str(path), writing=False, alone=len(paths) <= _FEW, is_unwanted=self._is_unwanted))
             except RecordingError as error:
                 self.damage.append(str(error))
         if not found:

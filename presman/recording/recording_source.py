@@ -40,6 +40,7 @@ class RecordingSource:
         self._first = 0
         self._next = 0
         self._end = 0
+        self._is_cancelled = False
 
     @property
     def playback(self) -> Playback:
@@ -58,7 +59,7 @@ class RecordingSource:
     def open(self) -> Release:
         """Open the recording and return the release of its first poll. Raises SourceError."""
         try:
-            self._recording = Recording(self._location)
+            self._recording = Recording(self._location, self._was_cancelled)
             self._playback = playback = self._recording.playback(self._database)
             if not len(playback):
                 raise SourceError(f"{self.name} has no polls", retry=False)
@@ -91,7 +92,7 @@ class RecordingSource:
         recording = self.recording
         try:
             if recording.is_folder or recording.was_replaced():  # each day has a file of its own
-                grown = Recording(self._location)
+                grown = Recording(self._location, self._was_cancelled)
                 recording.close()
                 self._recording, self._playback = grown, grown.playback(self._database)
             else:
@@ -163,7 +164,11 @@ class RecordingSource:
         return Answer(snapshot.at, sections, 0, snapshot.cloud_service, snapshot.notes)
 
     def cancel(self) -> None:
-        """Do nothing: a poll is read in milliseconds."""
+        """Have nothing more read of files, whoever asks: a poll is read in milliseconds, but not a stranger's."""
+        self._is_cancelled = True
+
+    def _was_cancelled(self) -> bool:
+        return self._is_cancelled
 
     def close(self) -> None:
         """Close the recording; what of it was damaged is told once more by whoever opens it."""

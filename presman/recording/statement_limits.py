@@ -44,11 +44,13 @@ _TEXT, _BYTES_OF_A_SERVER = 16 << 20, 1 << 40
 class StatementLimits:
     """What one question may take: steps, rows and text in proportion to the file, so that none is without end.
 
-    A signal ends it, too. SQLite would lose what the signal's handler raises: `raise_again` raises it.
+    A signal ends it, too, and so does another thread, once `is_unwanted` says so. SQLite would lose what the signal's
+    handler raises: `raise_again` raises it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, is_unwanted: Callable[[], bool] = bool) -> None:
         self._path = path
+        self.is_unwanted = is_unwanted
         self._raised: BaseException | None = None
         self.most_rows = _ROWS_OF_A_SERVER
         self.most_bytes = _BYTES_OF_A_SERVER
@@ -85,7 +87,7 @@ class StatementLimits:
         """Return whether SQLite has to end; `raised` is what a signal's handler has raised."""
         self._raised = raised
         self._looks_left -= 1
-        return raised is not None or self._looks_left < 0
+        return raised is not None or self._looks_left < 0 or self.is_unwanted()
 
     def _text(self, content: bytes) -> str:
         self._text_left -= len(content)

@@ -107,11 +107,14 @@ def shown(location: str) -> str:
 class Store:
     """An open store. `location` is a file's name or a URL; `writing` makes the tables where there are none.
 
-    `alone` tells that it is not one of many files, so that a connection may stay open for the next question.
+    `alone` tells that it is not one of many files, so that a connection may stay open for the next question. A question
+    to a file ends once `is_unwanted` says so.
     `damage` are sentences about what cannot be read of it. Raises RecordingError.
     """
 
-    def __init__(self, location: str, *, writing: bool, alone: bool = True) -> None:
+    def __init__(
+        self, location: str, *, writing: bool, alone: bool = True, is_unwanted: Callable[[], bool] = bool
+    ) -> None:
         self.location = location
         self.name = shown(location)
         self.writing = writing
@@ -122,7 +125,7 @@ class Store:
         path = expanded(location)
         is_new = writing and not is_url(location) and not path.exists()
         self._path = path
-        self._limits = StatementLimits(path)
+        self._limits = StatementLimits(path, is_unwanted)
         self._file: tuple[int, int] | None = None
         self.engine = self._engine()
         # Connections of a store that is forgotten are closed; nothing that the engine knows may know the store.
@@ -218,6 +221,8 @@ class Store:
             yield
         except (DBAPIError, self._driver.Error) as error:  # the second of a statement that went to it as it is
             self._limits.raise_again()
+            if self._limits.is_unwanted():
+                raise StoreLostError(f"{self.name} is not read any further") from error
             said = error.orig if isinstance(error, DBAPIError) else error
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
             is_lost = is_gone or isinstance(said, self._driver.OperationalError)

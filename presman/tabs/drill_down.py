@@ -18,7 +18,7 @@ from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER
 from presman.base.formats import counted
@@ -71,7 +71,7 @@ def name_of(row: Any) -> str:
     """Return what a row is called on the breadcrumb."""
     if isinstance(row, SessionReading):
         return f"{row.inst_id}:{row.sid},{row.serial}"
-    if isinstance(row, QueuedStatement | RunningStatement):
+    if isinstance(row, ParallelStatement):
         return row.sql_id or f"{row.inst_id}:{row.sid},{row.serial}"
     scope = scope_of(row)
     return scope.title if scope is not None else ""
@@ -106,11 +106,11 @@ def counted_sessions(scope: DrillScope, counts: Sequence[SessionCount]) -> int |
     )
 
 
-def _is_one_of(row: QueuedStatement | RunningStatement, sessions: Collection[tuple[int, int, int]] | None) -> bool:
+def _is_one_of(row: ParallelStatement, sessions: Collection[tuple[int, int, int]] | None) -> bool:
     return sessions is None or (row.inst_id, row.sid, row.serial) in sessions
 
 
-def _has(scope: DrillScope, row: SessionReading | QueuedStatement | RunningStatement) -> bool:
+def _has(scope: DrillScope, row: ParallelStatement | SessionReading) -> bool:
     """Tell whether a session or statement is in a scope, its event left aside; a statement where it has servers."""
     on = {row.inst_id, *(row.servers_by_instance if isinstance(row, RunningStatement) else ())}
     return (

@@ -8,7 +8,7 @@ from presman.analysis.collapsed_rows import CollapsedStatements
 from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import ParallelStatement
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.figures.top_figures import TopStatement
@@ -41,7 +41,7 @@ def statement_of(row: Any) -> Statement | None:
         found = Statement(row.sql_id, row.con_id)
     elif isinstance(row, CollapsedStatements) and row.first is not None:
         found = statement_of(row.first)
-    elif isinstance(row, QueuedStatement | RunningStatement | SessionReading):
+    elif isinstance(row, ParallelStatement | SessionReading):
         found = Statement(row.sql_id, row.con_id, row.inst_id, row.child, (row.sid, row.serial))
     elif isinstance(row, Downgrade):
         found = Statement(row.sql_id, row.con_id, row.inst_id)

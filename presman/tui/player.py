@@ -140,6 +140,9 @@ _LONGEST_PAUSE = 2.0
 FOLLOWING = 1.0
 """Seconds between two looks whether a recording that is followed has grown."""
 
+_PATIENCE = 0.5
+"""Seconds that the end waits for what is being read."""
+
 _LATEST = 0.5
 """Seconds by which polls may be late and be caught up with."""
 
@@ -187,6 +190,10 @@ class Player(Feed):
         self._lock = threading.Lock()
         self._asked = threading.Event()
         self._stopping = False
+        self._source: RecordingSource | None = None
+        self._over = threading.Event()
+        """There is no thread yet, or none any more."""
+        self._over.set()
         self._target: int | datetime | None = None
         self._more = 0
         """Where the last keys lead to, and how many polls on from there; None once that is being shown."""
@@ -200,7 +207,6 @@ class Player(Feed):
         self._due_at = 0.0
         self.playing = True
         self.speed = 1.0
-        self._thread = threading.Thread(target=self._run, name="presman-player", daemon=True)
 
     # ---- called from the screen's thread
 
@@ -210,15 +216,21 @@ class Player(Feed):
         return self._follow and self._at_end and self.playing
 
     def start(self) -> None:
-        """Begin to play."""
-        self._thread.start()
+        """Begin to play. Raises RuntimeError where no thread can be had."""
+        self._over.clear()
+        try:
+            threading.Thread(target=self._run, name="presman-player", daemon=True).start()
+        except RuntimeError:
+            self._over.set()
+            raise
 
     def stop(self) -> None:
         """End."""
         self._stopping = True
         self._asked.set()
-        if self._thread.is_alive():
-            self._thread.join(0.5)
+        if self._source is not None:
+            self._source.cancel()
+        self._over.wait(_PATIENCE)
 
     def act(self, command: Command) -> None:  # noqa: ARG002
         """Refuse: what is on show has passed."""
@@ -273,16 +285,19 @@ class Player(Feed):
         from presman.sources import SourceError
 
         try:
-            source = self._make_source()
+            source = self._source = self._make_source()
             source.open()
             try:
                 self._play(source)
             finally:
                 source.close()
         except (SourceError, RecordingError, InputError) as error:
-            self._post(Lost(one_line(clean(str(error)), 500), None))
+            if not self._stopping:
+                self._post(Lost(one_line(clean(str(error)), 500), None))
         except Exception as error:
             self._post(Failed(error))
+        finally:
+            self._over.set()
 
     def _play(self, source: RecordingSource) -> None:
         indexes = source.indexes

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.config.assumptions import (
-    ASSUMPTIONS,
-    Assumption,
-    Observation,
-    between,
-    check,
-    in_markdown,
-    multiple,
-    only,
-    unseen,
-)
+from presman.config.assumptions import ASSUMPTIONS, Assumption, Observation, check, in_markdown, unseen
 from presman.config.targets import parse_target
 from presman.rows.catalog import columns_of
 from presman.rows.queries import Scope
+from presman.rows.session_state import QUEUE_WAITS
 from presman.sources.embedded import EmbeddedDatabase
 from tests.cli.run import QUEUEING
 
@@ -126,23 +118,27 @@ def test_what_is_not_there_confirms_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("judge", "rows", "answer"),
+    ("way", "rows", "answer"),
     [
-        (only("A", "B"), [Observation("A", None, None)], "holds: A"),
-        (only("A", "B"), [Observation("A", None, None), Observation("C", None, None)], "does NOT hold: also C"),
-        (between(1, 1), [Observation("PZ99", 1, 1), Observation("PZ98", 1, 1)], "holds: PZ99 1 (1), PZ98 1 (1)"),
-        (between(1, 1), [Observation("PZ99", 0, 1), Observation("PZ98", 1, 1)], "does NOT hold: PZ99 0 (1)"),
+        ({"only": ("A", "B")}, [Observation("A", None, None)], "holds: A"),
+        ({"only": ("A", "B")}, [Observation("A", None, None), Observation("C", None, None)], "does NOT hold: also C"),
+        ({"between": (1, 1)}, [Observation("PZ99", 1, 1), Observation("PZ98", 1, 1)], "holds: PZ99 1 (1), PZ98 1 (1)"),
+        ({"between": (1, 1)}, [Observation("PZ99", 0, 1), Observation("PZ98", 1, 1)], "does NOT hold: PZ99 0 (1)"),
         # A minute of 8 CPUs is 480,000 ms; in microseconds a busy group would have 240,000,000.
-        (between(0, 1.05), [Observation("BATCH", 240_000, 480_000)], "holds: BATCH 240,000 (480,000)"),
-        (between(0, 1.05), [Observation("BATCH", 24e7, 480_000)], "does NOT hold: BATCH 240,000,000 (480,000)"),
-        (between(0, 100), [Observation("BATCH", 12.5, None)], "holds: BATCH 12.50"),
-        (multiple, [Observation("PQ QUEUED", 16, 8)], "holds: PQ QUEUED 16 (8)"),
-        (multiple, [Observation("PQ QUEUED", 0, 8)], "does NOT hold: PQ QUEUED 0 (8)"),
-        (multiple, [Observation("PQ QUEUED", 12, 8)], "does NOT hold: PQ QUEUED 12 (8)"),
+        ({"between": (0, 1.05)}, [Observation("BATCH", 240_000, 480_000)], "holds: BATCH 240,000 (480,000)"),
+        ({"between": (0, 1.05)}, [Observation("BATCH", 24e7, 480_000)], "does NOT hold: BATCH 240,000,000 (480,000)"),
+        ({"between": (0, 100)}, [Observation("BATCH", 12.5, None)], "holds: BATCH 12.50"),
+        ({"multiple": True}, [Observation("PQ QUEUED", 16, 8)], "holds: PQ QUEUED 16 (8)"),
+        ({"multiple": True}, [Observation("PQ QUEUED", 0, 8)], "does NOT hold: PQ QUEUED 0 (8)"),
+        ({"multiple": True}, [Observation("PQ QUEUED", 12, 8)], "does NOT hold: PQ QUEUED 12 (8)"),
     ],
 )
-def test_answers_are_read(judge: Callable[[Sequence[Observation]], str], rows: list[Observation], answer: str) -> None:
-    assert judge(rows) == answer
+def test_answers_are_read(way: dict[str, Any], rows: list[Observation], answer: str) -> None:
+    assert Assumption("key", "taken", "confirmed", **way).judge(rows) == answer
+
+
+def test_the_events_of_the_queue_are_those_that_presman_counts() -> None:
+    assert set(next(each.only or () for each in ASSUMPTIONS if each.key == "queue-events")) == QUEUE_WAITS
 
 
 def test_the_list_names_each_with_what_to_run() -> None:

@@ -91,8 +91,10 @@ def queued(sql_text: str = "select /*+ parallel */ * from t", program: str = "JD
 
 def running() -> RunningStatement:
     return RunningStatement(
-        1, 525, 17778, "ETL", "ETL", "sqlplus", "", "etl", "app2", "4dz3dapm4uy8q", 0, 48, 2, 24, 32, 25.0, 122.0, None,
-        "ACTIVE", "PX Deq: Execute Reply", MappingProxyType({1: 48}), DopStory(), "insert /*+ append */ into t",
+        inst_id=1, sid=525, serial=17778, group="ETL", user="ETL", program="sqlplus", module="", service="etl",
+        machine="app2", sql_id="4dz3dapm4uy8q", child=0, servers=48, sets=2, degree=24, requested=32, downgraded=25.0,
+        elapsed=122.0, idle=None, status="ACTIVE", event="PX Deq: Execute Reply",
+        servers_by_instance=MappingProxyType({1: 48}), dop=DopStory(), sql_text="insert /*+ append */ into t",
     )  # fmt: skip
 
 

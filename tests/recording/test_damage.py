@@ -18,9 +18,11 @@ from unittest import mock
 
 import pytest
 from msgspec.msgpack import decode, encode
+from zstandard import ZstdCompressor
 
 from presman.base.release import Release
 from presman.figures.measures import MEASURES
+from presman.recording.chain_reader import Chain, ChainReader
 from presman.recording.codec import poll_codec
 from presman.recording.codec.poll_codec import (
     QUICK,
@@ -340,6 +342,46 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "it holds something else than a poll",
         "True",
     ]
+
+
+def test_of_a_chain_with_a_poll_that_no_recorder_wrote_no_other_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three chains: two of a stranger's large polls, one of which is tried, and a recorder's, which is read."""
+    (snapshot, _), *_ = polled("quiet", 1)
+    foreign = [ZstdCompressor(level=1).compress(encode([number] * 9_000_000)) for number in (1, 2, 3)]
+    frames = {1: [FrameEncoder(QUICK).add(snapshot)], 2: foreign, 3: foreign}
+    tried: list[int] = []
+    decoded = PollDecoder.decode
+
+    def counting(self: PollDecoder, content: bytes) -> Snapshot:
+        tried.append(len(content))
+        return decoded(self, content)
+
+    monkeypatch.setattr(PollDecoder, "decode", counting)
+    monkeypatch.setattr("presman.recording.chain_reader._opened", lambda chain: FrameDecoder(frames[chain.chain]))
+    store = mock.Mock()
+    store.name = "a"
+    reader, told = ChainReader(), []
+    for number, place in ((3, 2), (3, 1), (3, 0), (2, 2), (2, 1)):
+        with pytest.raises(DamagedError) as error:
+            reader.snapshot(Chain(store, 1, number, 3, 0, 0), place)
+        told.append(str(error.value))
+    assert told == ["it holds something else than a poll"] * 3 + ["it is large, as another that no recorder wrote"] * 2
+    assert reader.snapshot(Chain(store, 1, 1, 1, 0, 0), 0).sections
+    assert len(tried) == 2
+    assert tried[0] > 9_000_000 > tried[1]
+
+
+def test_texts_that_a_recorder_would_have_cleaned_are_cleaned_up_to_so_many() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def packed(rows: int) -> bytes:
+        found = tuple(fakes.row(Session, sid=sid, program=f"\x1b{sid:0999}") for sid in range(rows))
+        held = MappingProxyType({Session: Section(found, at)})
+        return PollEncoder().encode(Snapshot("t", "oracle", Release(19), Scope.CLUSTER, at, 1, 1, 0.1, 2, held))
+
+    assert PollDecoder().decode(packed(1_000)).rows(Session)[7].program == f"␛{7:0999}"
+    with pytest.raises(DamagedError, match="more texts to be cleaned than a recorder leaves"):
+        PollDecoder().decode(packed(1_100))
 
 
 @pytest.mark.parametrize(

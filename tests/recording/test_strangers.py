@@ -10,6 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from presman.recording.recording_source import RecordingSource
+from presman.tui.player import Player
 from tests.cli.run import Run, command, environment
 from tests.patience import until
 from tests.recording.recorded import polled, record
@@ -106,3 +108,17 @@ def test_a_signal_ends_what_reads_such_a_file(
     assert process.returncode == 128 + number
     assert time.monotonic() - begun < SECONDS
     assert "Traceback" not in said
+
+
+def test_who_leaves_a_replay_of_such_a_file_does_not_wait_for_it(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    endless_pages("blocks")(path)
+    posted: list[object] = []
+    source = RecordingSource(str(path), name="a")
+    player = Player(lambda: source, posted.append)
+    player.start()
+    until(lambda: str(path) in {each.path for each in psutil.Process().open_files()}, "it is read")
+    player.stop()
+    assert player._over.is_set()
+    assert posted == []

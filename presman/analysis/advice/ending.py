@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import ParallelStatement, RunningStatement
 from presman.base.formats import in_about
 from presman.base.release import Release
 from presman.rows.commands import Command, Victim, for_queued, to_end
@@ -45,7 +45,7 @@ class Ending(Struct, frozen=True):
     refused: str = ""
 
 
-def ending(row: RunningStatement | QueuedStatement | SessionReading, reading: Reading) -> Ending:
+def ending(row: ParallelStatement | SessionReading, reading: Reading) -> Ending:
     """Return what may be offered to end a session, or to start it where it is queued."""
     if refused := refusal(row):
         return Ending(refused=refused)
@@ -58,17 +58,17 @@ def ending(row: RunningStatement | QueuedStatement | SessionReading, reading: Re
     return Ending(found, "" if found else "its SID and SERIAL# are not known")
 
 
-def refusal(row: RunningStatement | QueuedStatement | SessionReading) -> str:
+def refusal(row: ParallelStatement | SessionReading) -> str:
     """Return which test a session fails, so that no command is offered for it; "" if none."""
     return next(_refusals(row), "")
 
 
-def _refusals(row: RunningStatement | QueuedStatement | SessionReading) -> Iterator[str]:
+def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
     """Yield the tests that a session fails: then no command ends it, or none is needed."""
     running = row if isinstance(row, RunningStatement) else None
     if running is not None and not running.seen:
         yield "V$SESSION has no row for its coordinator, so its user is not known"
-    kind = None if isinstance(row, QueuedStatement) else row.kind
+    kind = row.kind if isinstance(row, RunningStatement | SessionReading) else None
     if kind is not None and kind.is_background:
         yield _background(kind)
     if row.status == KILLED:
@@ -160,17 +160,17 @@ def _release(version: str) -> Release | None:
         return None
 
 
-def victim_of(row: RunningStatement | QueuedStatement | SessionReading) -> Victim:
+def victim_of(row: ParallelStatement | SessionReading) -> Victim:
     """Return the session of a row as it is seen there: what it is held to before anything is sent to it."""
     session = row.inst_id, row.sid, row.serial
-    if isinstance(row, QueuedStatement):
-        return Victim(*session, row.sql_id, row.status or "ACTIVE", row.exec_id, queued=True)
     if isinstance(row, RunningStatement):
         return Victim(*session, row.session_sql_id, row.status, row.exec_id)
-    return Victim(*session, row.sql_id, row.status, row.exec_id, queued=row.px_role == "queued")
+    if isinstance(row, SessionReading):
+        return Victim(*session, row.sql_id, row.status, row.exec_id, queued=row.px_role == "queued")
+    return Victim(*session, row.sql_id, row.status or "ACTIVE", row.exec_id, queued=True)
 
 
-def _executes_nothing(row: RunningStatement | QueuedStatement | SessionReading) -> bool:
+def _executes_nothing(row: ParallelStatement | SessionReading) -> bool:
     """Whether nothing could be cancelled. What a coordinator executes is cancelled only if it is that statement."""
     if isinstance(row, RunningStatement):
         return row.idle is not None or row.session_sql_id != row.sql_id

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Protocol
 
 from msgspec import Struct, field
 
@@ -79,31 +78,19 @@ class Servers(Struct, frozen=True):
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
-class InGroup(Protocol):
-    """What is in a consumer group of a container."""
-
-    @property
-    def group(self) -> str: ...  # noqa: D102
-    @property
-    def container(self) -> str: ...  # noqa: D102
-
-
-def group_title(row: InGroup) -> str:
+def group_title(row: ParallelStatement | QueueHead) -> str:
     """Return the name of a row's group, with that of its container where several are seen."""
     return f"{row.group} ({row.container})" if row.container else row.group
 
 
-class QueuedStatement(Struct, frozen=True):
-    """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
+class ParallelStatement(Struct, frozen=True, kw_only=True):
+    """One parallel statement, queued or running, by its session (of the coordinator, where it runs).
 
-    `waited` is None where no view tells how long.
-    `no_text` is why `sql_text` is "", where it is.
-    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
-    RUN, "" where it was not read); `wants` is None if nothing tells of it.
-    `container` is the name of its pluggable database where others are seen, too.
+    `event` is what the session waits for now ("on CPU" if for nothing), `requested` the DOP it asked for; `no_text` is
+    why `sql_text` is "", where it is. `container` is the name of its pluggable database where others are seen, too;
+    `exec_id` the session's SQL_EXEC_ID.
     """
 
-    position: int
     inst_id: int
     sid: int
     serial: int
@@ -115,12 +102,8 @@ class QueuedStatement(Struct, frozen=True):
     machine: str
     sql_id: str
     child: int | None
-    waited: float | None
-    timeout_left: float | None
-    timeout_action: str
     requested: int | None
     dop: DopStory
-    wants: Servers | None
     event: str
     sql_text: str
     con_id: int = 0
@@ -130,26 +113,37 @@ class QueuedStatement(Struct, frozen=True):
     no_text: str = ""
 
 
+class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
+    """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
+
+    `waited` is None where no view tells how long.
+    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
+    RUN, "" where it was not read); `wants` is None if nothing tells of it.
+    """
+
+    position: int
+    waited: float | None
+    timeout_left: float | None
+    timeout_action: str
+    wants: Servers | None
+
+
 def longest_wait(queue: Iterable[QueuedStatement]) -> float | None:
     """Return how long the first of a queue has waited, None without one or where that is not known."""
     return max((each.waited for each in queue if each.waited is not None), default=None)
 
 
-class RunningStatement(Struct, frozen=True):
+class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     """One parallel statement that holds servers, by its coordinator.
 
     `degree` of `requested` (V$PX_SESSION, largest over its server sets), `downgraded` the percent lost; `idle` is
-    seconds the coordinator has been INACTIVE while it holds servers, None while it works. `event` is what it waits for
-    now, "on CPU" if for nothing. `progress` (0..1) and
+    seconds the coordinator has been INACTIVE while it holds servers, None while it works. `progress` (0..1) and
     `remaining` (seconds) are those of `operation`, what it works on at present (V$SESSION_LONGOPS), not of all of it.
     `certain` is false where it may be a monitor's GV$ query instead: on a cluster whose views do not tell.
-    `no_text` is why `sql_text` is "", where it is.
     `sql_id` is the statement the servers are held for; `session_sql_id` what the coordinator's session itself shows
     (its previous statement if it executes none): it may have gone on to another one. `blocker` is the session that the
     coordinator waits for, as ``instance:SID``, "" if it waits for none. `tree_sets` is the most server sets that one of
     its data flow trees has, None where V$PX_SESSION does not tell them.
-    `container` is the name of its pluggable database where others are seen, too; `exec_id` the coordinator's
-    SQL_EXEC_ID.
     `kind` is what works in its session where that is no user's ordinary one; `seen` is false where V$SESSION has no row
     of the coordinator. `last_call` is seconds since its session became ACTIVE or INACTIVE (LAST_CALL_ET). `is_last`
     tells that its plan has nothing left to do after `operation`, and that this comes to its end. `queued` tells that
@@ -159,31 +153,13 @@ class RunningStatement(Struct, frozen=True):
     by now, by what V$SESSION_LONGOPS told at the poll before.
     """
 
-    inst_id: int
-    sid: int
-    serial: int
-    group: str
-    user: str
-    program: str
-    module: str
-    service: str
-    machine: str
-    sql_id: str
-    child: int | None
     servers: int
     sets: int
     degree: int | None
-    requested: int | None
     downgraded: float
     elapsed: float | None
     idle: float | None
-    status: str
-    event: str
     servers_by_instance: Mapping[int, int]
-    dop: DopStory
-    sql_text: str
-    con_id: int = 0
-    container: str = ""
     progress: float | None = None
     remaining: float | None = None
     operation: str = ""
@@ -191,7 +167,6 @@ class RunningStatement(Struct, frozen=True):
     session_sql_id: str = ""
     blocker: str = ""
     tree_sets: int | None = None
-    exec_id: int | None = None
     kind: SessionKind | None = None
     seen: bool = True
     last_call: float | None = None
@@ -201,7 +176,6 @@ class RunningStatement(Struct, frozen=True):
     ended_by: str = ""
     idle_known: bool = True
     overdue: bool = False
-    no_text: str = ""
 
     @property
     def who(self) -> str:

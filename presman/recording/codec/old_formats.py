@@ -31,6 +31,7 @@ from presman.recording.codec.shapes import (
     VALUES_PER_BYTE,
     Column,
     DamagedError,
+    Room,
     Rows,
     Shape,
     instant,
@@ -210,6 +211,11 @@ class OldChain:
             raise DamagedError("a frame that is not there")
         return list(zip(indexes, unpacker.numbers(many), strict=True))
 
+    def size(self, index: int) -> int:
+        """Return how many bytes the poll at an index unfolds to, beside those it is the difference to."""
+        frame = self._frames[index]
+        return len(frame.bare) + sum(map(len, frame.parts.values()))
+
     @property
     def is_large(self) -> bool:
         """Whether what is kept takes so much room that it is not kept beside that of other chains."""
@@ -268,7 +274,9 @@ class OldChain:
 
     def _column(self, shape: Shape, index: int, base: Column, content: bytes) -> Column:
         values, field = _unpack_column(base, self._texts, _Unpacker(content)), shape.fields[index]
-        return values if field is None else field.checked(convert(values, type=GenericAlias(list, (field.read_as,))))
+        if field is None:
+            return values
+        return field.checked(convert(values, type=GenericAlias(list, (field.read_as,))), Room(None))
 
 
 class _Moves:

@@ -247,7 +247,7 @@ class PollDecoder:
         for index, array in zip(others, arrays, strict=True):
             field = shape.fields[index]
             values = _decoder(_type(field), not packed.is_wide).decode(array)
-            columns[index] = values if field is None else room.held(self._checked(field, values, packed), {})
+            columns[index] = values if field is None else room.held(self._checked(field, values, packed, room), {})
         return shape.rows(columns, packed.length), room.taken - taken
 
     def _words(self, shape: Shape, packed: _PackedSection, array: Raw, room: Room) -> dict[int, Column]:
@@ -262,11 +262,11 @@ class PollDecoder:
                 zip(*decode(part), strict=True), fields, known, columns, strict=True
             ):
                 if field is not None:
-                    column.extend(room.held(self._checked(field, values, packed), before))
+                    column.extend(room.held(self._checked(field, values, packed, room), before))
         return dict(zip(packed.words, columns, strict=True))
 
-    def _checked(self, field: Field, values: Column, packed: _PackedSection) -> Column:
-        return values if self._trusted else field.checked(values, is_wide=packed.is_wide)
+    def _checked(self, field: Field, values: Column, packed: _PackedSection, room: Room) -> Column:
+        return values if self._trusted else field.checked(values, room, is_wide=packed.is_wide)
 
 
 def _parts(rows: list[Raw]) -> Iterator[bytes]:
@@ -353,6 +353,7 @@ class FrameDecoder:
         if min(sizes, default=0) < 0 or (not trusted and _is_too_large(sizes)):
             raise DamagedError("it unfolds to more bytes than a recorder writes")
         self._frames = frames
+        self._sizes = sizes
         self._decoder = PollDecoder(sum(map(len, frames)), trusted=trusted)
         self._unfolded: dict[int, bytes] = {}
         self._last = (-1, b"")
@@ -364,6 +365,10 @@ class FrameDecoder:
     def is_large(self) -> bool:
         """Whether what is kept takes so much room that it is not kept beside that of other chains."""
         return self._decoder.values > FEW_VALUES // 4
+
+    def size(self, index: int) -> int:
+        """Return how many bytes the poll at an index unfolds to."""
+        return self._sizes[index]
 
     def snapshot(self, index: int) -> Snapshot:
         """Return the snapshot at an index."""

@@ -5,15 +5,15 @@ Instants are whole microseconds; damaged bytes are a DamagedError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from sys import getsizeof
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from presman.base.text import clean, clean_lines
+from presman.base.text import all_clean, clean, clean_lines
 from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, RecordType, field_types, null_row
 from presman.rows.queries import by_query
 
@@ -55,6 +55,9 @@ then have less than 300 MB. 40,000 sessions take 22 MB."""
 
 POINTER, _FLOAT = 8, 32
 
+_MOST_DOUBTFUL = 1 << 20
+"""Characters of a poll that are looked at one by one, in a third of a second: a recorder has cleaned them already."""
+
 
 _LEAST, _MOST = 1e-20, 1e20
 """The second is a little more than the largest number of 64 bits."""
@@ -64,11 +67,15 @@ Rows = tuple[tuple[Any, ...], ...]
 
 
 class Room:
-    """What the values of a poll take of the memory, at `most` so many bytes; None where nobody counts them."""
+    """What the values of a poll take of the memory, at `most` so many bytes; None where nobody counts them.
+
+    How many characters are to be cleaned is always counted.
+    """
 
     def __init__(self, most: int | None) -> None:
         self.most = most
         self.taken = 0
+        self._doubtful = 0
 
     def held(self, values: Column, known: dict[Any, Any]) -> Column:
         """Return a column, or the next part of it, in which equal values are one object; `known` has those before.
@@ -77,7 +84,7 @@ class Room:
         """
         if self.most is None:
             return values
-        if any(type(value) is float for value in values):  # 0.0 and -0.0 are equal and not the same
+        if float in set(map(type, values)):  # 0.0 and -0.0 are equal and not the same
             self.take((POINTER + _FLOAT) * len(values))
             return values
         new = set(values).difference(known)
@@ -91,27 +98,43 @@ class Room:
         if self.most is not None and self.taken > self.most:
             raise DamagedError("it unfolds to more than a recorder writes")
 
+    def doubt(self, characters: int) -> None:
+        """Count so many characters of texts that do not look clean. Raises DamagedError."""
+        self._doubtful += characters
+        if self._doubtful > _MOST_DOUBTFUL:
+            raise DamagedError("it has more texts to be cleaned than a recorder leaves")
+
 
 class Field(NamedTuple):
-    """A field as it was written: its kind of value, the type as which it is read, how its texts are cleaned."""
+    """A field as it was written: its kind of value, the type as which it is read, how long texts with lines may be.
+
+    Lines of other texts (0) become one.
+    """
 
     kind: type[Any]
     read_as: Any
-    clean: Callable[[str], str]
+    longest: int
 
-    def checked(self, values: Column, *, is_wide: bool = False) -> Column:
+    def checked(self, values: Column, room: Room, *, is_wide: bool = False) -> Column:
         """Return the values of a stranger's column, cleaned. Raises DamagedError for numbers that no figure has.
 
         Whole numbers need no look unless they are `is_wide`, of more than 64 bits.
         """
         if self.kind is str:
-            cleaned = {value: self.clean(value) for value in set(values) if value is not None}
-            if any(value != own for value, own in cleaned.items()):
-                return [None if value is None else cleaned[value] for value in values]
+            texts = {value for value in set(values) if value is not None}
+            if not all_clean(texts, self.longest):
+                cleaned = self._cleaned(texts, room)
+                return [cleaned.get(value, value) for value in values]
         may_be_any = self.kind is float or (is_wide and self.kind is int)
         if may_be_any and not all(_LEAST < abs(value) < _MOST for value in values if value):
             raise DamagedError("a number larger or smaller than any figure")
         return values
+
+    def _cleaned(self, texts: Iterable[str], room: Room) -> dict[str, str]:
+        """Return texts with what is shown for them, but for those of ASCII that are clean."""
+        doubtful = [each for each in texts if not (each.isascii() and all_clean((each,), self.longest))]
+        room.doubt(sum(map(len, doubtful)))
+        return {each: clean_lines(each, self.longest) if self.longest else clean(each) for each in doubtful}
 
 
 class Shape(NamedTuple):
@@ -175,4 +198,4 @@ def _field(name: str, kind: type[Any], optional: bool) -> Field:
     # A datetime may be lacking whatever the annotation says: no other value stands for none.
     value: Any = Annotated[datetime, Meta(tz=True)] | None if kind is datetime else kind | None if optional else kind
     longest = min(LONG_TEXTS.get(name, 0), LONGEST_DOCUMENT)
-    return Field(kind, value, partial(clean_lines, longest=longest) if longest else clean)
+    return Field(kind, value, longest)

@@ -296,24 +296,31 @@ class WebServer:
         self._listener.set_app(app)
         scheme = "https" if certificates else "http"
         self.url = f"{scheme}://{_place(host, self._listener.server_port)}"
-        self._thread = threading.Thread(
-            target=self._listener.serve_forever, args=(LOOK,), name="presman-web", daemon=True
-        )
+        self._begins = False
+        self._has_ended = threading.Event()
+        """The thread has ended: it is not asked itself, which may not be done by two at a time, nor by a handler."""
 
     def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        """Begin. Raises RuntimeError where no thread can be had."""
+        threading.Thread(target=self._listen, name="presman-web", daemon=True).start()
+        self._begins = True
+
+    def _listen(self) -> None:
+        try:
+            self._listener.serve_forever(LOOK)
+        finally:
+            self._has_ended.set()
 
     @property
     def is_alive(self) -> bool:
         """Whether it listens."""
-        return self._thread.is_alive()
+        return self._begins and not self._has_ended.is_set()
 
     def stop(self) -> None:
         """Listen no more."""
-        if self._thread.is_alive():
+        if self.is_alive:
             self._listener.shutdown()
-            self._thread.join()
+            self._has_ended.wait()
         self._listener.server_close()
 
 

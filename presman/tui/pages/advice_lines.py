@@ -9,7 +9,7 @@ from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
 from presman.analysis.advice.unblock import refused_holder, unblock
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
 from presman.figures.drawing.lines import Line, Run, length
 from presman.rows.commands import Command
@@ -186,17 +186,17 @@ def _why_none(found: Unblock) -> str:
     return found.sentence if found.soon is not None or looks else ""
 
 
-def commands_of(row: QueuedStatement | RunningStatement, reading: Reading) -> tuple[Command, ...]:
+def commands_of(row: ParallelStatement, reading: Reading) -> tuple[Command, ...]:
     """Return what can be done with a statement itself."""
     return ending(row, reading).commands
 
 
-def why_not_ended(row: QueuedStatement | RunningStatement, reading: Reading) -> str:
+def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
     """Return why a statement is not offered to be ended, or not by DO, as a sentence; "" where it is."""
     found = ending(row, reading).refused
-    if found or isinstance(row, QueuedStatement):
-        return f"No command is offered: {found}." if found else ""
-    against = objection(row)
+    if found:
+        return f"No command is offered: {found}."
+    against = objection(row) if isinstance(row, RunningStatement) else ""
     return f"DO does not offer to end it: {against}." if against else ""
 
 

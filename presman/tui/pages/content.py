@@ -28,7 +28,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
     `width` is how many cells there are for what cannot be wrapped.
     """
     from presman.analysis.readings.group_readings import GroupReading
-    from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+    from presman.analysis.readings.statement_readings import ParallelStatement
     from presman.analysis.trends.sql_past import sql_past
     from presman.tui.pages.cursor_page import past_lines
     from presman.tui.pages.detail_lines import BLANK, detail_lines, focus_of, title, usual_lines
@@ -46,7 +46,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
         lines = [stamp(reading), *(gone if found is None else []), *_named(page(last, table, reading), last, watch)]
         if focus_of(last) is not None:
             lines += detail_lines(last, reading, width)
-            if isinstance(last, QueuedStatement | RunningStatement) and last.sql_id:
+            if isinstance(last, ParallelStatement) and last.sql_id:
                 lines += past_lines(sql_past(watch, last.sql_id, last.con_id, reading.at))
         elif isinstance(last, GroupReading):
             index = (last.con_id, last.name)

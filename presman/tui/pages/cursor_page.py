@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import DopStory, ParallelStatement, RunningStatement
 from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_past import SqlExecution, SqlPast, sql_past
@@ -49,7 +50,7 @@ def cursor_lines(statement: Statement, reading: Reading, watch: Watch, width: in
     return lines + ([BLANK, title("SQL text, the rest"), *body[_TEXT:]] if more > 1 else [])
 
 
-def _rows(found: ScopeContents) -> tuple[QueuedStatement | RunningStatement, ...]:
+def _rows(found: ScopeContents) -> tuple[ParallelStatement, ...]:
     return (*found.running, *found.queue)
 
 
@@ -68,7 +69,7 @@ def _in_words(why_none: str) -> str:
 
 def _who(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
     """Yield whose statement it is and how many run it now."""
-    row = next(iter((*_rows(found), *found.sessions)), None) or past.activity or next(iter(past.newest), None)
+    row: Any = next(iter((*_rows(found), *found.sessions)), None) or past.activity or next(iter(past.newest), None)
     yield fact("group", row.group if row else "")
     yield fact("user", row.user if row else "")
     own = _own_sessions(found)
@@ -105,7 +106,7 @@ def _doing(row: RunningStatement) -> str:
     return f"runs {duration(row.elapsed)}{done}"
 
 
-def _session(row: QueuedStatement | RunningStatement | SessionReading, does: str) -> Line:
+def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
     who = f"{row.inst_id}:{row.sid},{row.serial}"
     return ((f"  {who:<15} ", "dim"), (f"{row.user or ABSENT} of {row.group or ABSENT}: {does}", ""))
 

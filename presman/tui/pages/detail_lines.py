@@ -8,7 +8,7 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.detail_readings import CursorCost, Detail, ServerWork
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Usual
+from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, Usual
 from presman.base.formats import ABSENT, clock, compact, count, counted, duration, microseconds, number, percent
 from presman.figures.drawing.bars import bar_runs
 from presman.figures.drawing.lines import Line
@@ -18,7 +18,7 @@ from presman.tabs.statement import Statement
 from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, unblock_of, why_not_ended
 from presman.tui.pages.xplan import xplan
 
-Row = QueuedStatement | RunningStatement | SessionReading
+Row = ParallelStatement | SessionReading
 BLANK: Line = ()
 _LABEL = 24
 _SERVERS = 32
@@ -27,7 +27,7 @@ _BAR = 16
 
 def focus_of(row: object) -> Focus | None:
     """Return what to look at closely for a row, None for rows that are no session's."""
-    if isinstance(row, QueuedStatement | RunningStatement):
+    if isinstance(row, ParallelStatement):
         return Focus(row.inst_id, row.sid, row.sql_id, row.child, isinstance(row, RunningStatement))
     if isinstance(row, SessionReading):
         return Focus(row.inst_id, row.sid, row.sql_id, row.child, row.px_servers > 0)

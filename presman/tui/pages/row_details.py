@@ -14,6 +14,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     DopStory,
+    ParallelStatement,
     QueuedStatement,
     RunningStatement,
     Servers,
@@ -51,7 +52,7 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
     """
     identity = table.identity(row)
     places: Iterable[Any]
-    if isinstance(row, QueuedStatement | RunningStatement):
+    if isinstance(row, ParallelStatement):
         places = (*reading.queue, *reading.running)
     elif isinstance(row, SessionReading):
         places = reading.sessions
@@ -138,7 +139,7 @@ def running(row: RunningStatement, reading: Reading) -> list[Line]:
     return lines + sql_lines(row.sql_text, row.no_text)
 
 
-def _who(row: QueuedStatement | RunningStatement) -> list[Line]:
+def _who(row: ParallelStatement) -> list[Line]:
     return [
         fact("user", row.user),
         fact("program", row.program),
