@@ -158,7 +158,7 @@ def run(options: Namespace) -> int:
         notifier = notifier_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
     begun = time.monotonic()
     needed = notifier.detail_level if notifier is not None else DetailLevel.NARROW
-    polling = Polling(resolved, detail_level=of_measure(measure) | needed)
+    polling = Polling(resolved, detail_level=of_measure(measure) | needed, foresees=measure == "queue")
     export = _Export(resolved, polling, file, notifier)
     try:
         with reporting("export", file.name if to_file else "standard output", export.look, console.tell):

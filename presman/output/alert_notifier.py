@@ -1,4 +1,4 @@
-"""Alert notifier: what is judged while readings come: thresholds and durations, and the command that is run at changes."""
+"""Alert notifier: what is judged while readings come: thresholds and durations, the command that is run at changes."""
 
 from __future__ import annotations
 

@@ -173,7 +173,11 @@ QUEUE = RowTable(
     ("queue",),
     MEASURES["queue"].rows,
     frozenset({"position", "waited_s"}),
-    {"timeout_left_s": f"(c.timeout_s * {PART} - (p.at - r.waited_since)) / {MICRO}.0"},
+    {
+        "timeout_left_s": f"(c.timeout_s * {PART} - (p.at - r.waited_since)) / {MICRO}.0",
+        # What was foreseen at a poll is not kept: it is foreseen again where the polls are played.
+        **dict.fromkeys(("starts_in_s", "starts_low_s", "starts_high_s", "no_forecast"), "NULL"),
+    },
     (Figure("timeout_s", "timeout", SECONDS, "PARALLEL_QUEUE_TIMEOUT of its group.", _timeout),),
     counting=frozenset({"waited_s"}),
 )

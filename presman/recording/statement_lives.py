@@ -14,12 +14,15 @@ from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns
+from presman.forecast.forecaster import Forecaster
+from presman.forecast.seen_statements import HOUR
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.playback import Playback
 from presman.recording.playback_values import SEEN_EVERY, StatementLife, life_of, lives
 from presman.recording.row_commands import insert, run_named, update
 from presman.recording.schema import ARRIVED, POLLS, STATEMENTS
+from presman.rows.snapshot import Snapshot
 
 _CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
 _NEW_LIFE, _NEW_ARRIVAL = insert(STATEMENTS), insert(ARRIVED)
@@ -181,3 +184,13 @@ def past_spans(playback: Playback, start: datetime, at: datetime) -> list[Statem
     """Return the parallel statements that were there between two instants, as they were known at the second."""
     known = [as_known(life, at) for life in playback.statements(start, at)]
     return [span for span in known if span.queued or span.started]  # a damaged file may tell of neither
+
+
+def forecaster_before(playback: Playback, previous: Snapshot | None) -> Forecaster:
+    """Return what forecasts the queue behind a poll, by what was recorded in the hour before it."""
+    found = Forecaster()
+    first = playback.first
+    if previous is not None and first is not None:
+        begin = max(first, previous.at - HOUR)
+        found.begin(previous.at, previous.at - begin, past_spans(playback, begin, previous.at))
+    return found

@@ -34,6 +34,7 @@ from presman.sources import Source
 if TYPE_CHECKING:
     from presman.analysis.caches import RowCache
     from presman.analysis.readings.reading import Reading
+    from presman.forecast.forecaster import Forecaster
 
 INTERVAL = 5.0
 """Seconds between two polls where nobody chose otherwise."""
@@ -161,11 +162,14 @@ LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | A
 class Readings:
     """What the events of one sampler mean: a snapshot becomes a reading with its alerts.
 
-    It is called in the sampler's thread, so that whoever looks does not wait for the analysis.
+    It is called in the sampler's thread, so that whoever looks does not wait for the analysis. With `foresees` it has
+    forecasts of the queue.
     """
 
-    def __init__(self, notifier: Notifier | None = None) -> None:
+    def __init__(self, notifier: Notifier | None = None, *, foresees: bool = False) -> None:
         self._notifier = notifier
+        self._foresees = foresees
+        self._forecaster: Forecaster | None = None
         self._previous: Snapshot | None = None
         self._reading: Reading | None = None
         self._cache: RowCache | None = None
@@ -194,11 +198,19 @@ class Readings:
         self._cache = self._cache or RowCache()
         previous, self._previous = self._previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
+        if self._foresees:
+            reading = self._foreseen(reading, previous, snapshot)
         if self._notifier is not None:
             reading = self._notifier.read(reading)
         before, self._reading = self._reading, reading
         prepare(before.sessions if before else None, reading.sessions)
         return ReadingCame(reading, snapshot, previous)
+
+    def _foreseen(self, reading: Reading, previous: Snapshot | None, snapshot: Snapshot) -> Reading:
+        from presman.forecast.forecaster import Forecaster
+
+        self._forecaster = self._forecaster or Forecaster()
+        return self._forecaster.read(reading, previous, snapshot, self._cache)
 
     def _preview(self, event: FirstLook | PreviewCame) -> Preview:
         from presman.analysis import analyse

@@ -171,7 +171,7 @@ class SamplerFeed(Feed):
     def _read(self, event: Event) -> Message:
         from presman.services.live import Readings
 
-        self._readings = self._readings or Readings(self._notifier)
+        self._readings = self._readings or Readings(self._notifier, foresees=True)
         return message_of(self._readings.of(event))
 
 
