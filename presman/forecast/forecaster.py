@@ -43,6 +43,8 @@ STEPS_PER_SECOND = 300.0
 """Steps of the model for each second that passes: some 3 ms of CPU."""
 MOST_STEPS = 9_000.0
 """Steps that may be saved up."""
+ONE_LOOK = 40_000.0
+"""Steps where there is but one look: some 400 ms of CPU."""
 
 SEED = 1
 
@@ -65,9 +67,9 @@ class _Told(NamedTuple):
 
 
 class Forecaster:
-    """Forecasts of one database's queue. `seed` makes its random numbers."""
+    """Forecasts of one database's queue. `seed` makes its random numbers; so many `steps` may be played at first."""
 
-    def __init__(self, seed: int = SEED) -> None:
+    def __init__(self, seed: int = SEED, steps: float = MOST_STEPS) -> None:
         self._seed = seed
         self._seen = SeenStatements()
         self._calibration = Calibration()
@@ -76,7 +78,7 @@ class Forecaster:
         self._told: dict[Executing, _Told] = {}
         self._rules: object = None
         self._number = 0
-        self._steps = MOST_STEPS
+        self._steps = steps
         self._at: datetime | None = None
         self._least = 1.0
 
@@ -95,7 +97,7 @@ class Forecaster:
             Forecaster.__init__(self, self._seed)
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
-        self._steps = min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed)
+        self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
         self._seen.add(reading)
         self._judge(reading)
         if not reading.queue:
@@ -135,7 +137,7 @@ class Forecaster:
         ways = self._effects.offer(reading)
         rest = self._steps / 2 if ways else 0.0
         fresh: list[tuple[Draw, Played]] = []
-        while len(fresh) < COURSES and self._steps > rest:
+        while len(fresh) < COURSES and self._steps > (rest if len(self._courses) > 2 * ENOUGH else 0.0):
             self._number += 1
             drawn = draw(model.now, f"{self._seed}/{self._number}")
             played = play(model.now, drawn)
