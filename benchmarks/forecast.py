@@ -25,7 +25,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.forecast.forecaster import Forecaster
 from presman.polling.poller import Poller
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 
@@ -60,7 +60,7 @@ def readings(scenario: str, seed: int, seconds: float) -> Iterator[tuple[Snapsho
     now = [0.0]
     start = datetime(2026, 3, 14, 9, tzinfo=UTC)
     poller = Poller(SimulatorSource(scenario, seed=seed, clock=lambda: now[0], start=start))
-    poller.breadth = Breadth.NARROW
+    poller.detail_level = DetailLevel.NARROW
     poller.open()
     previous: Snapshot | None = None
     cache = RowCache()

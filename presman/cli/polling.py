@@ -22,7 +22,7 @@ from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
 from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted, Finite, Source, SourceError, WholePolls
 
@@ -44,7 +44,7 @@ class Polling:
     After a good poll a lost connection is tried again until it is back; before, SourceError goes to the caller.
     `requests` are queries on demand that are asked once (of a spool, at each moment). `timeout` bounds, in seconds, the
     whole of `once`; without it each poll has the budget that befits the interval. What does not come in time is left
-    out. `breadth` is how much each poll reads; with `foresees` moments have forecasts of the queue.
+    out. `detail_level` is how much each poll reads; with `foresees` moments have forecasts of the queue.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Polling:
         *,
         requests: Sequence[RecordType] = (),
         timeout: float | None = None,
-        breadth: Breadth = Breadth.WHOLE,
+        detail_level: DetailLevel = DetailLevel.WHOLE,
         foresees: bool = False,
         sleep: Callable[[float], None] = rest,
         clock: Callable[[], float] = time.monotonic,
@@ -61,7 +61,7 @@ class Polling:
         self._resolved = resolved
         self._requests = requests
         self._timeout = timeout
-        self._breadth = breadth
+        self._detail_level = detail_level
         self._foresees = foresees
         self._sleep = sleep
         self._clock = clock
@@ -157,7 +157,7 @@ class Polling:
         source = self._source = self._resolved.target.make_source()
         source.scope = self._resolved.scope
         poller = Poller(source, packs=self._resolved.packs, keep_late=False)
-        poller.breadth = self._breadth
+        poller.detail_level = self._detail_level
         for record in self._requests:
             poller.request(record, lasting=not self.endless)
         number = 0

@@ -13,7 +13,7 @@ from presman.forecast.scheduler import Group
 from presman.reports.observed_arrivals import ArrivalsError, read
 from presman.reports.whatif_replay import Rules, changed, observed, observed_rules, replay
 from presman.reports.whatif_report import report
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 
 NEEDED = (
     "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see presman whatif --help)"
@@ -94,7 +94,7 @@ def _watched(options: Namespace) -> list[Arrival]:
         raise Failure(NEEDED)
     following = ArrivalTracker()
     found: list[Arrival] = []
-    for _, reading in Polling(resolved, breadth=Breadth.NARROW).moments(duration=duration):
+    for _, reading in Polling(resolved, detail_level=DetailLevel.NARROW).moments(duration=duration):
         found += following.add(reading)
     found += following.rest()
     if not found:

@@ -25,7 +25,7 @@ from presman.reports.whatif_replay import (
     replay,
 )
 from presman.reports.whatif_report import error, report, waits
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started
 from tests.cli.run import Run
@@ -160,7 +160,7 @@ def test_the_report_says_the_error_and_the_assumptions() -> None:
 def course(scenario: str) -> tuple[Reading, ...]:
     """Return the readings of some minutes of a scenario."""
     source, clock = started(scenario, 6)
-    return tuple(play(source, clock, 120 if THOROUGH else 70, 4.0, Breadth.NARROW))
+    return tuple(play(source, clock, 120 if THOROUGH else 70, 4.0, DetailLevel.NARROW))
 
 
 @pytest.mark.parametrize("scenario", some(["storm"], ["rac"]))
