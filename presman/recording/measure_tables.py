@@ -175,8 +175,8 @@ QUEUE = RowTable(
     frozenset({"position", "waited_s"}),
     {
         "timeout_left_s": f"(c.timeout_s * {PART} - (p.at - r.waited_since)) / {MICRO}.0",
-        # What was foreseen at a poll is not kept: it is foreseen again where the polls are played.
-        **dict.fromkeys(("starts_in_s", "starts_low_s", "starts_high_s", "no_forecast"), "NULL"),
+        # What was foreseen at a poll, and why one waited, is not kept: it is worked out again from the poll itself.
+        **dict.fromkeys(("starts_in_s", "starts_low_s", "starts_high_s", "no_forecast", "reason"), "NULL"),
     },
     (Figure("timeout_s", "timeout", SECONDS, "PARALLEL_QUEUE_TIMEOUT of its group.", _timeout),),
     counting=frozenset({"waited_s"}),
