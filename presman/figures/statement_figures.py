@@ -186,9 +186,8 @@ STARTS = Queued(
     "In how long it should start, by what was seen here: as many of 40 possible courses of the queue start it earlier "
     "as later. They are played through its own rules (target, limits, order of the plan) from who runs now, how long "
     "such statements last (V$SESSION_LONGOPS, those of the same SQL_ID that ended, else of its group, else all) and "
-    "what came in the last hour; idle holders stay for as long as those of their group did, or for good. `timeout`: it "
-    "comes to its timeout before. Empty where it is not known; the statement's page says why. Of V$SESSION, "
-    "V$PX_SESSION. At the poll.",
+    "what came in the last hour. `timeout`: it comes to its timeout before. Empty where it is not known; the "
+    "statement's page says why. Of V$SESSION, V$PX_SESSION. At the poll.",
     "starts.median", text=starts_in, width=9, narrow=False,
 )
 STARTS_LOW = Queued(

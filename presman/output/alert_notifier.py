@@ -90,7 +90,7 @@ def judging(settings: AlertSettings) -> AlertNotifier:
     return AlertNotifier(Judge(settings), None, _detail_level(settings))
 
 
-def glance_of(settings: AlertSettings) -> AlertNotifier | None:
+def notifier_of_one_look(settings: AlertSettings) -> AlertNotifier | None:
     """Return the notifier of who looks once: how long anything has lasted is not known, and nothing is run."""
     return AlertNotifier(Judge(settings, None), None, _detail_level(settings)) if settings else None
 

@@ -75,6 +75,7 @@ def _unblock(found: Unblock) -> dict[str, Any]:
         "soon": found.soon,
         "rivals": list(found.rivals),
         "unknown": found.unknown,
+        "effect": plain(found.effect),
         "commands": [_command(each) for each in found.commands],
         "candidates": [_candidate(each) for each in found.candidates],
     }
@@ -85,7 +86,10 @@ def _candidate(found: Candidate) -> dict[str, Any]:
     figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
     figures |= {"frees": found.frees, "perhaps": found.perhaps, "enough": found.enough, "idle": who.idle}
     figures |= {"ends_in": found.ends_in, "refused": found.refused, "objection": found.objection}
-    return {**plain({**figures, "lost": found.lost}), "commands": [_command(each) for each in found.commands]}
+    return {
+        **plain({**figures, "lost": found.lost, "effect": found.effect}),
+        "commands": [_command(each) for each in found.commands],
+    }
 
 
 def _command(command: Command) -> dict[str, str]:

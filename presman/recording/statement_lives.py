@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns
-from presman.forecast.forecaster import Forecaster
+from presman.forecast.forecaster import MOST_STEPS, Forecaster
 from presman.forecast.seen_statements import HOUR
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
@@ -181,9 +181,9 @@ def past_spans(playback: Playback, start: datetime, at: datetime) -> list[Statem
     return [span for span in known if span.queued or span.started]  # a damaged file may tell of neither
 
 
-def forecaster_before(playback: Playback, previous: Snapshot | None) -> Forecaster:
+def forecaster_before(playback: Playback, previous: Snapshot | None, steps: float = MOST_STEPS) -> Forecaster:
     """Return what forecasts the queue behind a poll, by what was recorded in the hour before it."""
-    found = Forecaster()
+    found = Forecaster(steps=steps)
     first = playback.first
     if previous is not None and first is not None:
         begin = max(first, previous.at - HOUR)

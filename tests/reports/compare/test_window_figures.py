@@ -9,9 +9,9 @@ from math import nan
 from typing import Any
 
 import pytest
-from presman.reports.compare.window_series import add_groups
 
 from presman.recording.window_lines import GroupLines
+from presman.reports.compare.window_figures import add_groups
 
 SECONDS = (nan, 2.0, 4.0, 2.0)
 TIMES = (0.0, 2.0, 6.0, 8.0)
