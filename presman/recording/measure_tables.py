@@ -171,7 +171,7 @@ def _timeout(row: QueuedStatement) -> float | None:
     return None if row.timeout_left is None or row.waited is None else round(row.waited + row.timeout_left, 3)
 
 
-WORKED_OUT = ("starts_in_s", "starts_low_s", "starts_high_s", "no_forecast", "reason")
+NOT_KEPT = ("starts_in_s", "starts_low_s", "starts_high_s", "no_forecast", "reason")
 """Figures of the queue that are not kept: they are worked out again from the polls."""
 
 QUEUE = RowTable(
@@ -181,7 +181,7 @@ QUEUE = RowTable(
     frozenset({"position", "waited_s"}),
     {
         "timeout_left_s": f"(c.timeout_s * {PART} - (p.at - r.waited_since)) / {MICRO}.0",
-        **dict.fromkeys(WORKED_OUT, "NULL"),
+        **dict.fromkeys(NOT_KEPT, "NULL"),
     },
     (Figure("timeout_s", "timeout", SECONDS, "PARALLEL_QUEUE_TIMEOUT of its group.", _timeout),),
     counting=frozenset({"waited_s"}),
