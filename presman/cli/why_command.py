@@ -37,10 +37,10 @@ def run(options: Namespace) -> int:
     """Run `presman why`."""
     from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
-    from presman.output.why_answer import Asked, ReasonHistory, as_json, as_text
+    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 
     resolved = resolve(options.target, load(options), options)
-    asked, history = Asked.of(options.who), ReasonHistory()
+    asked, history = AskedStatement.of(options.who), ReasonHistory()
     polling = Polling(resolved, foresees=True)
     one_look = options.duration is None and polling.endless
     moments = (

@@ -29,7 +29,7 @@ _NAMED = 3
 """Ways to let it start that are named."""
 
 
-class Asked(NamedTuple):
+class AskedStatement(NamedTuple):
     """Who is asked about: a SQL_ID, else a SID, of one instance or of any (0)."""
 
     sql_id: str = ""
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
     inst_id: int = 0
 
     @classmethod
-    def of(cls, text: str) -> Asked:
+    def of(cls, text: str) -> AskedStatement:
         """Read ``507``, ``2:507`` or a SQL_ID."""
         found = _SESSION.fullmatch(text)
         if found is None:
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
         return f"SQL_ID {self.sql_id}" if self.sql_id else f"session {session}"
 
 
-class Waiting(NamedTuple):
+class ReasonSince(NamedTuple):
     """Since when a statement was seen to wait for that reason."""
 
     since: datetime
@@ -66,28 +66,28 @@ class ReasonHistory:
     """The reasons for which each statement waited, while one watched."""
 
     def __init__(self) -> None:
-        self._seen: dict[Executing, list[Waiting]] = {}
+        self._seen: dict[Executing, list[ReasonSince]] = {}
 
     def add(self, reading: Reading) -> None:
         """Take the next reading."""
         for row in reading.queue:
             own = self._seen.setdefault(row.executing(), [])
             if not own or own[-1].reason is not row.reason:
-                own.append(Waiting(reading.at, row.reason))
+                own.append(ReasonSince(reading.at, row.reason))
 
-    def of(self, row: ParallelStatement) -> tuple[Waiting, ...]:
+    def of(self, row: ParallelStatement) -> tuple[ReasonSince, ...]:
         """Return those of a statement, the oldest first."""
         return tuple(self._seen.get(row.executing(), ()))
 
 
-def found_in(reading: Reading, asked: Asked) -> QueuedStatement | RunningStatement | None:
+def found_in(reading: Reading, asked: AskedStatement) -> QueuedStatement | RunningStatement | None:
     """Return who is asked about: the first that is queued, else one that runs."""
     queued = sorted((row for row in reading.queue if asked.is_about(row)), key=lambda row: row.position)
     running = (row for row in reading.running if asked.is_about(row))
     return next(iter(queued), None) or next(running, None)
 
 
-def as_text(reading: Reading, asked: Asked, history: ReasonHistory) -> str:
+def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> str:
     """Return the answer in a few lines. Ends in a newline."""
     row = found_in(reading, asked)
     if row is None:
@@ -99,18 +99,20 @@ def as_text(reading: Reading, asked: Asked, history: ReasonHistory) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _nobody(reading: Reading, asked: Asked) -> str:
+def _nobody(reading: Reading, asked: AskedStatement) -> str:
     there = f"{counted(len(reading.queue), 'statement')} queued, {len(reading.running)} in parallel"
     return f"{asked} is neither queued nor running in parallel ({there})"
 
 
-def _running(row: RunningStatement, history: Sequence[Waiting]) -> Iterator[str]:
+def _running(row: RunningStatement, history: Sequence[ReasonSince]) -> Iterator[str]:
     state = f"is idle for {row.idle_time} and keeps" if row.idle is not None else f"runs {duration(row.elapsed)} with"
     yield f"{_who(row)} has started: it {state} {counted(row.servers, 'server')}"
     yield from _past(history)
 
 
-def _queued(row: QueuedStatement, reading: Reading, asked: Asked, history: Sequence[Waiting]) -> Iterator[str]:
+def _queued(
+    row: QueuedStatement, reading: Reading, asked: AskedStatement, history: Sequence[ReasonSince]
+) -> Iterator[str]:
     yield f"{_who(row)} is queued for {spelled(row.waited)}: {row.reason.value} ({word(row.reason)})"
     alike = sum(asked.is_about(each) for each in reading.queue)
     if alike > 1:
@@ -149,7 +151,7 @@ def _holder(each: RunningStatement) -> str:
     return f"{each.who},{each.serial} ({doing}, {counted(each.servers, 'server')})"
 
 
-def _past(history: Sequence[Waiting]) -> Iterator[str]:
+def _past(history: Sequence[ReasonSince]) -> Iterator[str]:
     if len(history) > 1:
         yield "  it waited: " + ", ".join(f"{clock(each.since)} {word(each.reason)}" for each in history)
 
@@ -159,7 +161,7 @@ def _who(row: QueuedStatement | RunningStatement) -> str:
     return f"{row.sql_id or 'a statement'} of {row.user or '?'} in {group_title(row)} ({session})"
 
 
-def as_json(reading: Reading, asked: Asked, history: ReasonHistory, *, ascii_only: bool = False) -> str:
+def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, ascii_only: bool = False) -> str:
     """Return the answer as a JSON document: `state` is queued, running or gone."""
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}

@@ -12,7 +12,7 @@ from presman.analysis.parallel.queue_reasons import with_queue_reasons
 from presman.analysis.readings.forecasts import EndingEffect, ForecastRecord, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import clock
-from presman.output.why_answer import Asked, ReasonHistory, as_json, as_text
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 from tests.tui.readings import AT, busy
 
 
@@ -26,7 +26,7 @@ def told() -> Reading:
 
 
 def answer(who: str, reading: Reading | None = None) -> list[str]:
-    return as_text(reading or told(), Asked.of(who), ReasonHistory()).splitlines()
+    return as_text(reading or told(), AskedStatement.of(who), ReasonHistory()).splitlines()
 
 
 def test_a_head_says_why_when_and_whose_end_helps() -> None:
@@ -72,25 +72,25 @@ def test_what_it_waited_for_before_is_kept() -> None:
     later = replace(now, at=AT + timedelta(seconds=60))
     for reading in (first, first, later, later):
         history.add(reading)
-    last = as_text(later, Asked.of("501"), history).splitlines()[-1]
+    last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
     assert last == f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit"
 
 
 @pytest.mark.parametrize(
     ("text", "asked"),
-    [("507", Asked(sid=507)), ("2:507", Asked(sid=507, inst_id=2)), ("7XQ3h002jskd0", Asked("7xq3h002jskd0")),
-     ("1234567890123", Asked("1234567890123"))],
+    [("507", AskedStatement(sid=507)), ("2:507", AskedStatement(sid=507, inst_id=2)), ("7XQ3h002jskd0", AskedStatement("7xq3h002jskd0")),
+     ("1234567890123", AskedStatement("1234567890123"))],
 )  # fmt: skip
-def test_who_is_asked_about(text: str, asked: Asked) -> None:
-    assert Asked.of(text) == asked
+def test_who_is_asked_about(text: str, asked: AskedStatement) -> None:
+    assert AskedStatement.of(text) == asked
 
 
 def test_json_has_the_reason_and_what_stands_behind_it() -> None:
     history = ReasonHistory()
     history.add(told())
-    found = json.loads(as_json(told(), Asked.of("501"), history))
+    found = json.loads(as_json(told(), AskedStatement.of("501"), history))
     assert (found["state"], found["reason"], found["starts"]["median"]) == ("queued", "group_limit", 130.0)
     assert [each["reason"] for each in found["reasons"]] == ["group_limit"]
     assert found["unblock"]["candidates"][0]["effect"]["starts"] == 2
-    assert json.loads(as_json(told(), Asked.of("144"), history))["state"] == "running"
-    assert json.loads(as_json(told(), Asked.of("999"), history))["state"] == "gone"
+    assert json.loads(as_json(told(), AskedStatement.of("144"), history))["state"] == "running"
+    assert json.loads(as_json(told(), AskedStatement.of("999"), history))["state"] == "gone"
