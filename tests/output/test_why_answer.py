@@ -78,9 +78,13 @@ def test_what_it_waited_for_before_is_kept() -> None:
 
 @pytest.mark.parametrize(
     ("text", "asked"),
-    [("507", AskedStatement(sid=507)), ("2:507", AskedStatement(sid=507, inst_id=2)), ("7XQ3h002jskd0", AskedStatement("7xq3h002jskd0")),
-     ("1234567890123", AskedStatement("1234567890123"))],
-)  # fmt: skip
+    [
+        ("507", AskedStatement(sid=507)),
+        ("2:507", AskedStatement(sid=507, inst_id=2)),
+        ("7XQ3h002jskd0", AskedStatement("7xq3h002jskd0")),
+        ("1234567890123", AskedStatement("1234567890123")),
+    ],
+)
 def test_who_is_asked_about(text: str, asked: AskedStatement) -> None:
     assert AskedStatement.of(text) == asked
 
