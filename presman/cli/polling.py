@@ -16,7 +16,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads, giving_up, rest
 from presman.cli.settings import Resolved
-from presman.forecast.forecaster import Forecaster
+from presman.forecast.forecaster import ONE_LOOK, Forecaster
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
@@ -96,7 +96,9 @@ class Polling:
         from presman.recording.statement_lives import forecaster_before
 
         source = self._source
-        return forecaster_before(source.playback, previous) if isinstance(source, RecordingSource) else Forecaster()
+        if not isinstance(source, RecordingSource):
+            return Forecaster()
+        return forecaster_before(source.playback, previous, ONE_LOOK)
 
     def _before(self, previous: Snapshot | None) -> Snapshot | None:
         """Return what the rates of the present poll are taken from: of a recording, what they were taken from then."""

@@ -186,9 +186,8 @@ STARTS = Queued(
     "In how long it should start, by what was seen here: as many of 40 possible courses of the queue start it earlier "
     "as later. They are played through its own rules (target, limits, order of the plan) from who runs now, how long "
     "such statements last (V$SESSION_LONGOPS, those of the same SQL_ID that ended, else of its group, else all) and "
-    "what came in the last hour; idle holders stay for as long as those of their group did, or for good. `timeout`: it "
-    "comes to its timeout before. Empty where it is not known; the statement's page says why. Of V$SESSION, "
-    "V$PX_SESSION. At the poll.",
+    "what came in the last hour. `timeout`: it comes to its timeout before. Empty where it is not known; the "
+    "statement's page says why. Of V$SESSION, V$PX_SESSION. At the poll.",
     "starts.median", text=starts_in, width=9, narrow=False,
 )
 STARTS_LOW = Queued(
@@ -254,6 +253,12 @@ SERVERS_SOURCE = Queued(
     "servers_source", "from", WORD,
     "Where that number comes from: PQ_SERVERS, one that runs, its plan, its DOP alone (one or two sets), or the mean "
     "of its group's queue.", "wants.source",
+)
+Q_REASON = Queued(
+    "reason", "Why", WORD,
+    "Why it waits, one of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, "
+    "order_of_plan, quiesced, unknown (V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, directives of the plan).",
+    "reason",
 )
 Q_EVENT = Queued("event", "Wait event", TEXT, "V$SESSION.EVENT.", "event")
 Q_PROGRAM = Queued("program", "Program", TEXT, "V$SESSION.PROGRAM.", "program")

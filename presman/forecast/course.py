@@ -25,8 +25,9 @@ MOST_STEPS = 2_000
 
 
 class Holder(NamedTuple):
-    """A statement that holds `servers`, for `held` seconds so far; `lasts` is None for one that keeps them.
+    """A statement that holds `servers`, for `held` seconds so far; `lasts` is None where nothing tells how long.
 
+    Then it may keep them for as long again as it has (as likely less as more); for good, if that is not known either.
     What it does now goes on for `told` so long (V$SESSION_LONGOPS), None where nothing tells; how many times as long
     statements like it went on until their end are `times`, ascending, () where that was not seen yet. `managed` tells
     whether the queue counts it in its group.
@@ -126,7 +127,7 @@ def _left(holder: Holder, chance: float) -> float:
     if holder.told is not None and holder.times:
         return holder.told * holder.times[int(chance * len(holder.times))]
     if holder.lasts is None:
-        return inf
+        return holder.held * chance / (1.0 - chance) if holder.held else inf
     at_least = holder.told or 0.0
     return at_least + holder.lasts.left(holder.held + at_least, chance)
 

@@ -23,23 +23,28 @@ from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import counted
 from presman.forecast.calibration import Calibration, Interval
-from presman.forecast.course import HORIZON, draw, play
+from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
+from presman.forecast.effects import Effects
 from presman.forecast.queue_now import Modelled, is_known, modelled
 from presman.forecast.seen_statements import SeenStatements
 from presman.rows.snapshot import Snapshot
 
 COURSES = 40
 """Courses that stand behind a forecast."""
-ENOUGH = 10
+ENOUGH = 6
 """Fewer courses than this, and no forecast is shown of a statement."""
-_FRESH = timedelta(minutes=1)
+FRESH = 8
+"""Courses of one reading that are played once more without somebody."""
+_LASTS = timedelta(minutes=1)
 """How long courses are kept."""
 
 STEPS_PER_SECOND = 300.0
 """Steps of the model for each second that passes: some 3 ms of CPU."""
 MOST_STEPS = 9_000.0
 """Steps that may be saved up."""
+ONE_LOOK = 40_000.0
+"""Steps where there is but one look: some 400 ms of CPU."""
 
 SEED = 1
 
@@ -62,17 +67,18 @@ class _Told(NamedTuple):
 
 
 class Forecaster:
-    """Forecasts of one database's queue. `seed` makes its random numbers."""
+    """Forecasts of one database's queue. `seed` makes its random numbers; so many `steps` may be played at first."""
 
-    def __init__(self, seed: int = SEED) -> None:
+    def __init__(self, seed: int = SEED, steps: float = MOST_STEPS) -> None:
         self._seed = seed
         self._seen = SeenStatements()
         self._calibration = Calibration()
+        self._effects = Effects()
         self._courses: deque[_Course] = deque(maxlen=COURSES)
         self._told: dict[Executing, _Told] = {}
         self._rules: object = None
         self._number = 0
-        self._steps = MOST_STEPS
+        self._steps = steps
         self._at: datetime | None = None
         self._least = 1.0
 
@@ -91,23 +97,25 @@ class Forecaster:
             Forecaster.__init__(self, self._seed)
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
-        self._steps = min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed)
+        self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
         self._seen.add(reading)
         self._judge(reading)
         if not reading.queue:
             self._courses.clear()
+            self._effects = Effects()
             return reading if not self._calibration.record().judged else replace(reading, forecast=self._behind())
         found = rules()
         self._forget(reading.at, found)
         model = modelled(reading, found, self._seen)
         if model is not None:
-            self._play(model)
+            self._play(model, reading)
         starts = {each.executing(): self._start(each, found, reading.at) for each in reading.queue}
         return reading.foreseen(starts, self._behind())
 
     def _behind(self) -> QueueForecast:
         return QueueForecast(
             record=self._calibration.record(),
+            effects=self._effects.told(),
             ended=self._seen.ended,
             watched=self._seen.watched,
             courses=len(self._courses),
@@ -120,21 +128,26 @@ class Forecaster:
         if now != self._rules:
             self._courses.clear()
         self._rules = now
-        while self._courses and at - self._courses[0].at > _FRESH:
+        while self._courses and at - self._courses[0].at > _LASTS:
             self._courses.popleft()
 
-    def _play(self, model: Modelled) -> None:
-        """Play as many courses as may be played now."""
-        assert self._at is not None
-        now = self._at.timestamp()
-        for _ in range(COURSES):
-            if self._steps <= 0:
-                break
+    def _play(self, model: Modelled, reading: Reading) -> None:
+        """Play as many courses as may be played now; a third of the steps is for what ends would do."""
+        now = reading.at.timestamp()
+        ways = self._effects.offer(reading)
+        rest = self._steps / 3 if ways else 0.0
+        fresh: list[tuple[Draw, Played]] = []
+        while len(fresh) < COURSES and self._steps > (rest if len(self._courses) > 2 * ENOUGH else 0.0):
             self._number += 1
-            played = play(model.now, draw(model.now, f"{self._seed}/{self._number}"))
+            drawn = draw(model.now, f"{self._seed}/{self._number}")
+            played = play(model.now, drawn)
             self._steps -= played.steps
+            fresh.append((drawn, played))
             starts = zip(model.waiting, played.starts, strict=True)
-            self._courses.append(_Course(self._at, {each.executing(): now + start for each, start in starts}))
+            self._courses.append(_Course(reading.at, {each.executing(): now + start for each, start in starts}))
+        for _ in range(ways):
+            if self._steps > 0:
+                self._steps -= self._effects.play(model, fresh[:FRESH])
 
     def _start(self, row: QueuedStatement, rules: QueueRules, at: datetime) -> StartForecast:
         why = self._why_none(row, rules)

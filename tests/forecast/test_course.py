@@ -57,7 +57,7 @@ def test_what_is_told_of_an_operation_counts_by_what_it_came_to() -> None:
 
 
 def test_one_that_keeps_its_servers_is_waited_for_in_vain() -> None:
-    queue = now(Holder(B, 64, 4.0, None), waiting=(wants(A, 32),))
+    queue = now(Holder(B, 64, 0.0, None), waiting=(wants(A, 32),))
     assert starts(queue) == [inf]
     assert starts(queue, ended=(0,)) == [0.0]
 
@@ -65,7 +65,14 @@ def test_one_that_keeps_its_servers_is_waited_for_in_vain() -> None:
 def test_a_timeout_ends_it_or_starts_it() -> None:
     for action, start in (("CANCEL", inf), ("RUN", 55.0)):
         rules = {A: QueueRule((ServerPoolLimit("A", 32),), timeout=60.0, action=action), B: QueueRule()}
-        assert starts(now(Holder(B, 64, 4.0, None), waiting=(wants(A, 32),), rules=rules)) == [start]
+        assert starts(now(Holder(B, 64, 0.0, None), waiting=(wants(A, 32),), rules=rules)) == [start]
+
+
+def test_one_of_which_nothing_is_known_keeps_them_as_long_again_as_likely_less_as_more() -> None:
+    queue = now(Holder(B, 64, 40.0, None), waiting=(wants(A, 32),))
+    found = sorted(starts(queue, str(seed))[0] for seed in range(199))
+    # Of an even chance c it is 40 c / (1 - c): 13.3 s for a quarter, 40 s for a half, 120 s for three.
+    assert [round(found[place] / 40, 1) for place in (49, 99, 149)] == pytest.approx([1 / 3, 1.0, 3.0], rel=0.2)
 
 
 def test_who_came_before_comes_again_and_together() -> None:

@@ -35,15 +35,13 @@ class ForecastRecord(Struct, frozen=True):
 
 
 class EndingEffect(Struct, frozen=True):
-    """What the end of a running statement would do, in the middle of the courses that were played with and without it.
+    """What the end of some running statements would do, in the middle of courses played with and without them.
 
-    `starts` statements start at once. The last of those queued now starts after `through` seconds in place of
+    `starts` more statements start at once. The last of those queued now starts after `through` seconds in place of
     `otherwise`; None where that is too far away to be told.
     """
 
-    inst_id: int
-    sid: int
-    serial: int
+    who: tuple[Executing, ...]
     starts: int
     through: float | None
     otherwise: float | None
@@ -62,3 +60,7 @@ class QueueForecast(Struct, frozen=True):
     watched: float = 0.0
     courses: int = 0
     seed: int = 1
+
+    def effect_of(self, *who: Executing) -> EndingEffect | None:
+        """Return what the end of these together would do, None where that was not played."""
+        return next((each for each in self.effects if set(each.who) == set(who)), None)
