@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns
@@ -20,7 +20,7 @@ from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.playback import Playback
 from presman.recording.playback_values import SEEN_EVERY, StatementLife, life_of, lives
-from presman.recording.row_commands import insert, run_named, update
+from presman.recording.row_commands import insert, next_number, run_named, update
 from presman.recording.schema import ARRIVED, POLLS, STATEMENTS
 from presman.rows.snapshot import Snapshot
 
@@ -62,9 +62,8 @@ class StatementLives:
         self._longest_step = max(SEEN_EVERY, timedelta(seconds=3 * (every or 0)))
         self._spans = StatementRuns()
         self._tracker = ArrivalTracker()
-        of = STATEMENTS.c
-        self._next = 1 + (_highest(connection, of.statement, of.database_id, database_id))
-        self._next_arrived = 1 + (_highest(connection, ARRIVED.c.statement, ARRIVED.c.database_id, database_id))
+        self._next = next_number(connection, STATEMENTS.c.statement, database_id)
+        self._next_arrived = next_number(connection, ARRIVED.c.statement, database_id)
         self._last = _last_poll(connection, database_id)
         self._open = _left_open(connection, database_id, self._last) if self._last is not None else {}
         spans: Iterable[StatementRun] = [each.span for each in self._open.values()]
@@ -157,10 +156,6 @@ def _left_open(connection: Connection, database_id: int, last: datetime) -> dict
         if span.queued or span.started:  # a damaged file may tell of neither
             found[id(span)] = _Written(span, row["statement"], _life(span), life.last_seen)
     return found
-
-
-def _highest(connection: Connection, column: Any, database: Any, database_id: int) -> int:
-    return connection.execute(select(func.max(column)).where(database == database_id)).scalar() or 0
 
 
 def _who(span: StatementRun) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Nearest:
         self.modules = {_dotted(path.relative_to(root)) for path in root.glob("presman/**/*.py")}
         self.importers: dict[str, set[str]] = defaultdict(set)
         self.testers: dict[str, set[str]] = defaultdict(set)
-        self.detail_level: Counter[str] = Counter()
+        self.breadth: Counter[str] = Counter()
         for path in root.glob("presman/**/*.py"):
             for module in self._imported(path):
                 self.importers[module].add(_dotted(path.relative_to(root)))
@@ -84,7 +84,7 @@ class Nearest:
             if not name.startswith(NEVER):
                 for module in self._imported(path):
                     self.testers[module].add(name)
-                    self.detail_level[name] += 1
+                    self.breadth[name] += 1
 
     def _imported(self, path: Path) -> set[str]:
         found = set()
@@ -109,7 +109,7 @@ class Nearest:
         next_to = set().union(*(self.testers[each] for each in self.importers[module])) - near
         for stage in (near, set() if calling else {name for name in next_to if not name.startswith(SLOW)}):
             if stage:
-                yield sorted(stage, key=lambda name: (self.detail_level[name], name)), {}, tried
+                yield sorted(stage, key=lambda name: (self.breadth[name], name)), {}, tried
 
 
 def _dotted(path: Path) -> str:
@@ -234,12 +234,10 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         import_module(name)
     sys.dont_write_bytecode = False  # tests are compiled once, with what pytest makes of their assertions
     near, known, begun = Nearest(folder), equivalent(), time.monotonic()
-    if noticed := killed_by(["--collect-only", *sorted(near.detail_level)], folder / "log.txt", begun + 300):
+    if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", begun + 300):
         raise SystemExit(f"without a mutant the tests cannot be run: {noticed}")
     sys.dont_write_bytecode = True
-    survey = surveyed(
-        (name for name in near.detail_level if not name.startswith(SLOW)), ROOT / SURVEY, folder / "log.txt"
-    )
+    survey = surveyed((name for name in near.breadth if not name.startswith(SLOW)), ROOT / SURVEY, folder / "log.txt")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant in draw(options, near):
         room = mutant.path.split("/")[1]
