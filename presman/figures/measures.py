@@ -164,6 +164,7 @@ _QUEUE = (
     statement_figures.STARTS_LOW,
     statement_figures.STARTS_HIGH,
     statement_figures.NO_FORECAST,
+    statement_figures.Q_REASON,
 )
 
 

@@ -254,6 +254,12 @@ SERVERS_SOURCE = Queued(
     "Where that number comes from: PQ_SERVERS, one that runs, its plan, its DOP alone (one or two sets), or the mean "
     "of its group's queue.", "wants.source",
 )
+Q_REASON = Queued(
+    "reason", "Why", WORD,
+    "Why it waits, one of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, "
+    "order_of_plan, quiesced, unknown (V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, directives of the plan).",
+    "reason",
+)
 Q_EVENT = Queued("event", "Wait event", TEXT, "V$SESSION.EVENT.", "event")
 Q_PROGRAM = Queued("program", "Program", TEXT, "V$SESSION.PROGRAM.", "program")
 Q_MODULE = Queued("module", "Module", TEXT, "V$SESSION.MODULE.", "module")
