@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
@@ -83,7 +83,7 @@ def scenario(each: int) -> str:
     return SCENARIO + "".join(pools)
 
 
-def cost(each: int, breadth: Breadth) -> CrowdCost:
+def cost(each: int, detail_level: DetailLevel) -> CrowdCost:
     """Return what a poll costs; in the server no time passes, so that it makes its tables once."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "crowd.toml"
@@ -93,7 +93,7 @@ def cost(each: int, breadth: Breadth) -> CrowdCost:
         with simulated_server(simulator, release) as server:
             settings = ConnectSettings(server.dsn, "presman", Secret("presman"), call_timeout=300)
             poller = Poller(OracleSource(settings, name="crowd"), clock=lambda: 0.0)
-            poller.breadth = breadth
+            poller.detail_level = detail_level
             poller.open()
             for _ in range(WARM_UP):
                 poller.poll()
@@ -114,10 +114,10 @@ def cost(each: int, breadth: Breadth) -> CrowdCost:
 def main() -> None:
     """Print what polls of a crowd and of a handful cost, narrow and whole."""
     for each in (FEW, EACH):
-        for breadth in (Breadth.NARROW, Breadth.WHOLE):
-            found = cost(each, breadth)
+        for detail_level in (DetailLevel.NARROW, DetailLevel.WHOLE):
+            found = cost(each, detail_level)
             print(
-                f"{found.sessions:>6,} sessions, {str(breadth.name).lower():<7}{found.rows:>8,} rows "
+                f"{found.sessions:>6,} sessions, {str(detail_level.name).lower():<7}{found.rows:>8,} rows "
                 f"{found.size:>11,} bytes {found.round_trips:>4} round trips {found.cpu:>7.0f} ms of CPU",
                 flush=True,
             )

@@ -32,7 +32,7 @@ from presman.analysis import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 
 PRESMAN = str(Path(sys.executable).parent / "presman")
@@ -85,7 +85,7 @@ def moments(scenario: str) -> Iterator[Moment]:
 
     now = [0.0]
     poller = Poller(SimulatorSource(scenario, seed=1, clock=lambda: now[0], start=START), clock=lambda: now[0])
-    poller.breadth = Breadth.HISTOGRAMS
+    poller.detail_level = DetailLevel.HISTOGRAMS
     poller.open()
     previous, cache = None, RowCache()
     while True:

@@ -14,7 +14,7 @@ from benchmarks.terminal import Screen, key_answer
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
@@ -118,7 +118,7 @@ def reactions(server: OracleServer, presman: str, refresh: str, latency: float =
 
 def crowd(report: Lines) -> None:
     """A refresh with 40,000 idle sessions against one with 40: what idles should cost nothing."""
-    many, few = cost(EACH, Breadth.NARROW), cost(FEW, Breadth.NARROW)
+    many, few = cost(EACH, DetailLevel.NARROW), cost(FEW, DetailLevel.NARROW)
     what = f"19, {many.sessions:,} idle sessions against {few.sessions}"
     report.line(f"{what}: rows per poll", many.rows, "", yardstick=few.rows, bar=1.2)
     report.line(f"{what}: bytes", many.size, "B", yardstick=few.size, bar=1.2)

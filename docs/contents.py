@@ -59,7 +59,8 @@ def chapters() -> tuple[Chapter, ...]:
         Chapter("Begin", ("index.md", "installing.md", "tour.md")),
         Chapter("Triage handbook", ("triage/index.md", *rules, "triage/changing-a-plan.md", "triage/exercises.md")),
         Chapter(
-            "Reading the screens", (*_named("monitor accessibility parallel plan latency tabs/keys"), *tab_pages())
+            "Reading the screens",
+            (*_named("monitor accessibility parallel forecast plan latency tabs/keys"), *tab_pages()),
         ),
         Chapter("Connecting", _named("connecting config targets grants security trouble")),
         Chapter(

@@ -13,11 +13,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from msgspec import Struct
 
 from docs.markdown import anchor, page, rows
-from presman.analysis.assessment import Assessment
 from presman.analysis.latency.histograms import events, summaries
 from presman.analysis.parallel.usual import compare
 from presman.analysis.readings.reading import Reading
-from presman.output.json_document import names
+from presman.output.json_document import Assessment, names
 from presman.tabs import tab, tab_names
 
 ROOT = "the document"

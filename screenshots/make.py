@@ -23,7 +23,7 @@ from textual.pilot import Pilot
 from presman.analysis import analyse
 from presman.polling.poller import Poller
 from presman.rows.commands import Command
-from presman.rows.queries import Breadth, Focus, by_query
+from presman.rows.queries import DetailLevel, Focus, by_query
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import MonitorApp
@@ -121,9 +121,9 @@ class SteppedFeed(Feed):
         """Read one session closely from the next step on."""
         self._poller.focus(focus)
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each step from the next one on."""
-        self._poller.breadth = breadth
+        self._poller.detail_level = detail_level
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand at the next step."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TypeVar
@@ -16,16 +18,17 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
 from presman.analysis.groups.container_io import limited_containers
-from presman.analysis.groups.group_reasons import with_reasons
 from presman.analysis.latency import system_waits
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
+from presman.analysis.parallel.queue_reasons import with_queue_reasons
 from presman.analysis.parallel.usual import hours
 from presman.analysis.plans.plan_changes import newest_switch
+from presman.analysis.readings.group_readings import GroupReading, IoVerdict, LimitedContainer
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
-from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, QueueHead, RunningStatement
 from presman.analysis.session_list import activity
-from presman.analysis.usage_totals import instance_totals
+from presman.analysis.totals import instance_totals
 from presman.base.formats import counted, duration
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import GroupMetricHistory
@@ -58,6 +61,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     rows = view_availability.believed(view_availability.known_only(rows, current), each)
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     heads = queue_heads.heads(facts, queued, cluster_rows, budgets, pools)
+    if heads:
+        queued, heads = with_queue_reasons(queued, heads, quiesced=quiesce is not None)
     limited = limited_containers(facts)
     header = instances.header(facts, each, cluster)
     waited = system_waits.events(facts)
@@ -211,3 +216,55 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         whose = f"{counted(number, 'statement')} in the queue or running"
         found.append(f"SQL texts and plans of {whose} are still being read, a few at each poll")
     return (*found, *facts.snapshot.notes)
+
+
+# ---- Reasons besides CPU why a group waits: the cause of its queue, who blocks it, the I/O limit of its container.
+
+
+def with_reasons(
+    rows: Iterable[GroupReading],
+    heads: Iterable[QueueHead],
+    queue: Iterable[QueuedStatement],
+    limited: Iterable[LimitedContainer],
+    running: Iterable[RunningStatement],
+) -> tuple[GroupReading, ...]:
+    """Return the groups with the causes of their queues, and what holds their I/O back while they do some."""
+    first = {(head.con_id, head.group): head for head in heads}
+    left: dict[tuple[int, str], float] = {}
+    starts: dict[tuple[int, str], float] = {}
+    for each in queue:
+        if each.timeout_left is not None and each.timeout_action:
+            key, found = (each.con_id, each.group), starts if each.timeout_action == "RUN" else left
+            found[key] = min(found.get(key, each.timeout_left), each.timeout_left)
+    held = {
+        (inst_id, each.con_id): each.nearest or "its PDB's limit"
+        for each in limited
+        if each.verdict is IoVerdict.THROTTLED
+        for inst_id in (CLUSTER, each.inst_id)
+    }
+    blocked: Counter[tuple[int, int, str]] = Counter()
+    for one in running:
+        if one.blocker:
+            blocked[CLUSTER, one.con_id, one.group] += one.servers
+            for inst_id, servers in one.servers_by_instance.items():
+                blocked[inst_id, one.con_id, one.group] += servers
+    queues = first.keys() | left.keys() | starts.keys()
+
+    def has_one(row: GroupReading) -> bool:
+        """Whether there is a reason: a row is large, and costly to copy."""
+        key, place = (row.con_id, row.name), (row.inst_id, row.con_id)
+        return key in queues or place in held or (*place, row.name) in blocked
+
+    return tuple(
+        row._replace(
+            head_cause=head.cause if (head := first.get((row.con_id, row.name))) is not None else None,
+            queue_hurts=head is not None and head.is_critical,
+            timeout_left=left.get((row.con_id, row.name)),
+            starts_in=starts.get((row.con_id, row.name)),
+            blocked=blocked[row.inst_id, row.con_id, row.name],
+            io_held_by=held.get((row.inst_id, row.con_id), "") if row.io is not None and row.io.requests else "",
+        )
+        if has_one(row)
+        else row
+        for row in rows
+    )

@@ -15,7 +15,7 @@ from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Evidence, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.analysis.readings.wait_readings import UsageTotals
-from presman.analysis.usage_totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
+from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
 from presman.rows.conversion import RecordType, field_types
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
 from presman.rows.instance_rows import Sysstat, SystemEvent

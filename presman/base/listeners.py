@@ -112,7 +112,7 @@ MINUTE = 60.0
 """The pause between two lines about what lasts: no room, no descriptors."""
 
 
-class Seldom:
+class RateLimited:
     """Says a line at most once in `pause` seconds, with the number of those that were left out meanwhile."""
 
     def __init__(

@@ -67,7 +67,7 @@ def run(options: Namespace) -> int:
 def _drawn(found: FileSeries, source: Path, kind: str) -> bytes:
     """Return what a file of that kind holds. Raises PictureError."""
     if kind == ".html":
-        from presman.reports.chart.chart_page import chart_page
+        from presman.reports.chart.series_chart import chart_page
 
         return chart_page(clean(source.name), found, datetime.now(UTC)).encode()
     text = chart_svg(found.panels)

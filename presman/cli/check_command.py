@@ -146,8 +146,8 @@ def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved
     What went wrong is said on standard error, once: the next command would fail in the same way, and take as long.
     """
     from presman.base.formats import counted
-    from presman.output.attention import MOST, TIMEOUT, event
-    from presman.output.attention import run as execute
+    from presman.output.alert_notifier import MOST, TIMEOUT, event
+    from presman.output.alert_notifier import run as execute
 
     until, done, problem = time.monotonic() + seconds, 0, ""
     for change in changes[:MOST]:

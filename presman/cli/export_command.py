@@ -20,12 +20,12 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import OneOf, Parser, add_log_options, command_parser, measure, positive, some_seconds
 from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
-from presman.output.attention import Attention, attention_of
+from presman.output.alert_notifier import AlertNotifier, notifier_of
 from presman.output.csv_export import KNOWN, VIEW, CsvExport, PastMinute, past_minutes, untold, within
 from presman.output.csv_export import MEASURES as EXPORTED
 from presman.recording.time_words import span_of, spelled_instant
 from presman.rows.group_rows import GroupMetricHistory
-from presman.rows.queries import Breadth, of_measure
+from presman.rows.queries import DetailLevel, of_measure
 from presman.rows.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -153,21 +153,21 @@ def run(options: Namespace) -> int:
     resolved = replace(resolved, target=resolved.target.within(None, start, end))
     to_file = options.output != "-"
     file = _file(measure, options)
-    attention = None
+    notifier = None
     if resolved.on_alert:
-        attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
+        notifier = notifier_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
     begun = time.monotonic()
-    needed = attention.breadth if attention is not None else Breadth.NARROW
-    polling = Polling(resolved, breadth=of_measure(measure) | needed)
-    export = _Export(resolved, polling, file, attention)
+    needed = notifier.detail_level if notifier is not None else DetailLevel.NARROW
+    polling = Polling(resolved, detail_level=of_measure(measure) | needed, foresees=measure == "queue")
+    export = _Export(resolved, polling, file, notifier)
     try:
         with reporting("export", file.name if to_file else "standard output", export.look, console.tell):
             for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
                 export.take(snapshot, reading)
     finally:
         file.close()
-        if attention is not None:
-            attention.close()
+        if notifier is not None:
+            notifier.close()
         if to_file and export.taken:
             seconds = time.monotonic() - begun
             console.say(f"{counted(export.taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)", "ended")
@@ -195,13 +195,13 @@ class _Export:
     """Writes readings as they come, tells what is odd about them, and knows how it is."""
 
     def __init__(
-        self, resolved: Resolved, polling: Polling, file: CsvExport | ParquetExport, attention: Attention | None
+        self, resolved: Resolved, polling: Polling, file: CsvExport | ParquetExport, notifier: AlertNotifier | None
     ) -> None:
         self.taken = 0
         self._resolved = resolved
         self._polling = polling
         self._file = file
-        self._attention = attention
+        self._notifier = notifier
         self._late: list[str] = []
         self._last: datetime | None = None
 
@@ -210,7 +210,7 @@ class _Export:
         before, self._late = self._late, late_views(snapshot)
         if self._late and self._late != before:
             self._say("late", f"no answer in time, left out: {', '.join(self._late)}")
-        if self._attention is not None and (problem := self._attention.follow(reading)):
+        if self._notifier is not None and (problem := self._notifier.follow(reading)):
             self._say("on_alert", problem)
         name = self._file.name
         self._file.write(reading)

@@ -24,7 +24,7 @@ from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config
 from presman.config.offline_targets import is_recording
 from presman.config.target import Target, TargetError
-from presman.output.attention import attention_of, glance_of
+from presman.output.alert_notifier import notifier_of, notifier_of_one_look
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
 
@@ -251,14 +251,14 @@ class FleetTargets:
         if shown in self.resolved:
             raise Failure(f"{name}: {shown} is named twice")
         self.resolved[shown] = found
-        glance = self._options.format is not None
-        attention = (
-            glance_of(found.alerts)
-            if glance
-            else attention_of(shown, found.alerts, found.on_alert, first_is_news=False)
+        one_look = self._options.format is not None
+        notifier = (
+            notifier_of_one_look(found.alerts)
+            if one_look
+            else notifier_of(shown, found.alerts, found.on_alert, first_is_news=False)
         )
         make = partial(_with_password, found.target, found.renewal)
-        self.watched.append(found.live(attention=attention)._replace(make_source=make))
+        self.watched.append(found.live(notifier=notifier)._replace(make_source=make))
 
 
 def _refuse(text: str) -> Source:

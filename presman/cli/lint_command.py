@@ -16,7 +16,7 @@ from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.json_document import plain
 from presman.output.text_report import findings
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 
 NEVER = "never"
@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
 
 
 def _one(options: Namespace) -> tuple[Snapshot, Reading]:
-    polling = Polling(resolve(options.target, load(options), options), breadth=Breadth.NARROW)
+    polling = Polling(resolve(options.target, load(options), options), detail_level=DetailLevel.NARROW)
     last: Snapshot | None = None
     for snapshot in polling.snapshots(polls=1 if polling.endless else None, newest=1):
         last = snapshot

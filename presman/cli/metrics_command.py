@@ -129,7 +129,7 @@ def _status(database: ObservedDatabase) -> DatabaseStatus:
 
 def targets(options: Namespace, config: Config) -> list[LiveTarget]:
     """Return what is to be watched, each with a label of its own. Raises Failure."""
-    from presman.output.attention import judging
+    from presman.output.alert_notifier import judging
 
     found = []
     server = False

@@ -36,11 +36,11 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Run `presman once TARGET`."""
     from presman.analysis.alerts.judge import Judge
-    from presman.analysis.assessment import assess
     from presman.cli.polling import OUTLIERS, Polling, late_views
     from presman.cli.settings import load, resolve
     from presman.output import json_document, text_report
     from presman.output.csv_export import CsvExport
+    from presman.output.json_document import assess
 
     if options.measure and options.format != "csv":
         raise Failure("--measure goes with --format csv")

@@ -16,14 +16,15 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads, giving_up, rest
 from presman.cli.settings import Resolved
+from presman.forecast.forecaster import ONE_LOOK, Forecaster
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
 from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
-from presman.sources import Exhausted, Finite, SourceError, WholePolls
+from presman.sources import Exhausted, Finite, Source, SourceError, WholePolls
 
 FINITE = frozenset({"spool", "recording"})
 """Kinds of sources that end: they are read moment by moment without waiting."""
@@ -43,7 +44,7 @@ class Polling:
     After a good poll a lost connection is tried again until it is back; before, SourceError goes to the caller.
     `requests` are queries on demand that are asked once (of a spool, at each moment). `timeout` bounds, in seconds, the
     whole of `once`; without it each poll has the budget that befits the interval. What does not come in time is left
-    out. `breadth` is how much each poll reads.
+    out. `detail_level` is how much each poll reads; with `foresees` moments have forecasts of the queue.
     """
 
     def __init__(
@@ -52,14 +53,16 @@ class Polling:
         *,
         requests: Sequence[RecordType] = (),
         timeout: float | None = None,
-        breadth: Breadth = Breadth.WHOLE,
+        detail_level: DetailLevel = DetailLevel.WHOLE,
+        foresees: bool = False,
         sleep: Callable[[float], None] = rest,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._resolved = resolved
         self._requests = requests
         self._timeout = timeout
-        self._breadth = breadth
+        self._detail_level = detail_level
+        self._foresees = foresees
         self._sleep = sleep
         self._clock = clock
         self.trouble = ""
@@ -67,6 +70,7 @@ class Polling:
         self.next_try: datetime | None = None
         self._replayed: Snapshot | None = None
         self._replays = False
+        self._source: Source | None = None
 
     def once(self, interval: float) -> tuple[Snapshot | None, Snapshot, Reading]:
         """Return the second of two readings `interval` seconds apart; of a spool its last moment.
@@ -75,12 +79,26 @@ class Polling:
         """
         previous: Snapshot | None = None
         last: Snapshot | None = None
+        forecaster = Forecaster()
         for snapshot in self.snapshots(interval=interval, polls=2 if self.endless else None, newest=2):
             previous, last = last, snapshot
+            forecaster = self._forecaster(self._before(previous))
         if last is None:
             raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
         previous = self._before(previous)
-        return previous, last, analyse(previous, last)
+        return previous, last, forecaster.read(analyse(previous, last), previous, last, None)
+
+    def _forecaster(self, previous: Snapshot | None) -> Forecaster:
+        """Return what forecasts the queue behind a poll: a recording has what was seen before it."""
+        if self._resolved.target.kind != "recording":
+            return Forecaster()
+        from presman.recording.recording_source import RecordingSource
+        from presman.recording.statement_lives import forecaster_before
+
+        source = self._source
+        if not isinstance(source, RecordingSource):
+            return Forecaster()
+        return forecaster_before(source.playback, previous, ONE_LOOK)
 
     def _before(self, previous: Snapshot | None) -> Snapshot | None:
         """Return what the rates of the present poll are taken from: of a recording, what they were taken from then."""
@@ -116,8 +134,14 @@ class Polling:
         """
         previous: Snapshot | None = None
         cache = RowCache()
+        forecaster: Forecaster | None = None
         for snapshot in self.snapshots(interval=interval, polls=polls, duration=duration, newest=newest):
-            yield snapshot, analyse(self._before(previous), snapshot, cache)
+            before = self._before(previous)
+            reading = analyse(before, snapshot, cache)
+            if self._foresees:
+                forecaster = forecaster or self._forecaster(before)
+                reading = forecaster.read(reading, before, snapshot, cache)
+            yield snapshot, reading
             previous = snapshot
 
     def snapshots(
@@ -130,10 +154,10 @@ class Polling:
     ) -> Iterator[Snapshot]:
         """Yield what each poll read, as `moments` does; of a source that ends only the `newest` polls."""
         interval = interval or self._resolved.refresh
-        source = self._resolved.target.make_source()
+        source = self._source = self._resolved.target.make_source()
         source.scope = self._resolved.scope
         poller = Poller(source, packs=self._resolved.packs, keep_late=False)
-        poller.breadth = self._breadth
+        poller.detail_level = self._detail_level
         for record in self._requests:
             poller.request(record, lasting=not self.endless)
         number = 0

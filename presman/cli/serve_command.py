@@ -30,7 +30,7 @@ from presman.cli.start import check_theme
 
 if TYPE_CHECKING:
     from presman.config.target import Target
-    from presman.services.serve.door import Door, Serving
+    from presman.services.serve.access import Access, Serving
     from presman.services.serve.viewer import Launch
 
 SHORTEST_TOKEN = 16
@@ -97,7 +97,7 @@ def run(options: Namespace) -> int:
     """Serve until told to stop. Raises Failure, InputError."""
     _need("aiohttp", "textual_serve")
     from presman.services.serve import viewer_site
-    from presman.services.serve.door import Serving
+    from presman.services.serve.access import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -110,8 +110,8 @@ def run(options: Namespace) -> int:
         for each in listening.sockets:
             open_sockets.enter_context(each)
         token = token or _new_token(options, listening)
-        door = _door(listening, token, public, certificates is not None)
-        serving = Serving(name, launch, door, options.viewers, console.say)
+        access = _access(listening, token, public, certificates is not None)
+        serving = Serving(name, launch, access, options.viewers, console.say)
         announce = partial(_announce, serving, listening, options)
         return 128 + viewer_site.run(serving, listening.sockets, certificates, announce)
 
@@ -184,7 +184,7 @@ def _public(text: str) -> str:
 
 
 def _listen(host: str, port: int) -> _Listening:
-    from presman.services.serve.door import listening_sockets
+    from presman.services.serve.access import listening_sockets
 
     sockets = listening_sockets(host, port)
     addresses = [each.getsockname()[0] for each in sockets]
@@ -199,27 +199,27 @@ def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
     return Secret(secrets.token_urlsafe(24)) if wanted else None
 
 
-def _door(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Door:
-    from presman.services.serve.door import Door
+def _access(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Access:
+    from presman.services.serve.access import Access
 
     names = {"localhost"}
     if not listening.only_loopback:
         names |= {each.lower() for each in (listening.host, socket.gethostname(), socket.getfqdn())}
-    return Door(token, frozenset(names), listening.only_loopback, public, secure, f"presman_{listening.port}")
+    return Access(token, frozenset(names), listening.only_loopback, public, secure, f"presman_{listening.port}")
 
 
 def _announce(serving: Serving, listening: _Listening, options: Namespace) -> None:
     """Say where browsers find it, and who else does."""
-    door = serving.door
+    access = serving.access
     host = socket.gethostname() if listening.host in {"0.0.0.0", "::"} else listening.host
     host = f"[{host}]" if ":" in host else host
-    url = door.public or f"{'https' if door.secure else 'http'}://{host}:{listening.port}/"
+    url = access.public or f"{'https' if access.secure else 'http'}://{host}:{listening.port}/"
     console.say(f"serving {serving.target} to at most {counted(serving.viewers, 'viewer')}; Ctrl-C ends it")
     if not listening.only_loopback:
         console.say("warning: other machines reach it; whoever has the token sees what presman sees")
-        if not door.secure:
+        if not access.secure:
             console.say("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
-    elif door.token is None:
+    elif access.token is None:
         console.say("anybody logged in to this machine can look, too: --token asks for a token")
-    tail = f"?token={door.token.reveal()}" if door.token is not None and not options.token_file else ""
+    tail = f"?token={access.token.reveal()}" if access.token is not None and not options.token_file else ""
     console.say(f"open {url}{tail}")

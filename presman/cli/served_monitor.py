@@ -46,12 +46,12 @@ def _show(resolved: Resolved) -> int:
     target = resolved.target
     if target.recorded is not None:
         return run_served_replay(target.make_source, name=target.name, theme=resolved.theme)
-    attention = None
+    notifier = None
     if resolved.alerts:
-        from presman.output.attention import attention_of
+        from presman.output.alert_notifier import notifier_of
 
-        attention = attention_of(target.name, resolved.alerts, (), first_is_news=False)
-    return run_served(resolved.live(attention=attention)._replace(renewed=None), theme=resolved.theme)
+        notifier = notifier_of(target.name, resolved.alerts, (), first_is_news=False)
+    return run_served(resolved.live(notifier=notifier)._replace(renewed=None), theme=resolved.theme)
 
 
 def _first_line() -> bytes:

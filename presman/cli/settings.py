@@ -37,7 +37,7 @@ from presman.rows.queries import Scope
 
 if TYPE_CHECKING:
     from presman.config.credentials import Renewal
-    from presman.services.live import Attending, LiveTarget
+    from presman.services.live import LiveTarget, Notifier
 
 _NAMES = {item.name: item.name for item in fields(Settings)} | {
     "connection": "connection_string",
@@ -71,13 +71,13 @@ class Resolved(Struct, frozen=True):
     on_alert: tuple[str, ...] = ()
     renewal: Renewal | None = None
 
-    def live(self, interval: float | None = None, attention: Attending | None = None) -> LiveTarget:
+    def live(self, interval: float | None = None, notifier: Notifier | None = None) -> LiveTarget:
         """Return what is polled, every `interval` seconds or as is usual for it."""
         from presman.services.live import LiveTarget
 
         target = self.target
         return LiveTarget(
-            target.name, target.make_source, interval or self.refresh, self.scope, self.packs, self.budget, attention,
+            target.name, target.make_source, interval or self.refresh, self.scope, self.packs, self.budget, notifier,
             self.renewal, target.kind,
         )  # fmt: skip
 

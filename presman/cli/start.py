@@ -15,7 +15,7 @@ from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import Config
 
 if TYPE_CHECKING:
-    from presman.output.attention import Attention
+    from presman.output.alert_notifier import AlertNotifier
     from presman.polling.sampler import Event, Sampler
     from presman.services.live import HeadStart
     from presman.sources import Source
@@ -94,18 +94,18 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
     if resolved.target.recorded is not None:
         return _replay(resolved, options)
     gateway = acting() if options.allow_actions else None
-    attention = None
+    notifier = None
     with ending_at_once():
         head_start = _head_start(resolved, gateway)  # before all that is imported for the screen
         if resolved.alerts or resolved.on_alert:  # what it imports, the first frame need not wait for otherwise
-            from presman.output.attention import attention_of
+            from presman.output.alert_notifier import notifier_of
 
-            attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
+            notifier = notifier_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
         from presman.tui.app import run_monitor
 
     try:
         return run_monitor(
-            _feed(resolved, gateway, head_start, attention),
+            _feed(resolved, gateway, head_start, notifier),
             name=resolved.target.name,
             refresh=resolved.refresh,
             theme=resolved.theme,
@@ -121,8 +121,8 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
     finally:
         if head_start is not None:
             head_start.end()
-        if attention is not None:
-            attention.close()
+        if notifier is not None:
+            notifier.close()
 
 
 def fixed(resolved: Resolved, options: Namespace) -> list[str]:
@@ -137,36 +137,36 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
     from presman.tui.first_look import PreviewReader
 
     first_look = PreviewReader(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
-    source = resolved.target.source_apart(first_look)
+    source = resolved.target.in_subprocess(first_look)
     if source is None:
         return None
     from presman.services.live import HeadStart, sampler_of
 
-    def make_sampler(hear: Callable[[Event], None]) -> Sampler:
+    def make_sampler(on_event: Callable[[Event], None]) -> Sampler:
         carry_out = gateway.carry_out if gateway is not None else None
         target = resolved.live()._replace(make_source=lambda: source, renewed=None)
-        sampler = sampler_of(target, hear, carry_out=carry_out)
-        sampler.glimpse = partial(source.looked, first_look.budget)
+        sampler = sampler_of(target, on_event, carry_out=carry_out)
+        sampler.preview = partial(source.preview, first_look.budget)
         return sampler
 
     return HeadStart(make_sampler, source.end)
 
 
 def _feed(
-    resolved: Resolved, gateway: ActionGateway | None, head_start: HeadStart | None, attention: Attention | None
+    resolved: Resolved, gateway: ActionGateway | None, head_start: HeadStart | None, notifier: AlertNotifier | None
 ) -> MakeFeed:
     """Return what makes the feed of the screen: of the sampler that has a head start, or of one that begins with it."""
     from presman.base import terminal_guard
     from presman.tui.app import feed_of, sampler_feed
 
     if head_start is not None:
-        return feed_of(head_start.heard_by, attention)
+        return feed_of(head_start.attach, notifier)
 
     def make_source() -> Source:
         terminal_guard.start()
         return resolved.target.make_source()
 
-    target = resolved.live(attention=attention)._replace(make_source=make_source, renewed=None)
+    target = resolved.live(notifier=notifier)._replace(make_source=make_source, renewed=None)
     return sampler_feed(target, gateway.carry_out if gateway is not None else None)
 
 

@@ -90,7 +90,7 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     survey = Survey(
         selection,
         keep_trails=bool(arguments.image) or "scatter" in (arguments.chart or ()),
-        heard=csv.add if csv else None,
+        on_waits=csv.add if csv else None,
         moved=progress.show,
     )
     code = exit_codes.OK

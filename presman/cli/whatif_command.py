@@ -10,10 +10,17 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
 from presman.forecast.scheduler import Group
-from presman.reports.observed_arrivals import ArrivalsError, read
-from presman.reports.whatif_replay import Rules, changed, observed, observed_rules, replay
-from presman.reports.whatif_report import report
-from presman.rows.queries import Breadth
+from presman.reports.whatif_replay import (
+    ArrivalsError,
+    Rules,
+    changed,
+    observed,
+    observed_rules,
+    read_arrivals,
+    replay,
+    report,
+)
+from presman.rows.queries import DetailLevel
 
 NEEDED = (
     "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see presman whatif --help)"
@@ -71,7 +78,7 @@ def _arrivals(options: Namespace) -> list[Arrival]:
     text = options.target or ""
     if text.endswith(".csv") or (options.live_minutes is None and Path(text).is_file() and not is_recording(text)):
         try:
-            return read(Path(text))
+            return read_arrivals(Path(text))
         except ArrivalsError as error:
             raise Failure(str(error)) from error
     if options.live_minutes is None and not text:
@@ -94,7 +101,7 @@ def _watched(options: Namespace) -> list[Arrival]:
         raise Failure(NEEDED)
     following = ArrivalTracker()
     found: list[Arrival] = []
-    for _, reading in Polling(resolved, breadth=Breadth.NARROW).moments(duration=duration):
+    for _, reading in Polling(resolved, detail_level=DetailLevel.NARROW).moments(duration=duration):
         found += following.add(reading)
     found += following.rest()
     if not found:

@@ -18,7 +18,7 @@ from presman.sources.oracle.settings import ConnectSettings
 
 if TYPE_CHECKING:
     from presman.sources import Source
-    from presman.sources.subprocess_source import Look, ProcessSource
+    from presman.sources.subprocess_source import MakePreview, ProcessSource
 
 
 class TargetError(ConfigError):
@@ -56,10 +56,10 @@ class Target:
         """Make the source, not yet open. Imports what it needs, so call it where waiting does no harm."""
         return self.factory()
 
-    def source_apart(self, look: Look | None = None) -> ProcessSource | None:
+    def in_subprocess(self, preview: MakePreview | None = None) -> ProcessSource | None:
         """Return a source in a process of its own, which begins to open it at once; None where that cannot be had.
 
-        `look` is what the process does with it first.
+        `preview` is what the process makes of it first.
         Spools and recordings are files: there is nothing to wait for, nor a driver that could die.
         """
         if not isinstance(self.factory, SourceRecipe):
@@ -68,7 +68,7 @@ class Target:
 
         source = ProcessSource(self.factory, kind=self.kind, name=self.name)
         try:
-            source.begin(look)
+            source.begin(preview)
         except SourceError:
             return None
         return source

@@ -41,9 +41,11 @@ FactFigure = Figure[SpanFacts]
 
 def bound_text(bucket: LatencyBucket | None) -> str:
     """Return the bucket of the longest wait: ``<8.2ms``, or ``>=35.8min`` for the one without an upper end."""
-    if bucket is None:
-        return ABSENT
-    return f"≥{microseconds(bucket.lower_us)}" if bucket.open_ended else f"<{microseconds(bucket.upper_us)}"
+    return ABSENT if bucket is None else _bound(bucket.lower_us, None if bucket.open_ended else bucket.upper_us)
+
+
+def _bound(lower: float, upper: float | None) -> str:
+    return f"≥{microseconds(lower)}" if upper is None else f"<{microseconds(upper)}"
 
 
 def range_text(lower: float, upper: float | None) -> str:
@@ -130,11 +132,7 @@ def _short_time(microsecond: float | None) -> str:
 
 def percentile_bound(percentile: Percentile) -> str:
     """Return the bound of the bucket a percentile lies in: ``<8.2ms``."""
-    return (
-        f"≥{microseconds(percentile.lower_us)}"
-        if percentile.upper_us is None
-        else f"<{microseconds(percentile.upper_us)}"
-    )
+    return _bound(percentile.lower_us, percentile.upper_us)
 
 
 def _rate(span: Latency) -> str:

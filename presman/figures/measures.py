@@ -155,6 +155,11 @@ _QUEUE = (
     statement_figures.Q_SERVICE,
     statement_figures.Q_MACHINE,
     statement_figures.Q_TEXT,
+    statement_figures.STARTS,
+    statement_figures.STARTS_LOW,
+    statement_figures.STARTS_HIGH,
+    statement_figures.NO_FORECAST,
+    statement_figures.Q_REASON,
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     ParallelStatement,
     QueuedStatement,
@@ -79,6 +80,42 @@ def _timeout_state(row: QueuedStatement) -> State:
     return "" if not near or row.timeout_action == "RUN" else "bad"
 
 
+def starts_in(row: QueuedStatement) -> str:
+    """Return when a queued statement should start, in a word."""
+    if row.starts is None or row.starts.timeout:
+        return ABSENT if row.starts is None else "timeout"
+    return duration(row.starts.median)
+
+
+def forecast_record(reading: Reading) -> str:
+    """Return how good the forecasts of starts have been, "" where none was judged yet."""
+    record = None if reading.forecast is None else reading.forecast.record
+    if record is None or not record.judged:
+        return ""
+    return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}"
+
+
+def starts_in_words(row: QueuedStatement) -> str:
+    """Return when a queued statement should start, as a sentence; "" where nobody forecasts."""
+    starts = row.starts
+    if starts is None:
+        return ""
+    if starts.timeout:
+        return "As things go it comes to its queue timeout before it starts."
+    if starts.median is None:
+        return f"When it should start is not known: {starts.why_none}."
+    between = f"between {duration(starts.low)} and {duration(starts.high)} in 8 cases of 10"
+    return f"It should start in {duration(starts.median)}, {between}."
+
+
+def starts_between(row: QueuedStatement) -> str:
+    """Return between when and when it should start, in 8 cases of 10."""
+    starts = row.starts
+    if starts is None or starts.low is None or starts.high is None:
+        return ABSENT
+    return f"{duration(starts.low)}-{duration(starts.high)}"
+
+
 def _servers_bar(row: RunningStatement) -> Bar:
     return Bar(0.0, row.servers)
 
@@ -144,6 +181,32 @@ WAITED = Queued(
     "How long it has been queued: the age of the wait `resmgr:pq queued` in V$SESSION, or "
     "V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. At the poll.", "waited", vital=True,
 )
+STARTS = Queued(
+    "starts_in_s", "Starts in", SECONDS,
+    "In how long it should start, by what was seen here: as many of 40 possible courses of the queue start it earlier "
+    "as later. They are played through its own rules (target, limits, order of the plan) from who runs now, how long "
+    "such statements last (V$SESSION_LONGOPS, those of the same SQL_ID that ended, else of its group, else all) and "
+    "what came in the last hour. `timeout`: it comes to its timeout before. Empty where it is not known; the "
+    "statement's page says why. Of V$SESSION, V$PX_SESSION. At the poll.",
+    "starts.median", text=starts_in, width=9, narrow=False,
+)
+STARTS_LOW = Queued(
+    "starts_low_s", "at least", SECONDS, "It should not start earlier: in 8 cases of 10 between this and at most.",
+    "starts.low",
+)
+STARTS_HIGH = Queued(
+    "starts_high_s", "at most", SECONDS, "It should not start later: in 8 cases of 10 between at least and this.",
+    "starts.high",
+)
+STARTS_BETWEEN = Queued(
+    "starts_between", "8 of 10 in", TEXT,
+    "Between when and when it should start in 8 cases of 10; as wide as it took to hold 8 of the last 10 here.",
+    starts_between, order=lambda row: row.starts.high if row.starts else None, width=11, most=15, narrow=False,
+)
+NO_FORECAST = Queued(
+    "no_forecast", "not foreseen because", NAME, "Why it is not known when it should start; empty where it is.",
+    "starts.why_none",
+)
 TIMEOUT = Queued(
     "timeout_left_s", "Timeout in", SECONDS,
     "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. Then: ✕ it ends with ORA-07454 (always before 18, "
@@ -191,6 +254,12 @@ SERVERS_SOURCE = Queued(
     "Where that number comes from: PQ_SERVERS, one that runs, its plan, its DOP alone (one or two sets), or the mean "
     "of its group's queue.", "wants.source",
 )
+Q_REASON = Queued(
+    "reason", "Why", WORD,
+    "Why it waits, one of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, "
+    "order_of_plan, quiesced, unknown (V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, directives of the plan).",
+    "reason",
+)
 Q_EVENT = Queued("event", "Wait event", TEXT, "V$SESSION.EVENT.", "event")
 Q_PROGRAM = Queued("program", "Program", TEXT, "V$SESSION.PROGRAM.", "program")
 Q_MODULE = Queued("module", "Module", TEXT, "V$SESSION.MODULE.", "module")
@@ -210,8 +279,8 @@ Q_TEXT = Queued(
 
 QUEUE: Table[QueuedStatement] = Table(
     "queue", "Queued",
-    (POSITION, Q_GROUP, Q_INST, WAITED, TIMEOUT, Q_SQL_ID, Q_USER, DOP, REASON, SERVERS_HIGH, Q_CLIENT, Q_SESSION,
-     Q_TEXT),
+    (POSITION, Q_GROUP, Q_INST, WAITED, STARTS, TIMEOUT, STARTS_BETWEEN, Q_SQL_ID, Q_USER, DOP, REASON, SERVERS_HIGH,
+     Q_CLIENT, Q_SESSION, Q_TEXT),
     statement_identity, "Nothing is queued.",
     json="queue", stands_for=stands_for,
 )

@@ -10,7 +10,7 @@ rule; published observations on 12.1 show it started alone, once nothing was in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from random import Random
 from typing import NamedTuple, Protocol
@@ -167,7 +167,11 @@ class HeldServers:
 
     def binds(self, ticket: QueueEntry, rule: QueueRule) -> bool:
         """Whether a limit of its group keeps a statement from starting; one that needs more than all starts alone."""
-        return any(_exceeds(ticket.needs, self.of(pool.name), pool.limit) for pool in rule.pools)
+        needs = ticket.needs
+        for pool in rule.pools:  # noqa: SIM110 - a forecast asks this a million times
+            if _exceeds(needs, self._held.get(pool.name, 0), pool.limit):
+                return True
+        return False
 
 
 def _exceeds(needs: int, held: int, limit: int) -> bool:
@@ -184,6 +188,7 @@ class StatementQueue:
         self._running: dict[int, QueueEntry] = {}
         self._next: Group | None = None
         self._drawn_from: frozenset[Group] = frozenset()
+        self._drawn: dict[frozenset[Group], Mapping[Group, float]] = {}
         self.in_use = 0
         self.held = HeldServers()
 
@@ -191,7 +196,7 @@ class StatementQueue:
         """Put other limits in force; `groups` is each ticket's consumer group under them, by number."""
         waiting = sorted(self.queued(), key=lambda ticket: (ticket.submitted, ticket.number))
         self.limits = limits
-        self._queues, self._next = {}, None
+        self._queues, self._next, self._drawn = {}, None, {}
         for ticket in waiting:
             ticket.group = groups.get(ticket.number, ticket.group)
             self._queues.setdefault(ticket.group, []).append(ticket)
@@ -231,6 +236,13 @@ class StatementQueue:
         self._running[ticket.number] = ticket
         self.in_use += ticket.servers
         self._hold(ticket, ticket.servers)
+
+    def resume(self, ticket: QueueEntry, servers: int) -> None:
+        """Count a statement that holds so many servers already."""
+        ticket.servers, ticket.running = servers, True
+        self._running[ticket.number] = ticket
+        self.in_use += servers
+        self._hold(ticket, servers)
 
     def release(self, ticket: QueueEntry) -> None:
         """Give back the servers of a running statement, or take a waiting one out of the queue."""
@@ -308,6 +320,10 @@ class StatementQueue:
         """Return what waits, group by group in order of arrival."""
         return [ticket for queue in self._queues.values() for ticket in queue]
 
+    def is_first(self, ticket: QueueEntry) -> bool:
+        """Whether a waiting statement is the first of its group."""
+        return self._queues[ticket.group][0] is ticket
+
     def running(self) -> Iterable[QueueEntry]:
         """Return what holds servers."""
         return self._running.values()
@@ -324,17 +340,28 @@ class StatementQueue:
         A draw stands until the statement drawn has started, so that a big one is not passed by small ones, or until
         another group's statement joins those to choose from.
         """
-        heads = {group: queue[0] for group, queue in self._queues.items() if not self._group_binds(queue[0])}
+        rules = self.limits.rules
+        heads = {
+            group: queue[0]
+            for group, queue in self._queues.items()
+            if (rule := rules.get(group)) is None or not rule.pools or not self.held.binds(queue[0], rule)
+        }
         if not heads:
             self._next = None
             return None
         if self.limits.root is None or self.limits.queueing is not Queueing.FULL:
             return min(heads, key=lambda group: (heads[group].submitted, heads[group].number))
-        candidates = _first_level(self.limits.root, set(heads)) or dict.fromkeys(heads, 1.0)
+        candidates = self._candidates(self.limits.root, frozenset(heads))
         if self._next not in candidates or not self._drawn_from.issuperset(candidates):
             self._next = self._draw(candidates)
         self._drawn_from = frozenset(candidates)
         return self._next
+
+    def _candidates(self, root: PlanNode, groups: frozenset[Group]) -> Mapping[Group, float]:
+        """Return the groups to draw from with their weights; worked out once for each set of groups."""
+        if groups not in self._drawn:
+            self._drawn[groups] = _first_level(root, groups) or dict.fromkeys(sorted(groups), 1.0)
+        return self._drawn[groups]
 
     def _draw(self, candidates: Mapping[Group, float]) -> Group:
         groups = list(candidates)
@@ -377,7 +404,7 @@ class StatementQueue:
         )
 
 
-def _first_level(node: PlanNode, heads: set[Group], part: float = 1.0) -> dict[Group, float]:
+def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) -> dict[Group, float]:
     """Return the groups of `heads` that the plan serves first, with the weights of the draw among them."""
     if node.group is not None:
         return {node.group: part} if node.group in heads else {}

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-GLANCE = 0.1
+POLL_INTERVAL = 0.1
 """Seconds between two looks whether somebody reads a pipe."""
 
 _LONGEST_LINE = 1 << 20
@@ -199,7 +199,7 @@ def _open_pipe(path: Path, tell: Tell) -> int:
             if not told:
                 tell(f"{path} is a pipe with no reader: waiting for one")
             told = True
-            time.sleep(GLANCE)
+            time.sleep(POLL_INTERVAL)
         else:
             os.set_blocking(descriptor, True)
             return descriptor

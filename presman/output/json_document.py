@@ -17,13 +17,63 @@ from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.assessment import Assessment
+from presman.analysis.groups.containers import PdbReading, pdbs
+from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
+from presman.analysis.groups.verdicts import Conformance, conformance, in_words
 from presman.analysis.latency.histograms import events, summaries
 from presman.analysis.parallel.usual import compare
+from presman.analysis.plans.lint import LintCoverage, lint, lint_coverage
+from presman.analysis.plans.lint_rules import Finding
+from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
+from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.output.cells import instant, word
 from presman.rows.commands import Command
+from presman.rows.snapshot import Snapshot
+
+
+class Sentence(Struct, frozen=True):
+    """The verdict on one group in words; `inst_id` 0 is the cluster."""
+
+    inst_id: int
+    con_id: int
+    group: str
+    text: str
+
+
+class Assessment(Struct, frozen=True):
+    """What the pages about CPU, the plan and the containers show besides the reading.
+
+    `plan` is that of the first instance, `other_plans` are those that other instances run.
+    """
+
+    verdicts: tuple[Sentence, ...]
+    conformance: tuple[Conformance, ...]
+    plan: PlanView
+    other_plans: tuple[PlanView, ...]
+    findings: tuple[Finding, ...]
+    lint_sight: LintCoverage
+    pdbs: tuple[PdbReading, ...]
+    cpu_waiters: tuple[CpuWaiter, ...]
+    plan_changes: tuple[PlanSwitch, ...]
+
+
+def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> Assessment:
+    """Return the assessment of a reading and the two snapshots it was made of."""
+    plan = plan_view(reading, current)
+    return Assessment(
+        verdicts=tuple(Sentence(row.inst_id, row.con_id, row.name, in_words(reading, row)) for row in reading.groups),
+        conformance=conformance(reading),
+        plan=plan,
+        other_plans=tuple(plan_view(reading, current, run.plan) for run in plan.elsewhere if run.plan),
+        findings=lint(reading, current),
+        lint_sight=lint_coverage(reading, current),
+        pdbs=pdbs(reading, previous, current),
+        cpu_waiters=cpu_waiters(reading),
+        plan_changes=plan_switches(current),
+    )
+
 
 FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""
@@ -44,7 +94,7 @@ def document(reading: Reading, assessment: Assessment | None = None) -> dict[str
         "latency_events": plain(events(reading, by_instance=True)),
         "alerts": [_alert(each) for each in worst_first(wrong(reading))],
         "to_do": _to_do(to_do(reading)),
-        "unblock": [_unblock(each) for each in unblock(reading)],
+        "unblock": [unblock_document(each) for each in unblock(reading)],
         "usual": [plain(each._asdict()) for each in compare(reading)],
     }
     return found if assessment is None else {**found, "assessment": plain(assessment)}
@@ -62,7 +112,7 @@ def _to_do(found: ToDo | None) -> dict[str, Any] | None:
     return {**told, "command": command, "commands": [_command(each) for each in found.commands]}
 
 
-def _unblock(found: Unblock) -> dict[str, Any]:
+def unblock_document(found: Unblock) -> dict[str, Any]:
     """Return what would let a head start; a statement is named by its session, its figures are under `running`."""
     who = found.head.statement
     return {
@@ -75,6 +125,7 @@ def _unblock(found: Unblock) -> dict[str, Any]:
         "soon": found.soon,
         "rivals": list(found.rivals),
         "unknown": found.unknown,
+        "effect": plain(found.effect),
         "commands": [_command(each) for each in found.commands],
         "candidates": [_candidate(each) for each in found.candidates],
     }
@@ -85,7 +136,10 @@ def _candidate(found: Candidate) -> dict[str, Any]:
     figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
     figures |= {"frees": found.frees, "perhaps": found.perhaps, "enough": found.enough, "idle": who.idle}
     figures |= {"ends_in": found.ends_in, "refused": found.refused, "objection": found.objection}
-    return {**plain({**figures, "lost": found.lost}), "commands": [_command(each) for each in found.commands]}
+    return {
+        **plain({**figures, "lost": found.lost, "effect": found.effect}),
+        "commands": [_command(each) for each in found.commands],
+    }
 
 
 def _command(command: Command) -> dict[str, str]:

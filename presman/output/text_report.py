@@ -21,6 +21,7 @@ from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import OUTLIERS, redo_text
+from presman.figures.statement_figures import QUEUE, forecast_record
 from presman.output.cells import instant
 from presman.output.text_table import table
 from presman.tabs import tab, tab_names
@@ -55,9 +56,18 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
             title = f"-- {part.table.title} ({len(rows)}{cut})"
             lines += ["", *_wrapped(title, width)]
             lines += _table(part.table, rows, width, part.unavailable(moment), part.least(moment))
+            lines += _wrapped(_foreseen(reading), width) if part.table is QUEUE and rows else []
     for found in reading.outliers:
         lines += ["", *_outliers(found, width)]
     return _join(lines)
+
+
+def _foreseen(reading: Reading) -> str:
+    """Return how good the forecasts of the queue have been; why there are none, where there are none."""
+    if words := forecast_record(reading):
+        return f"forecasts {words}"
+    reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
+    return f"starts in: not known, {reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
 
 
 def _outliers(found: OutlierReading, width: int | None) -> list[str]:

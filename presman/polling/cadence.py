@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.rows.queries import Breadth, Cadence, Query
+from presman.rows.queries import Cadence, DetailLevel, Query
 from presman.rows.snapshot import Section
 
 MINUTE = timedelta(seconds=60)
@@ -32,13 +32,15 @@ class LastAnswer(Struct, frozen=True):
         return now is None or now - self.at < (rest_after(self.late) if self.late else MINUTE)
 
 
-def cadence_in(query: Query, breadth: Breadth) -> Cadence:
-    """Return how often a query runs in polls of this breadth."""
-    return query.cadence if query.shown in breadth else Cadence.MINUTE
+def cadence_in(query: Query, detail_level: DetailLevel) -> Cadence:
+    """Return how often a query runs in polls of this level of detail."""
+    return query.cadence if query.shown in detail_level else Cadence.MINUTE
 
 
-def is_due(query: Query, asked: LastAnswer | None, now: datetime | None, breadth: Breadth = Breadth.WHOLE) -> bool:
-    """Return whether `query` should run at `now` (None: not known yet), given its last answer, in polls of `breadth`.
+def is_due(
+    query: Query, asked: LastAnswer | None, now: datetime | None, detail_level: DetailLevel = DetailLevel.WHOLE
+) -> bool:
+    """Return whether `query` should run at `now` (None: not known yet), given its last answer.
 
     A failed one rests for a minute, so that a missing grant does not fill the audit trail; one that was late rests
     the longer, the more often it was.
@@ -49,14 +51,18 @@ def is_due(query: Query, asked: LastAnswer | None, now: datetime | None, breadth
         return True
     if asked.late or asked.section.problem:
         return not asked.rests(now)
-    if cadence_in(query, breadth) is Cadence.MINUTE:
+    if cadence_in(query, detail_level) is Cadence.MINUTE:
         return now is not None and now - asked.at >= MINUTE
     return query.cadence is Cadence.REFRESH
 
 
-def is_within_cadence(query: Query, section: Section, now: datetime, breadth: Breadth = Breadth.WHOLE) -> bool:
+def is_within_cadence(
+    query: Query, section: Section, now: datetime, detail_level: DetailLevel = DetailLevel.WHOLE
+) -> bool:
     """Return whether rows that are asked for each minute are no older than two."""
-    return cadence_in(query, breadth) is Cadence.MINUTE and section.at is not None and now - section.at < 2 * MINUTE
+    return (
+        cadence_in(query, detail_level) is Cadence.MINUTE and section.at is not None and now - section.at < 2 * MINUTE
+    )
 
 
 # ---- The time a poll may take, and how long a view that did not answer in it is left alone.

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from presman.polling.cadence import MINUTE
-from presman.rows.queries import Breadth, Query
+from presman.rows.queries import DetailLevel, Query
 from presman.rows.session_rows import NamedSession, NamedSessionInfo, PxSession, Session, SessionInfo
 from presman.rows.session_state import is_waiting
 from presman.rows.snapshot import Section
@@ -109,20 +109,20 @@ class SessionListing:
         """Forget when that was."""
         self._at = None
 
-    def breadth(self, wanted: Breadth, now: datetime | None, *, is_whole: bool) -> Breadth:
+    def detail_level(self, wanted: DetailLevel, now: datetime | None, *, is_whole: bool) -> DetailLevel:
         """Return how much a poll reads: what is `wanted`, and all sessions each minute; `is_whole`: all."""
         if is_whole:
-            return Breadth.WHOLE
+            return DetailLevel.WHOLE
         if now is not None and self._at is None:
             self._at = now
         due = now is not None and self._at is not None and now - self._at >= MINUTE
         if due and self._wants_idle:
-            return wanted | Breadth.IDLE_SESSIONS
-        return wanted & ~Breadth.IDLE_SESSIONS if self._was_late else wanted
+            return wanted | DetailLevel.IDLE_SESSIONS
+        return wanted & ~DetailLevel.IDLE_SESSIONS if self._was_late else wanted
 
-    def note(self, breadth: Breadth, now: datetime, *, late: bool) -> None:
-        """Note that sessions were asked for in this breadth, and whether the answer was late."""
-        listed = Breadth.IDLE_SESSIONS in breadth
+    def note(self, detail_level: DetailLevel, now: datetime, *, late: bool) -> None:
+        """Note that sessions were asked for at this level of detail, and whether the answer was late."""
+        listed = DetailLevel.IDLE_SESSIONS in detail_level
         if listed:
             self._at, self._was_late = now, late
         if not late:

@@ -25,7 +25,7 @@ from presman.rows.group_rows import GroupMetric, GroupMetricHistory
 from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Pdb, SystemEvent
 from presman.rows.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
 from presman.rows.queries import RECORDS as FOCUSED
-from presman.rows.queries import Breadth, Cadence, Focus, Query, load
+from presman.rows.queries import Cadence, DetailLevel, Focus, Query, load
 from presman.rows.session_rows import (
     BACKGROUND,
     FastStartTransaction,
@@ -126,7 +126,7 @@ class Poller:
 
     `packs` are the licensed packs whose views may be read; `clock` measures seconds. `budget` are the seconds that a
     poll may take (None: as long as it takes): what has not come by then stays as it was, or, without `keep_late`, is
-    not there. `breadth` is how much each poll reads of what is read whole once a minute; it may be set at any time.
+    not there. `detail_level` is how much each poll reads of what is read whole once a minute; it may be set any time.
     """
 
     def __init__(
@@ -141,8 +141,8 @@ class Poller:
         self.source = source
         self._needs = needs
         self.budget: float | None = None
-        self.breadth = Breadth.WHOLE
-        self._breadth = Breadth.WHOLE
+        self.detail_level = DetailLevel.WHOLE
+        self._detail_level = DetailLevel.WHOLE
         self._listing = SessionListing(wants_idle=needs.idle_sessions)
         self._named = NamedSessions()
         self._keep_late = keep_late
@@ -210,11 +210,11 @@ class Poller:
         """Close the source; it may be opened again."""
         self.source.close()
 
-    def poll(self, hear: Callable[[Snapshot], object] | None = None) -> Snapshot:
+    def poll(self, on_first_look: Callable[[Snapshot], object] | None = None) -> Snapshot:
         """Read what is due. Raises Exhausted at a finite source's end and SourceError if the source is lost.
 
-        `hear` is given what there is before all is read, where nothing was known before and reading takes its time:
-        the first look need not wait for what it does not show (LATER).
+        `on_first_look` is given what there is before all is read, where nothing was known before and reading takes its
+        time: the first look need not wait for what it does not show (LATER).
         """
         if self.release is None:
             raise RuntimeError("a poller is opened before it polls")
@@ -228,9 +228,11 @@ class Poller:
         plans = self._asked.plans()
         self._look_closer()
         expected = self._expected_now()
-        self._breadth = self._listing.breadth(self.breadth, expected, is_whole=self.source.kind == "spool")
+        self._detail_level = self._listing.detail_level(
+            self.detail_level, expected, is_whole=self.source.kind == "spool"
+        )
         due = self._due(expected)
-        hurried = hear is not None and not self._asked and self.source.kind == "oracle"
+        hurried = on_first_look is not None and not self._asked and self.source.kind == "oracle"
         if hurried:
             due = [query for query in due if query.record not in LATER]
         due += [query for query in self._requested(expected) if query not in due]
@@ -252,8 +254,8 @@ class Poller:
             shown = [page_about, *(each for each in shown if each != page_about)]
         if self._needs.texts:
             self._busy.add(self._asked.rows(Session), first.at)
-        if hear is not None and hurried:
-            hear(self._snapshot(first, shown, first.round_trips + between))
+        if on_first_look is not None and hurried:
+            on_first_look(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
         return self._snapshot(first, shown, first.round_trips + between + second.round_trips)
 
@@ -283,7 +285,7 @@ class Poller:
         """Note whether the sessions read in this poll are all there are."""
         asked = self._asked.get(Session)
         if asked is not None and asked.poll == self._number:
-            self._listing.note(self._breadth, now, late=bool(asked.late))
+            self._listing.note(self._detail_level, now, late=bool(asked.late))
 
     def _look_up_named(self, now: datetime) -> int:
         """Read the sessions that others name and that are not listed into the sections of all sessions.
@@ -347,7 +349,9 @@ class Poller:
 
     def _due(self, now: datetime | None) -> list[Query]:
         asked = self._asked.get
-        due = [query for record, query in self._queries.items() if is_due(query, asked(record), now, self._breadth)]
+        due = [
+            query for record, query in self._queries.items() if is_due(query, asked(record), now, self._detail_level)
+        ]
         if self._asked.rolls_back() and not self._asked.rests(FastStartTransaction, now):
             due.append(self._queries[FastStartTransaction])
         progress = self._queries.get(SessionLongops)
@@ -385,7 +389,7 @@ class Poller:
     ) -> Answer:
         kept = {query.record: self._requests.get(query.record) for query in queries}
         wanted = [
-            Request(query, request.binds if (request := kept[query.record]) else _binds(query, self._breadth))
+            Request(query, request.binds if (request := kept[query.record]) else _binds(query, self._detail_level))
             for query in queries
         ]
         several = [texts.request] if texts is not None else []
@@ -415,7 +419,7 @@ class Poller:
         elif before is None or not self._keep_late or (before.section.problem and not before.late):
             answer = LastAnswer(at, self._number, replace(section, at=None), 1 + (before.late if before else 0))
         else:
-            why = None if is_within_cadence(query, before.section, at, self._breadth) else section.problem
+            why = None if is_within_cadence(query, before.section, at, self._detail_level) else section.problem
             answer = LastAnswer(at, self._number, replace(before.section, problem=why), 1 + before.late)
         self._asked[query.record] = answer
 
@@ -425,6 +429,6 @@ def _no_lookups(needs: PollNeeds, *, is_live: bool) -> Lookups:
     return Lookups(PER_POLL if is_live else None, needs.most, needs.largest, texts=needs.texts, few=needs.few)
 
 
-def _binds(query: Query, breadth: Breadth) -> Mapping[str, Any]:
+def _binds(query: Query, detail_level: DetailLevel) -> Mapping[str, Any]:
     listed = query.record in BECOME.values()
-    return {"with_idle": int(Breadth.IDLE_SESSIONS in breadth)} if listed else {}
+    return {"with_idle": int(DetailLevel.IDLE_SESSIONS in detail_level)} if listed else {}

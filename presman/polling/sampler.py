@@ -21,13 +21,13 @@ from presman.base.running_out import is_out_of_memory, ran_out
 from presman.base.text import clean, one_line
 from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
 from presman.rows.commands import Command
-from presman.rows.queries import Breadth, Focus, Scope
+from presman.rows.queries import DetailLevel, Focus, Scope
 from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted, LoginRefusal, Source, SourceError
 
 if TYPE_CHECKING:
     from presman.polling.poller import Poller
-    from presman.sources.subprocess_source import Looked
+    from presman.sources.subprocess_source import PreviewAnswer
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
@@ -68,7 +68,7 @@ class FirstLook(Struct, frozen=True):
     snapshot: Snapshot
 
 
-class Glimpse(Struct, frozen=True):
+class PreviewCame(Struct, frozen=True):
     """What a look made of the source where that is, ahead of the first poll. A whole one follows, or the loss.
 
     `begun` is when that began to be read, in seconds of the monotonic clock.
@@ -127,7 +127,7 @@ class ActionResult(Struct, frozen=True):
     tried: bool = True
 
 
-Event = Polled | FirstLook | Glimpse | SourceLost | SourceEnded | ActionResult
+Event = Polled | FirstLook | PreviewCame | SourceLost | SourceEnded | ActionResult
 
 CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
 """Carries out a command on an open source; returns the command, whether it was done and a line about it."""
@@ -325,17 +325,17 @@ class Sampler:
         self._commands = CommandQueue(carry_out, post)
         self.budget: float | None = None
         """Seconds a poll may take, None for what befits `refresh`."""
-        self.glimpse: Callable[[], Looked | None] = lambda: None
+        self.preview: Callable[[], PreviewAnswer | None] = lambda: None
         """Waits for what there is to say ahead of the first poll, None for nothing; to be set before it begins."""
         self.phase: float | None = None
         """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
         own, do not all poll at once; None: an interval after the poll before."""
         self._woken = threading.Condition()
-        self._poll_now = self._is_told_to = self._stopping = self._forgets = self._has_glimpsed = False
+        self._poll_now = self._is_told_to = self._stopping = self._forgets = self._has_previewed = False
         self._focus: Focus | None = None
-        self._breadth = Breadth.WHOLE
+        self._detail_level = DetailLevel.WHOLE
         self._requests: list[tuple[type[Any], Mapping[str, Any], bool]] = []
-        self._hear: Callable[[Snapshot], None] | None = self._look
+        self._on_first_look: Callable[[Snapshot], None] | None = self._look
         self._read_at = 0.0
         self._thread = threading.Thread(target=self._run, name="presman-sampler", daemon=True)
         self._begun = False
@@ -379,10 +379,10 @@ class Sampler:
         if focus is not None:
             self._read_now()
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on; what is to be read besides comes at once."""
-        more = breadth & ~self._breadth
-        self._breadth = breadth
+        more = detail_level & ~self._detail_level
+        self._detail_level = detail_level
         if more and self.polled.poller is not None:
             self._read_now()
 
@@ -461,12 +461,12 @@ class Sampler:
 
         Returns when that began to be read, from where the first interval counts, in seconds of the monotonic clock.
         """
-        looked = self.glimpse()
-        if looked is None or self._stopping:
+        preview = self.preview()
+        if preview is None or self._stopping:
             return time.monotonic()
-        begun = time.monotonic() - looked.seconds
-        self._has_glimpsed = True
-        self._post_to(Glimpse(looked.value, begun))
+        begun = time.monotonic() - preview.seconds
+        self._has_previewed = True
+        self._post_to(PreviewCame(preview.value, begun))
         with self._woken:
             if not self._stopping:
                 self._woken.wait(PAINTING)
@@ -479,16 +479,18 @@ class Sampler:
         except Exhausted:
             return SourceEnded()
         except SourceError as error:
-            return self._lost(error)
+            lost = error
         except InputError as error:
-            return self._lost(SourceError(str(error), retry=False))
+            lost = SourceError(str(error), retry=False)
         except Exception as error:
             # What there was no memory for at the start there will be none for later.
             retry = self.polled.has_polled or not is_out_of_memory(error)
-            text = ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}"
-            return self._lost(SourceError(text, retry=retry))
-        self.polled.works()
-        return Polled(snapshot)
+            lost = SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}", retry=retry)
+        else:
+            self.polled.works()
+            return Polled(snapshot)
+        self._commands.drop()
+        return self.polled.lose(lost)
 
     def _poll(self) -> Snapshot:
         poller = self.polled.prepare(self._focus, insists=self._is_told_to)
@@ -502,20 +504,16 @@ class Sampler:
         for record, binds, lasting in requests:
             poller.request(record, binds, lasting=lasting)
         poller.source.scope = self._scope
-        poller.breadth = self._breadth
+        poller.detail_level = self._detail_level
         poller.budget = budget_of(self._refresh, self.budget)
         self.polled.open(poller)
         self._commands.send(poller)
-        hear, self._hear = self._hear, None
+        on_first_look, self._on_first_look = self._on_first_look, None
         self._read_at = time.monotonic()  # a login, which may have come before, does not count as a gap
-        return poller.poll(hear)
-
-    def _lost(self, error: SourceError) -> SourceLost:
-        self._commands.drop()
-        return self.polled.lose(error)
+        return poller.poll(on_first_look)
 
     def _look(self, snapshot: Snapshot) -> None:
-        if not (self._stopping or self._has_glimpsed):
+        if not (self._stopping or self._has_previewed):
             self._post_to(FirstLook(snapshot))
 
     def _wait(self, event: Event, begun: float) -> None:

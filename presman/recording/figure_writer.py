@@ -8,13 +8,13 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, Table, select
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import Bucket
 from presman.figures.measures import BucketRow
 from presman.recording.measure_tables import BUCKET, PART, ROW_TABLES, SPAN, KeptFigure, RowTable, kept
-from presman.recording.row_commands import insert, run, update
+from presman.recording.row_commands import insert, next_number, run, update
 from presman.recording.schema import BUCKET_WAITS, BUCKETS, CASES, ROWS, TEXTS, WORDS
 
 # ---- Text keeper: long texts, each once for all databases of a recording, known by a hash
@@ -66,8 +66,7 @@ class CaseNumbers:
     """The numbers of cases, the least recently used forgotten."""
 
     def __init__(self, connection: Connection, column: Any, database_id: int) -> None:
-        highest = connection.execute(select(func.max(column)).where(column.table.c.database_id == database_id)).scalar()
-        self._next = (highest or 0) + 1
+        self._next = next_number(connection, column, database_id)
         self._known: OrderedDict[Hashable, int] = OrderedDict()
 
     def forget(self) -> None:

@@ -136,7 +136,10 @@ class RowTable(Struct, frozen=True, dict=True):
         return tuple(each for each in self.figures if each.key not in self.quick)
 
 
-_IO_KINDS = ("small_read", "small_write", "large_read", "large_write")
+def all_kinds(what: str) -> str:
+    """Return SQL for the sum of small and large reads and writes in rows `r`."""
+    return f"({' + '.join(f'r.{kind}_{what}' for kind in ('small_read', 'small_write', 'large_read', 'large_write'))})"
+
 
 GROUPS = RowTable(
     "group",
@@ -155,8 +158,8 @@ GROUPS = RowTable(
     ),
     {
         "used_percent": "CASE WHEN c.capacity_cpus > 0 THEN 100.0 * r.used_cpus / c.capacity_cpus END",
-        "io_mb_per_s": f"({' + '.join(f'r.{kind}_mb_per_s' for kind in _IO_KINDS)}) / {SCALE}.0",
-        "io_requests_per_s": f"({' + '.join(f'r.{kind}_requests_per_s' for kind in _IO_KINDS)}) / {SCALE}.0",
+        "io_mb_per_s": f"{all_kinds('mb_per_s')} / {SCALE}.0",
+        "io_requests_per_s": f"{all_kinds('requests_per_s')} / {SCALE}.0",
     },
     numbered=frozenset({"verdict", "state"}),
 )  # fmt: skip
@@ -168,12 +171,18 @@ def _timeout(row: QueuedStatement) -> float | None:
     return None if row.timeout_left is None or row.waited is None else round(row.waited + row.timeout_left, 3)
 
 
+NOT_KEPT = ("starts_in_s", "starts_low_s", "starts_high_s", "no_forecast", "reason")
+"""Figures of the queue that are not kept: they are worked out again from the polls."""
+
 QUEUE = RowTable(
     "queued",
     ("queue",),
     MEASURES["queue"].rows,
     frozenset({"position", "waited_s"}),
-    {"timeout_left_s": f"(c.timeout_s * {PART} - (p.at - r.waited_since)) / {MICRO}.0"},
+    {
+        "timeout_left_s": f"(c.timeout_s * {PART} - (p.at - r.waited_since)) / {MICRO}.0",
+        **dict.fromkeys(NOT_KEPT, "NULL"),
+    },
     (Figure("timeout_s", "timeout", SECONDS, "PARALLEL_QUEUE_TIMEOUT of its group.", _timeout),),
     counting=frozenset({"waited_s"}),
 )

@@ -166,7 +166,7 @@ def _trim_store(store: Store, limits: RetentionLimits, now: datetime, targets: S
     least: int | None = None
     while True:
         size = store.size(limits.size, targets) if limits.size is not None else None
-        over = 0.0 if size is None or limits.size is None else max(0.0, 1 - limits.size / size) if size else 0.0
+        over = max(0.0, 1 - limits.size / size) if size and limits.size is not None else 0.0
         if least is not None and size is not None and size >= least:
             over = 0.0  # what went made it no smaller: then nothing more goes for its size
         if before is None and not over:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Column, Connection, Table, func, select
 
 _MARKS = {"sqlite": "?", "postgresql": "%s"}
 
@@ -58,6 +58,12 @@ def run(connection: Connection, command: RowCommand, rows: Sequence[Sequence[Any
 def run_named(connection: Connection, command: RowCommand, rows: Sequence[Mapping[str, Any]]) -> None:
     """Run a command for each row of values by name."""
     run(connection, command, [[row[name] for name in command.names] for row in rows])
+
+
+def next_number(connection: Connection, column: Column[int], database_id: int, first: int = 1) -> int:
+    """Return the number that the next row of a database has in a column; `first` without any."""
+    highest = connection.execute(select(func.max(column)).where(column.table.c.database_id == database_id)).scalar()
+    return first if highest is None else int(highest) + 1
 
 
 def _command(text: str, names: tuple[str, ...]) -> RowCommand:

@@ -10,16 +10,19 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns
+from presman.forecast.forecaster import MOST_STEPS, Forecaster
+from presman.forecast.seen_statements import HOUR
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.playback import Playback
 from presman.recording.playback_values import SEEN_EVERY, StatementLife, life_of, lives
-from presman.recording.row_commands import insert, run_named, update
+from presman.recording.row_commands import insert, next_number, run_named, update
 from presman.recording.schema import ARRIVED, POLLS, STATEMENTS
+from presman.rows.snapshot import Snapshot
 
 _CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
 _NEW_LIFE, _NEW_ARRIVAL = insert(STATEMENTS), insert(ARRIVED)
@@ -59,9 +62,8 @@ class StatementLives:
         self._longest_step = max(SEEN_EVERY, timedelta(seconds=3 * (every or 0)))
         self._spans = StatementRuns()
         self._tracker = ArrivalTracker()
-        of = STATEMENTS.c
-        self._next = 1 + (_highest(connection, of.statement, of.database_id, database_id))
-        self._next_arrived = 1 + (_highest(connection, ARRIVED.c.statement, ARRIVED.c.database_id, database_id))
+        self._next = next_number(connection, STATEMENTS.c.statement, database_id)
+        self._next_arrived = next_number(connection, ARRIVED.c.statement, database_id)
         self._last = _last_poll(connection, database_id)
         self._open = _left_open(connection, database_id, self._last) if self._last is not None else {}
         spans: Iterable[StatementRun] = [each.span for each in self._open.values()]
@@ -156,10 +158,6 @@ def _left_open(connection: Connection, database_id: int, last: datetime) -> dict
     return found
 
 
-def _highest(connection: Connection, column: Any, database: Any, database_id: int) -> int:
-    return connection.execute(select(func.max(column)).where(database == database_id)).scalar() or 0
-
-
 def _who(span: StatementRun) -> dict[str, Any]:
     return {
         "inst_id": span.inst_id, "sid": span.sid, "serial": span.serial, "sql_id": span.sql_id,
@@ -181,3 +179,13 @@ def past_spans(playback: Playback, start: datetime, at: datetime) -> list[Statem
     """Return the parallel statements that were there between two instants, as they were known at the second."""
     known = [as_known(life, at) for life in playback.statements(start, at)]
     return [span for span in known if span.queued or span.started]  # a damaged file may tell of neither
+
+
+def forecaster_before(playback: Playback, previous: Snapshot | None, steps: float = MOST_STEPS) -> Forecaster:
+    """Return what forecasts the queue behind a poll, by what was recorded in the hour before it."""
+    found = Forecaster(steps=steps)
+    first = playback.first
+    if previous is not None and first is not None:
+        begin = max(first, previous.at - HOUR)
+        found.begin(previous.at, previous.at - begin, past_spans(playback, begin, previous.at))
+    return found

@@ -12,7 +12,7 @@ from sqlalchemy import BindParameter, bindparam, select, text
 
 from presman.base.text import clean
 from presman.recording.codec.shapes import instant
-from presman.recording.measure_tables import SCALE, SPAN
+from presman.recording.measure_tables import SCALE, SPAN, all_kinds
 from presman.recording.playback import Playback
 from presman.recording.playback_values import PlaybackPart, Row, a_number, is_number
 from presman.recording.schema import BUCKETS
@@ -86,7 +86,6 @@ _BINS = text(
     " WHERE database_id = :database_id AND poll BETWEEN :first AND :last GROUP BY poll / :width ORDER BY 1"
 )
 
-_IO = "r.small_read_mb_per_s + r.small_write_mb_per_s + r.large_read_mb_per_s + r.large_write_mb_per_s"
 _FROM = f"r.span * {SPAN} + r.first"
 _TO = f"r.span * {SPAN} + r.last"
 _POLLS = (
@@ -101,7 +100,7 @@ def _groups(bin_of: str, polls: str, join: str) -> str:
     sums = ", ".join(
         f"SUM({value} * {polls}) AS {name}"
         for name, value in (
-            ("used", "r.used_cpus"), ("waiting", "r.waited_cpus"), ("io", f"({_IO})"),
+            ("used", "r.used_cpus"), ("waiting", "r.waited_cpus"), ("io", all_kinds("mb_per_s")),
             ("servers", "r.px_servers_active"), ("queued", "r.px_statements_queued"),
         )
     )  # fmt: skip

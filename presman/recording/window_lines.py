@@ -19,24 +19,17 @@ from typing import Any, NamedTuple
 from sqlalchemy import TextClause, text
 
 from presman.base.text import clean
-from presman.recording.measure_tables import MICRO, SCALE, SPAN
+from presman.recording.measure_tables import MICRO, SCALE, SPAN, all_kinds
 from presman.recording.playback import Playback
 from presman.recording.playback_values import PlaybackPart, is_number
-
-_KINDS = ("small_read", "small_write", "large_read", "large_write")
-
-
-def _in_all(what: str) -> str:
-    return f"({' + '.join(f'r.{kind}_{what}' for kind in _KINDS)}) / {SCALE}.0"
-
 
 FIGURES: Mapping[str, str] = MappingProxyType(
     {
         "used": f"r.used_cpus / {SCALE}.0",
         "waiting": f"r.waited_cpus / {SCALE}.0",
         "entitled": f"r.entitled_cpus / {SCALE}.0",
-        "io": _in_all("mb_per_s"),
-        "requests": _in_all("requests_per_s"),
+        "io": f"{all_kinds('mb_per_s')} / {SCALE}.0",
+        "requests": f"{all_kinds('requests_per_s')} / {SCALE}.0",
         "service": f"r.service_ms / {SCALE}.0",
         "servers": "r.px_servers_active",
         "queued": "r.px_statements_queued",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, select
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
@@ -15,7 +15,7 @@ from presman.recording.codec.shapes import DamagedError, microseconds
 from presman.recording.figure_writer import FigureWriter, TextKeeper
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, scaled
-from presman.recording.row_commands import insert, run_named
+from presman.recording.row_commands import insert, next_number, run_named
 from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import RecordingError, Store
@@ -198,8 +198,8 @@ class RecordingWriter:
             self._database_id, self._name = result.inserted_primary_key[0], ""
         else:
             self._database_id, self._name = found
-        self._poll = 1 + _highest(connection, POLLS.c.poll, self._database_id)
-        self._event = 1 + _highest(connection, EVENTS.c.event, self._database_id)
+        self._poll = next_number(connection, POLLS.c.poll, self._database_id, first=0)
+        self._event = next_number(connection, EVENTS.c.event, self._database_id, first=0)
         join_last_chain(self._database_id, connection)
         self._figures = FigureWriter(connection, self._database_id)
         self._lives = StatementLives(connection, self._database_id, self._every, self._lives_before)
@@ -229,11 +229,6 @@ class RecordingWriter:
             "database_id": self._database_id, "event": number, "at": microseconds(event.at), "kind": event.kind,
             "consumer_group": event.group, "sql_id": event.sql_id, "text": event.text,
         }  # fmt: skip
-
-
-def _highest(connection: Connection, column: Any, database_id: int) -> int:
-    found = connection.execute(select(func.max(column)).where(column.table.c.database_id == database_id)).scalar()
-    return -1 if found is None else int(found)
 
 
 def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""The replay: observed statements once more through the model of the queue. Pure; all times are seconds.
+"""The replay: observed statements once more through the model of the queue, read from a CSV file, told in words.
+
+All times are seconds.
 
 Assumptions, which :data:`ASSUMPTIONS` tells the user: a statement wants the servers it had and runs for as long as it
 ran, however many others run beside it; it comes when it came.
@@ -6,19 +8,24 @@ ran, however many others run beside it; it comes when it came.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 from itertools import combinations
 from math import inf
+from pathlib import Path
 from random import Random
-from statistics import fmean, median_high
+from statistics import fmean, median, median_high
 from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
+from presman.base.errors import InputError
+from presman.base.formats import duration
+from presman.base.text import clean, one_line
 from presman.forecast.scheduler import (
     LEVELS,
     Group,
@@ -31,6 +38,85 @@ from presman.forecast.scheduler import (
     StatementQueue,
 )
 from presman.sources.simulator.plan_tree import Node
+
+# ---- Arrivals as a CSV file: what `presman export --measure arrivals` writes and `presman whatif` reads.
+
+COLUMNS = (
+    "arrived", "con_id", "consumer_group", "servers", "waited_s", "run_s", "fate", "px_servers_target",
+    "px_servers_limit", "guaranteed_share", "timeout_s", "timeout_action", "first_seen", "last_seen",
+)  # fmt: skip
+"""The columns that are read, in the order of :class:`Arrival`; others may stand between them."""
+
+
+class ArrivalsError(InputError):
+    """The file cannot be read as arrivals; the text says where and why."""
+
+
+def read_arrivals(path: Path) -> list[Arrival]:
+    """Return the arrivals of a file, by time. Raises ArrivalsError."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                raise ArrivalsError(
+                    f"{path}: no column {missing[0]!r}: is it from `presman export --measure arrivals`?"
+                )
+            found = list(_arrivals(path, reader))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ArrivalsError(f"cannot read {path}: {error}") from error
+    if not found:
+        raise ArrivalsError(f"{path} has no statements")
+    return sorted(found, key=lambda each: each.at)
+
+
+def _arrivals(path: Path, reader: csv.DictReader[str]) -> Iterable[Arrival]:
+    for row in reader:
+        try:
+            yield arrival(row)
+        except (ValueError, TypeError, KeyError) as error:
+            raise ArrivalsError(f"{path}, line {reader.line_num}: {one_line(clean(str(error)), 100)}") from error
+
+
+def arrival(row: dict[str, str]) -> Arrival:
+    """Return one line as an arrival. Raises ValueError, TypeError or KeyError."""
+    found = Arrival(
+        at=_instant(row["arrived"]),
+        con_id=int(row["con_id"] or 0),
+        group=clean(row["consumer_group"]),
+        servers=int(row["servers"]),
+        waited=float(row["waited_s"]),
+        ran=_number(row["run_s"]),
+        outcome=ArrivalOutcome(row["fate"]),
+        target=_whole(row["px_servers_target"]),
+        limit=_whole(row["px_servers_limit"]),
+        weight=float(row["guaranteed_share"] or 0),
+        timeout=_number(row["timeout_s"]),
+        action=clean(row["timeout_action"]),
+        first=_instant(row["first_seen"]),
+        last=_instant(row["last_seen"]),
+    )
+    if found.servers < 0 or found.waited < 0 or (found.ran or 0) < 0:
+        raise ValueError("a negative figure")
+    return found
+
+
+def _instant(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"no time zone in {text!r}")
+    return found
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text else None
+
+
+# ---- The replay.
 
 ASSUMPTIONS = (
     "statements arrive at the observed times, whatever happens to earlier ones",
@@ -299,3 +385,90 @@ def changed(rules: Rules, **changes: object) -> Rules:
         if value is not None
     }
     return replace(rules, **laid)
+
+
+# ---- The report: how well a replay reproduces what was observed, then the change.
+
+
+class WaitSummary(NamedTuple):
+    """The waits of some statements, those without any among them: seconds."""
+
+    statements: int
+    queued: int
+    median: float
+    p95: float
+    longest: float
+    timeouts: int
+
+
+def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
+    """Return the waits of statements; zeros for none."""
+    ordered = sorted(each.waited for each in statements)
+    if not ordered:
+        return WaitSummary(0, 0, 0.0, 0.0, 0.0, 0)
+    return WaitSummary(
+        statements=len(ordered),
+        queued=sum(wait > 1.0 for wait in ordered),
+        median=median(ordered),
+        p95=ordered[max(0, -(-95 * len(ordered) // 100) - 1)],
+        longest=ordered[-1],
+        timeouts=sum(each.timed_out for each in statements),
+    )
+
+
+def error(observed: Sequence[ReplayedStatement], replayed: Sequence[ReplayedStatement]) -> float:
+    """Return by how many seconds the replay misses a statement's wait, on average."""
+    pairs = zip(observed, replayed, strict=True)
+    return fmean([abs(one.waited - other.waited) for one, other in pairs]) if observed else 0.0
+
+
+def report(observed: Sequence[ReplayedStatement], same: Replayed, other: Replayed | None, seconds: float) -> str:
+    """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline."""
+    missed, mean = error(observed, same.statements), fmean([each.waited for each in observed]) if observed else 0.0
+    lines = [
+        f"{len(observed)} parallel statements in {duration(seconds)}; mean wait {mean:.1f} s",
+        f"replayed under the settings of that time, a wait is off by {missed:.1f} s on average"
+        + (f" ({100 * missed / mean:.0f} % of the mean wait)" if mean > 1 else ""),
+        *([_drawn(same.spread)] if same.spread > 1 else []),
+        "",
+        _head(),
+    ]
+    for name, group in _groups(observed):
+        lines.append(_line(name, "observed", waits(_of(observed, group)), None))
+        lines.append(_line("", "replayed", waits(_of(same.statements, group)), same.peak if group is None else None))
+        if other is not None:
+            lines.append(
+                _line("", "what if", waits(_of(other.statements, group)), other.peak if group is None else None)
+            )
+    lines += ["", "assumptions:", *(f"  - {text}" for text in ASSUMPTIONS)]
+    return "\n".join(lines) + "\n"
+
+
+def _drawn(spread: float) -> str:
+    """Say how much of the error nothing can be done about."""
+    return (
+        f"which group's statement comes next is random: {COURSES} orders are replayed and the median is shown; a wait "
+        f"differs by {spread:.1f} s between two orders"
+    )
+
+
+def _groups(statements: Sequence[ReplayedStatement]) -> list[tuple[str, Group | None]]:
+    groups = sorted({each.group for each in statements})
+    names = [f"{group.name}#{group.con_id}" if group.con_id else group.name for group in groups]
+    return [("all", None), *zip(names, groups, strict=True)]
+
+
+def _of(statements: Sequence[ReplayedStatement], group: Group | None) -> list[ReplayedStatement]:
+    return [each for each in statements if group is None or each.group == group]
+
+
+def _head() -> str:
+    times = f"{'median':>8} {'p95':>8} {'max':>8}"
+    return f"{'group':<22} {'':<9} {'statements':>10} {'waited':>7} {times} {'timeouts':>8} {'peak':>5}"
+
+
+def _line(name: str, kind: str, found: WaitSummary, peak: int | None) -> str:
+    times = " ".join(f"{duration(value):>8}" for value in (found.median, found.p95, found.longest))
+    servers = "" if peak is None else str(peak)
+    counts = f"{found.statements:>10} {found.queued:>7} {times} {found.timeouts:>8} {servers:>5}"
+    return f"{name:<22} {kind:<9} {counts}".rstrip()

@@ -166,13 +166,10 @@ class EventHistogram(NamedTuple):
     wait_count: int
 
 
-class WatchedHistogram(NamedTuple):
-    """The same views as :class:`EventHistogram` for one event that the user chose, whatever its name."""
+class WatchedHistogram(EventHistogram):
+    """The same views for one event that the user chose, whatever its name."""
 
-    inst_id: int
-    event: str
-    wait_time_micro: int
-    wait_count: int
+    __slots__ = ()
 
 
 class IoOutlier(NamedTuple):
@@ -195,18 +192,7 @@ class IoOutlier(NamedTuple):
     disk3_latency: int
 
 
-class LgwrioOutlier(NamedTuple):
-    """GV$LGWRIO_OUTLIER (12.1 and later), read only on request: long I/Os of the redo writer, as :class:`IoOutlier`."""
+class LgwrioOutlier(IoOutlier):
+    """GV$LGWRIO_OUTLIER (12.1 and later), read only on request: long I/Os of the redo writer."""
 
-    inst_id: int
-    function_name: str
-    io_size: int
-    wait_event: str
-    file_name: str
-    io_latency: int
-    disk1_name: str
-    disk1_latency: int
-    disk2_name: str
-    disk2_latency: int
-    disk3_name: str
-    disk3_latency: int
+    __slots__ = ()

@@ -56,10 +56,10 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-# ---- Breadth of a poll: what it reads besides what each refresh needs
+# ---- Level of detail of a poll: what it reads besides what each refresh needs
 
 
-class Breadth(Flag):
+class DetailLevel(Flag):
     """What of a database's many rows is read at each poll; without it, once a minute.
 
     Tens of thousands of sessions may be connected that do nothing: each refresh counts them and reads those that do
@@ -72,9 +72,9 @@ class Breadth(Flag):
     WHOLE = IDLE_SESSIONS | HISTOGRAMS
 
 
-def of_measure(name: str) -> Breadth:
+def of_measure(name: str) -> DetailLevel:
     """Return what has to be read for a measure to be written; "" is none."""
-    return Breadth.HISTOGRAMS if name == "latency" else Breadth.NARROW
+    return DetailLevel.HISTOGRAMS if name == "latency" else DetailLevel.NARROW
 
 
 # ---- Queries: the files of queries/, their headers, and the record that each fills
@@ -123,7 +123,7 @@ class Query(Struct, frozen=True):
     cluster_sql: str
     path: Path
     only: str = ""
-    shown: Breadth = Breadth.NARROW
+    shown: DetailLevel = DetailLevel.NARROW
 
     def sql(self, scope: Scope = Scope.CLUSTER) -> str:
         """Return the text for `scope`; in instance scope V$ stands for GV$ and :inst_id for the column."""
@@ -282,9 +282,9 @@ def read(path: Path, record: RecordType) -> Query:
     shown = header.get("shown", "")
     if shown not in {"", "histograms"}:
         raise QueryError(f"{path}: shown must be histograms, not {shown!r}")
-    breadth = Breadth.HISTOGRAMS if shown else Breadth.NARROW
+    detail_level = DetailLevel.HISTOGRAMS if shown else DetailLevel.NARROW
     return Query(
-        path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only, breadth
+        path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only, detail_level
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 class Session(NamedTuple):
     """GV$SESSION, user sessions (parallel servers among them), presman's own left out.
 
-    A poll that is narrow (:class:`presman.rows.queries.Breadth`) has of the idle ones only those that others name;
+    A poll that is narrow (:class:`presman.rows.queries.DetailLevel`) has of the idle ones only those that others name;
     background processes are there only where others name them.
 
     `wait_time_micro` is the current wait's age while `state` is WAITING; `last_call_et` counts seconds since the

@@ -21,28 +21,29 @@ from presman.polling.sampler import (
     CarryOut,
     Event,
     FirstLook,
-    Glimpse,
     Polled,
+    PreviewCame,
     Sampler,
     SourceEnded,
     SourceLost,
 )
-from presman.rows.queries import Breadth, Scope
+from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.sources import Source
 
 if TYPE_CHECKING:
     from presman.analysis.caches import RowCache
     from presman.analysis.readings.reading import Reading
+    from presman.forecast.forecaster import Forecaster
 
 INTERVAL = 5.0
 """Seconds between two polls where nobody chose otherwise."""
 
 
-class Attending(Protocol):
-    """What judges readings by thresholds and runs a command at alerts; `breadth` is what it needs of each poll."""
+class Notifier(Protocol):
+    """What judges readings by thresholds and runs a command at alerts; `detail_level` is what it needs of each poll."""
 
-    breadth: Breadth
+    detail_level: DetailLevel
 
     def read(self, reading: Reading) -> Reading:
         """Return the reading with its alerts."""
@@ -66,22 +67,22 @@ class LiveTarget(NamedTuple):
     scope: Scope = Scope.CLUSTER
     packs: tuple[str, ...] = ()
     budget: float | None = None
-    attention: Attending | None = None
+    notifier: Notifier | None = None
     renewed: Callable[[], Source | None] | None = None
     """See :class:`presman.polling.sampler.Sampler`."""
     kind: str = ""
     """Of the source, as a recording has it."""
 
-    def needed(self, breadth: Breadth) -> Breadth:
+    def needed(self, detail_level: DetailLevel) -> DetailLevel:
         """Return how much each poll reads where that much is shown: what alerts need is read besides."""
-        return breadth if self.attention is None else breadth | self.attention.breadth
+        return detail_level if self.notifier is None else detail_level | self.notifier.detail_level
 
 
 def sampler_of(
     target: LiveTarget,
     post: Callable[[Event], None],
     *,
-    breadth: Breadth = Breadth.WHOLE,
+    detail_level: DetailLevel = DetailLevel.WHOLE,
     needs: PollNeeds = EVERYTHING,
     phase: float | None = None,
     carry_out: CarryOut | None = None,
@@ -93,7 +94,7 @@ def sampler_of(
     )  # fmt: skip
     sampler.budget, sampler.phase = target.budget, phase
     sampler.polled.renewed, sampler.polled.needs = target.renewed, needs
-    sampler.widen(target.needed(breadth))
+    sampler.set_detail_level(target.needed(detail_level))
     return sampler
 
 
@@ -108,27 +109,27 @@ class HeadStart:
     ) -> None:
         self._let_go = let_go
         self._listener: Callable[[Event], None] | None = None
-        self._is_heard = threading.Event()
+        self._is_attached = threading.Event()
         self._sampler = make_sampler(self._post)
         self._sampler.start()
 
-    def heard_by(self, listener: Callable[[Event], None], refresh: float, breadth: Breadth | None) -> Sampler:
+    def attach(self, listener: Callable[[Event], None], refresh: float, detail_level: DetailLevel | None) -> Sampler:
         """Give all to `listener` from now on, in the thread of the sampler, which is returned."""
         self._sampler.set_refresh(refresh)
-        if breadth is not None:
-            self._sampler.widen(breadth)
+        if detail_level is not None:
+            self._sampler.set_detail_level(detail_level)
         self._listener = listener
-        self._is_heard.set()
+        self._is_attached.set()
         return self._sampler
 
     def end(self) -> None:
         """End the sampler, also if nobody ever listened."""
-        self._is_heard.set()
+        self._is_attached.set()
         self._sampler.stop()
         self._let_go()
 
     def _post(self, event: Event) -> None:
-        self._is_heard.wait()
+        self._is_attached.wait()
         if self._listener is not None:
             self._listener(event)
 
@@ -154,33 +155,36 @@ class NotUnderstood(Struct, frozen=True):
     error: Exception
 
 
-Heard = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | ActionResult
+LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | ActionResult
 """What the events of a sampler come to."""
 
 
 class Readings:
     """What the events of one sampler mean: a snapshot becomes a reading with its alerts.
 
-    It is called in the sampler's thread, so that whoever looks does not wait for the analysis.
+    It is called in the sampler's thread, so that whoever looks does not wait for the analysis. With `foresees` it has
+    forecasts of the queue.
     """
 
-    def __init__(self, attention: Attending | None = None) -> None:
-        self._attention = attention
+    def __init__(self, notifier: Notifier | None = None, *, foresees: bool = False) -> None:
+        self._notifier = notifier
+        self._foresees = foresees
+        self._forecaster: Forecaster | None = None
         self._previous: Snapshot | None = None
         self._reading: Reading | None = None
         self._cache: RowCache | None = None
 
-    def of(self, event: Event) -> Heard:
+    def of(self, event: Event) -> LiveEvent:
         """Return what an event means. A fault in the analysis costs that poll alone, and is among the answers."""
         try:
             if isinstance(event, Polled):
                 return self._read(event.snapshot)
-            if isinstance(event, FirstLook | Glimpse):
+            if isinstance(event, FirstLook | PreviewCame):
                 return self._preview(event)
         except Exception as error:
             return NotUnderstood(error)
-        if isinstance(event, SourceLost) and self._attention is not None:
-            self._attention.lost(event.line)
+        if isinstance(event, SourceLost) and self._notifier is not None:
+            self._notifier.lost(event.line)
         return event
 
     def forget(self) -> None:
@@ -194,20 +198,28 @@ class Readings:
         self._cache = self._cache or RowCache()
         previous, self._previous = self._previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
-        if self._attention is not None:
-            reading = self._attention.read(reading)
+        if self._foresees:
+            reading = self._foreseen(reading, previous, snapshot)
+        if self._notifier is not None:
+            reading = self._notifier.read(reading)
         before, self._reading = self._reading, reading
         prepare(before.sessions if before else None, reading.sessions)
         return ReadingCame(reading, snapshot, previous)
 
-    def _preview(self, event: FirstLook | Glimpse) -> Preview:
+    def _foreseen(self, reading: Reading, previous: Snapshot | None, snapshot: Snapshot) -> Reading:
+        from presman.forecast.forecaster import Forecaster
+
+        self._forecaster = self._forecaster or Forecaster()
+        return self._forecaster.read(reading, previous, snapshot, self._cache)
+
+    def _preview(self, event: FirstLook | PreviewCame) -> Preview:
         from presman.analysis import analyse
 
         if isinstance(event, FirstLook):
             reading, age = analyse(None, event.snapshot), event.snapshot.seconds
         else:
             reading, age = event.seen, time.monotonic() - event.begun
-        return Preview(reading if self._attention is None else self._attention.look(reading), age)
+        return Preview(reading if self._notifier is None else self._notifier.look(reading), age)
 
 
 class Reachability:

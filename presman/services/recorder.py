@@ -27,7 +27,7 @@ from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionL
 from presman.recording.schema import DATABASES
 from presman.recording.store import RecordingError, Store, StoreLostError, is_url
 from presman.recording.writer import RecordingWriter
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget, Reachability, sampler_of
 from presman.sources import LoginRefusal
@@ -84,7 +84,7 @@ class DatabaseRecorder:
         self.polled_at: datetime | None = None
         """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
         # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
-        self.sampler = sampler_of(target, self._post, breadth=Breadth.HISTOGRAMS)
+        self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.HISTOGRAMS)
         self._is_over = threading.Event()
         """Not that the thread is gone: a `join` that is interrupted by a signal says so of one that lives."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)

@@ -25,7 +25,7 @@ from presman.base.terminal_guard import open_log
 from presman.base.text import clean, one_line
 from presman.rows.queries import Scope
 from presman.sources import Answer, Exhausted, Request, Source, SourceError
-from presman.sources.subprocess_source import Channel, ChannelEndedError, Look, Looked
+from presman.sources.subprocess_source import Channel, ChannelEndedError, MakePreview, PreviewAnswer
 
 FRESH = 1.0
 """Seconds for which what was read for a look is as good as new."""
@@ -41,7 +41,7 @@ class _Noted(NamedTuple):
     answer: Answer | SourceError
 
 
-class LookedAt:
+class PreviewedSource:
     """Calls of a source. What a look has read is not read again: the same question is answered with it, once."""
 
     def __init__(self, source: Source) -> None:
@@ -59,13 +59,13 @@ class LookedAt:
         self._release = self._source.open()
         return self._release
 
-    def look(self, look: Look) -> Looked | None:
-        """Return what `look` makes of the source, None while that is not open."""
+    def preview(self, make: MakePreview) -> PreviewAnswer | None:
+        """Return what `make` makes of the source, None while that is not open."""
         if self._release is None:
             return None
         begun = time.monotonic()
-        value = look(_Noting(self._source, self._release, self._noted))
-        return Looked(value, time.monotonic() - begun)
+        value = make(_Noting(self._source, self._release, self._noted))
+        return PreviewAnswer(value, time.monotonic() - begun)
 
     def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None = None) -> Answer:
         """Read in that scope, or return what a look has just read."""
@@ -115,8 +115,8 @@ class _Noting:
         """Leave it open."""
 
 
-CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "look"})
-"""What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act; and to look."""
+CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "preview"})
+"""What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act; and a preview."""
 
 GRACE = 1.0
 """Seconds that a log off may take when presman is gone."""
@@ -143,7 +143,7 @@ def main() -> None:
 
 def _serve(channel: Channel) -> None:
     recipe = channel.receive()
-    source = LookedAt(recipe())
+    source = PreviewedSource(recipe())
     asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, source, asked), daemon=True).start()
     is_bound = False
@@ -155,7 +155,9 @@ def _serve(channel: Channel) -> None:
     source.close()
 
 
-def _listen(channel: Channel, source: LookedAt, asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None]) -> None:
+def _listen(
+    channel: Channel, source: PreviewedSource, asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None]
+) -> None:
     """Hear what is asked; to cancel is done at once. When presman is gone, end."""
     with suppress(ChannelEndedError):
         while True:
@@ -170,7 +172,7 @@ def _listen(channel: Channel, source: LookedAt, asked: queue.SimpleQueue[tuple[s
         source.cancel()
 
 
-def _answer(source: LookedAt, name: str, arguments: tuple[Any, ...]) -> Any:
+def _answer(source: PreviewedSource, name: str, arguments: tuple[Any, ...]) -> Any:
     """Return what a call returns, or the error it raises."""
     if name not in CALLS:
         raise ValueError(name)

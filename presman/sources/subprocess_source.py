@@ -116,11 +116,11 @@ def _written(value: Any, writers: dict[Any, Any]) -> bytes:
     return to.getvalue()
 
 
-Look = Callable[[Source], Any]
+MakePreview = Callable[[Source], Any]
 """What is made of an open source; a value that another process can be given."""
 
 
-class Looked(NamedTuple):
+class PreviewAnswer(NamedTuple):
     """What was made of a source, and the seconds since it began to be read."""
 
     value: Any
@@ -132,7 +132,7 @@ SERVE = "presman.sources.source_process", "main"
 
 NEVER = float("inf")
 
-GLANCE = 0.25
+POLL_INTERVAL = 0.25
 """Seconds between two looks whether somebody has lost patience."""
 
 CANCELLED = 1.5
@@ -160,7 +160,7 @@ LAST_WORDS = 0.5
 class ProcessSource:
     """A source in a process of its own. See :class:`presman.sources.Source`; `kind` and `name` are those of the source.
 
-    `begin` starts the process, and the opening of the source, ahead of `open`; `looked` is what a first look made of
+    `begin` starts the process, and the opening of the source, ahead of `open`; `preview` is what a first look made of
     it there. The process stays when the source is closed, to open it again; `end` ends it, and so does the end of
     presman.
     """
@@ -174,45 +174,45 @@ class ProcessSource:
         self._child: Child | None = None
         self._logged = 0
         self._channel: Channel | None = None
-        self._is_opening = self._is_looking = False
+        self._is_opening = self._is_previewing = False
         self._opened: Release | Exception | None = None
         self._patience_ends = NEVER
 
-    def begin(self, look: Look | None = None) -> None:
-        """Start the process and have it open the source, and look at it. Raises SourceError if there is no process."""
+    def begin(self, preview: MakePreview | None = None) -> None:
+        """Start the process and have it open the source, and preview it. Raises SourceError if there is no process."""
         self._logged = _size_of_log()
         try:
             self._child = Child(*SERVE)
         except (OSError, TypeError) as error:  # TypeError: nobody knows where Python is
             raise SourceError(f"no process for {self.name}: {getattr(error, 'strerror', '') or error}") from error
         self._channel = Channel(self._child.line)
-        self._is_opening, self._is_looking = True, look is not None
+        self._is_opening, self._is_previewing = True, preview is not None
         try:
             self._channel.entrust(self._recipe)
             self._channel.send(("open", ()))
-            if look is not None:
-                self._channel.send(("look", (look,)))
+            if preview is not None:
+                self._channel.send(("preview", (preview,)))
         except ChannelEndedError:
             return  # the answer will tell
 
-    def looked(self, within: float | None = None) -> Looked | None:
-        """Wait for what the look returned that it began with; None without one, or if it came to nothing.
+    def preview(self, within: float | None = None) -> PreviewAnswer | None:
+        """Wait for what the preview returned that it began with; None without one, or if it came to nothing.
 
         Once the source is open it may take `within` so many seconds, and OVERTIME. Whether the source could be
         opened, `open` tells as ever.
         """
-        if not self._is_looking:
+        if not self._is_previewing:
             return None
-        self._is_looking = self._is_opening = False
+        self._is_previewing = self._is_opening = False
         self._opened = self._attempt(LONGEST)
         found = self._attempt(_limit(within)) if self._channel is not None else None
         if self._channel is None and not isinstance(self._opened, Exception):
             self._opened = None  # it was open, and died of the look
-        return found if isinstance(found, Looked) else None
+        return found if isinstance(found, PreviewAnswer) else None
 
     def open(self) -> Release:
         """Open the source in a process, in that which was begun if there is one. Raises SourceError."""
-        self.looked()  # what nobody asked for is not to be taken for another answer
+        self.preview()  # what nobody asked for is not to be taken for another answer
         opened, self._opened = self._opened, None
         if isinstance(opened, Exception):
             raise opened
@@ -300,7 +300,7 @@ class ProcessSource:
         if channel is None:
             raise SourceError(f"{self.name} is closed")
         end = time.monotonic() + limit
-        while not channel.comes(GLANCE):
+        while not channel.comes(POLL_INTERVAL):
             if time.monotonic() > min(end, self._patience_ends):
                 raise self._hung()
         try:

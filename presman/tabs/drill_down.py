@@ -27,7 +27,7 @@ from presman.figures.group_figures import OVERVIEW
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
 from presman.figures.top_figures import TopStatement
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.rows.session_rows import SessionCount
 from presman.tabs import title
 from presman.tabs.choices import DrillScope, breadcrumb
@@ -284,6 +284,6 @@ TAB = Tab(
         "where it has servers, and at an event while its coordinator or one of its servers waits for it.",
     ),
     progress=True,
-    breadth=Breadth.IDLE_SESSIONS,
+    detail_level=DetailLevel.IDLE_SESSIONS,
     measure="session_io",
 )

@@ -9,7 +9,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.drawing.lines import Line
 from presman.figures.io_figures import IO, IO_SESSIONS
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.tabs.charts import io_levels
 from presman.tabs.moment import Moment, alike_in_groups
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
@@ -59,6 +59,6 @@ TAB = Tab(
         "(V$RSRCPDBMETRIC.AVG_IO_THROTTLE, read on 18 and later).",
     ),
     over_time=True,
-    breadth=Breadth.IDLE_SESSIONS,
+    detail_level=DetailLevel.IDLE_SESSIONS,
     measure="session_io",
 )

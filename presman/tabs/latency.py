@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, Latency
 from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS, HISTOGRAMS
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Key, Rows, Tab
 
@@ -53,6 +53,6 @@ TAB = Tab(
     ),
     panel="presman.tui.panels.latency_panel:LatencyPanel",
     over_time=True,
-    breadth=Breadth.HISTOGRAMS,
+    detail_level=DetailLevel.HISTOGRAMS,
     measure="latency",
 )

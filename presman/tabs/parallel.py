@@ -18,7 +18,7 @@ from presman.figures.drawing.lines import Line, Run, length, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
-from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Key, Rows, Tab
@@ -55,7 +55,13 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
         facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
     if reading.statements_to_come:
         facts.append((f"   {reading.statements_to_come} plans still to be read", "note"))
-    return (*facts, *_downgrades(reading, watch))
+    return (*facts, *_downgrades(reading, watch), *_forecasts(reading))
+
+
+def _forecasts(reading: Reading) -> Line:
+    """Return how good the forecasts have been here, () where none was judged yet."""
+    words = forecast_record(reading)
+    return (("   forecasts ", "dim"), (words, "")) if words else ()
 
 
 def in_one_line(line: Line, width: int) -> Line:
@@ -192,6 +198,10 @@ TAB = Tab(
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
         "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are about the head of the row's queue, folded or not.",
+        "Starts in is when a statement should start, 8 of 10 in between when and when in 8 cases of 10. Both come from "
+        "possible courses of the queue, and from what came true: forecasts held says how many of the last statements "
+        "started between the two ends that were first told of them, and how far off the time was in the middle. "
+        "docs/forecast.md tells what is assumed.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "
         "a taller block.",
     ),

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.tabs.moment import Moment
 
 
@@ -116,7 +116,7 @@ class Tab(Struct, frozen=True, dict=True):
 
     `parts` from top to bottom; `panel` is the class that lays them out (``module:Class``), "" for the usual one;
     `keys` are actions of that class. `over_time` tells that it shows a window of time, which `w` changes, `progress`
-    that statements' progress is to be read while it is on show, `breadth` what else is to be read at each poll then.
+    that statements' progress is to be read while it is on show, `detail_level` what else is to be read at each poll.
     `measure` is what `e` exports. `for_text` are tables
     that only texts have.
     """
@@ -127,7 +127,7 @@ class Tab(Struct, frozen=True, dict=True):
     panel: str = ""
     over_time: bool = False
     progress: bool = False
-    breadth: Breadth = Breadth.NARROW
+    detail_level: DetailLevel = DetailLevel.NARROW
     measure: str = "cpu"
     for_text: tuple[Rows, ...] = ()
 

@@ -8,7 +8,7 @@ from presman.analysis.collapsed_rows import collapse_sessions
 from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.session_figures import CPU_WAITERS, SESSIONS
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows, Tab
 from presman.tabs.table_notes import servers_folded, unavailable
@@ -68,6 +68,6 @@ TAB = Tab(
         Rows(SESSIONS, shown, nobody_blocked, session_note, unavailable=unavailable("V$SESSION")),
         Rows(CPU_WAITERS, lambda moment: moment.once(waiters), hidden, optional=True, filterable=False),
     ),
-    breadth=Breadth.IDLE_SESSIONS,
+    detail_level=DetailLevel.IDLE_SESSIONS,
     measure="session_io",
 )

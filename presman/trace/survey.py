@@ -112,8 +112,8 @@ class FileFigures(Struct):
 class Survey:
     """Adds up files. `trails` (of each event, for scatters) are kept only on request.
 
-    `heard` is called with every batch of waits, `moved` with file name, bytes done, bytes in all and bytes unpacked.
-    Without `heard` and trails the order of waits does not matter, and they are only counted.
+    `on_waits` is called with every batch of waits, `moved` with file name, bytes done, bytes in all and bytes unpacked.
+    Without `on_waits` and trails the order of waits does not matter, and they are only counted.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Survey:
         selection: EventSelection,
         *,
         keep_trails: bool = False,
-        heard: Callable[[WaitColumns], None] | None = None,
+        on_waits: Callable[[WaitColumns], None] | None = None,
         moved: Callable[[str, int, int, int], None] = lambda *_: None,
     ) -> None:
         self.files: list[FileFigures] = []
@@ -130,7 +130,7 @@ class Survey:
         self.trails: dict[str, Trail] = {}
         self._selection = selection
         self._keep_trails = keep_trails
-        self._heard = heard
+        self._on_waits = on_waits
         self._moved = moved
 
     def add(self, trace: TraceFile) -> FileFigures:
@@ -174,7 +174,7 @@ class Survey:
                 read += len(block)
                 yield block
 
-        consume = self._in_order if self._keep_trails or self._heard else TraceParser.count
+        consume = self._in_order if self._keep_trails or self._on_waits else TraceParser.count
         try:
             for piece in map(without_statements, pieces(counted())):
                 consume(parser, piece, ledger)
@@ -187,8 +187,8 @@ class Survey:
     def _in_order(self, parser: TraceParser, piece: bytes, ledger: EventTallies) -> None:
         waits = parser.waits(piece)
         ledger.add(*waits)
-        if self._heard:
-            self._heard(waits)
+        if self._on_waits:
+            self._on_waits(waits)
         if self._keep_trails:
             self._follow(waits)
 

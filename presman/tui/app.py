@@ -11,7 +11,7 @@ from textual.app import SystemCommand
 from textual.binding import BindingType
 
 from presman.base.text import clean
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.tabs import tab
 from presman.tui.feed import MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
@@ -28,7 +28,7 @@ from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
     from presman.polling.sampler import CarryOut, Event, Sampler
-    from presman.services.live import Attending, LiveTarget
+    from presman.services.live import LiveTarget, Notifier
     from presman.tui.feed import ActionGateway
     from presman.tui.keyed_app import AppKey
     from presman.tui.widgets.chart import Chart
@@ -184,23 +184,23 @@ class MonitorApp(FrameApp):
             self.panels.saved = self.view_saver.saved
 
 
-def feed_of(make_sampler: MakeSampler, attention: Attending | None = None) -> Callable[[Post, float], SamplerFeed]:
+def feed_of(make_sampler: MakeSampler, notifier: Notifier | None = None) -> Callable[[Post, float], SamplerFeed]:
     """Return what makes the feed of a sampler."""
-    return lambda post, refresh: SamplerFeed(make_sampler, post, refresh, attention)
+    return lambda post, refresh: SamplerFeed(make_sampler, post, refresh, notifier)
 
 
 def sampler_feed(target: LiveTarget, carry_out: CarryOut | None = None) -> Callable[[Post, float], SamplerFeed]:
     """Return what makes the feed of a target, polled as often as the screen wants; `carry_out` only for actions."""
 
-    def make_sampler(hear: Callable[[Event], None], refresh: float, breadth: Breadth | None) -> Sampler:
+    def make_sampler(on_event: Callable[[Event], None], refresh: float, detail_level: DetailLevel | None) -> Sampler:
         from presman.services.live import sampler_of
 
-        given = Breadth.WHOLE if breadth is None else breadth
-        sampler = sampler_of(target._replace(interval=refresh), hear, breadth=given, carry_out=carry_out)
+        given = DetailLevel.WHOLE if detail_level is None else detail_level
+        sampler = sampler_of(target._replace(interval=refresh), on_event, detail_level=given, carry_out=carry_out)
         sampler.start()
         return sampler
 
-    return feed_of(make_sampler, target.attention)
+    return feed_of(make_sampler, target.notifier)
 
 
 class MonitorEnd(NamedTuple):

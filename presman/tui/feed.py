@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.polling.sampler import CarryOut, Event, Sampler
     from presman.rows.commands import Command
-    from presman.rows.queries import Breadth, Focus
+    from presman.rows.queries import DetailLevel, Focus
     from presman.rows.snapshot import Snapshot
     from presman.services.fleet.live_fleet import WatchedDatabase
-    from presman.services.live import Attending, Heard, Readings
+    from presman.services.live import LiveEvent, Notifier, Readings
 
 Post = Callable[[Message], object]
 
@@ -93,14 +93,14 @@ class Feed:
     def focus(self, focus: Focus | None) -> None:
         """Read one session closely from now on, at once; None ends that."""
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
 
 
-MakeSampler = Callable[[Callable[["Event"], None], float, "Breadth | None"], "Sampler"]
+MakeSampler = Callable[[Callable[["Event"], None], float, "DetailLevel | None"], "Sampler"]
 """Makes a sampler that runs, from where it posts to, the refresh interval and how much each poll reads."""
 
 MakeFeed = Callable[[Post, float], Feed]
@@ -110,20 +110,18 @@ MakeFeed = Callable[[Post, float], Feed]
 class SamplerFeed(Feed):
     """A feed of readings from a sampler's snapshots. Nothing heavy is imported before `start`."""
 
-    def __init__(
-        self, make_sampler: MakeSampler, post: Post, refresh: float, attention: Attending | None = None
-    ) -> None:
-        self._attention = attention
+    def __init__(self, make_sampler: MakeSampler, post: Post, refresh: float, notifier: Notifier | None = None) -> None:
+        self._notifier = notifier
         self._make_sampler = make_sampler
         self._post = post
         self._refresh = refresh
-        self._breadth: Breadth | None = None
+        self._detail_level: DetailLevel | None = None
         self._sampler: Sampler | None = None
         self._readings: Readings | None = None
 
     def start(self) -> None:
         """Begin to listen to the sampler."""
-        self._sampler = self._make_sampler(self._receive, self._refresh, self._breadth)
+        self._sampler = self._make_sampler(self._receive, self._refresh, self._detail_level)
 
     def stop(self) -> None:
         """End the thread."""
@@ -151,13 +149,13 @@ class SamplerFeed(Feed):
         if self._sampler is not None:
             self._sampler.focus(focus)
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
-        if self._attention is not None:
-            breadth |= self._attention.breadth
-        self._breadth = breadth
+        if self._notifier is not None:
+            detail_level |= self._notifier.detail_level
+        self._detail_level = detail_level
         if self._sampler is not None:
-            self._sampler.widen(breadth)
+            self._sampler.set_detail_level(detail_level)
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""
@@ -173,25 +171,25 @@ class SamplerFeed(Feed):
     def _read(self, event: Event) -> Message:
         from presman.services.live import Readings
 
-        self._readings = self._readings or Readings(self._attention)
+        self._readings = self._readings or Readings(self._notifier, foresees=True)
         return message_of(self._readings.of(event))
 
 
-def message_of(heard: Heard, lasting: float = 0.0) -> Message:
+def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
     """Return the message to the screen; a source that is lost has been for so many seconds."""
     from presman.polling.sampler import ActionResult, SourceLost
     from presman.services import live
 
-    if isinstance(heard, live.ReadingCame):
-        return Arrived(heard.reading, heard.snapshot)
-    if isinstance(heard, live.Preview):
-        return Arrived(heard.reading, whole=False, age=heard.age)
-    if isinstance(heard, live.NotUnderstood):
-        return Failed(heard.error)
-    if isinstance(heard, SourceLost):
-        return Lost(heard.line, heard.retry_in, lasting)
-    if isinstance(heard, ActionResult):
-        return Acted(heard.command, heard.done, heard.text, tried=heard.tried)
+    if isinstance(live_event, live.ReadingCame):
+        return Arrived(live_event.reading, live_event.snapshot)
+    if isinstance(live_event, live.Preview):
+        return Arrived(live_event.reading, whole=False, age=live_event.age)
+    if isinstance(live_event, live.NotUnderstood):
+        return Failed(live_event.error)
+    if isinstance(live_event, SourceLost):
+        return Lost(live_event.line, live_event.retry_in, lasting)
+    if isinstance(live_event, ActionResult):
+        return Acted(live_event.command, live_event.done, live_event.text, tried=live_event.tried)
     return Ended()
 
 
@@ -206,7 +204,7 @@ class WatchedFeed(SamplerFeed):
 
     def start(self) -> None:
         """Post what there is, and from now on all that comes."""
-        self._database.listen(self._hear, self._refresh)
+        self._database.listen(self._on_event, self._refresh)
 
     def stop(self) -> None:
         """Post no more; the database is polled as before."""
@@ -216,17 +214,17 @@ class WatchedFeed(SamplerFeed):
     def set_refresh(self, seconds: float) -> None:
         """Poll every `seconds`."""
         self._refresh = seconds
-        if self._database.is_heard:
+        if self._database.is_attached:
             self._database.sampler.set_refresh(seconds)
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
-        self._database.widen(breadth)
+        self._database.set_detail_level(detail_level)
 
-    def _hear(self, heard: Heard) -> None:
+    def _on_event(self, live_event: LiveEvent) -> None:
         """Called in the database's thread."""
         if not self._stopped:
-            self._post(message_of(heard, self._database.member().since or 0.0))
+            self._post(message_of(live_event, self._database.member().since or 0.0))
 
 
 class ActionGateway(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import Struct
 
-from presman.rows.queries import Breadth, Scope
+from presman.rows.queries import DetailLevel, Scope
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
@@ -44,7 +44,7 @@ class PreviewReader(Struct, frozen=True):
 
         source.scope = self.scope
         poller = Poller(source, packs=self.packs)
-        poller.breadth, poller.budget = Breadth.NARROW, self.budget
+        poller.detail_level, poller.budget = DetailLevel.NARROW, self.budget
         poller.open()
         try:
             return poller.poll(_enough)

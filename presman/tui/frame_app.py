@@ -150,7 +150,7 @@ class FrameApp(KeyedApp):
         """Take a new reading; while the view is frozen only keep it."""
         monitor = self.monitor
         if not event.whole:
-            monitor.glimpse(event.reading, event.age)
+            monitor.preview(event.reading, event.age)
             self.repaint()
             return
         first = monitor.cost is None
@@ -203,7 +203,7 @@ class FrameApp(KeyedApp):
 
     def read_enough(self) -> None:
         """Have each poll read what the present tab shows and what is being written."""
-        self.feed.widen(self.panels.present.tab.breadth | of_measure(self.recording.measure))
+        self.feed.set_detail_level(self.panels.present.tab.detail_level | of_measure(self.recording.measure))
 
     # ---- painting
 

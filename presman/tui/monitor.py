@@ -80,7 +80,7 @@ class Monitor:
 
     # ---- what comes in
 
-    def glimpse(self, reading: Reading, age: float) -> None:
+    def preview(self, reading: Reading, age: float) -> None:
         """Take what of the first poll is there, until it is whole: it is shown, and not kept.
 
         It began to be read `age` seconds ago.

@@ -19,6 +19,7 @@ from presman.tui.feed import Arrived, Failed, Feed, Lost, Post
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent
+    from presman.forecast.forecaster import Forecaster
     from presman.recording.playback import Pair, Playback
     from presman.recording.playback_values import Stretch
     from presman.recording.recording_source import RecordingSource
@@ -204,6 +205,7 @@ class Player(Feed):
         self.heading: datetime | None = None
         """The instant that the last key leads to, None where it is on show or a step leads there."""
         self._recall: Recall | None = None
+        self._forecaster: Forecaster | None = None
         self._due_at = 0.0
         self.playing = True
         self.speed = 1.0
@@ -390,6 +392,7 @@ class Player(Feed):
 
     def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, message: str = "") -> None:
         """Show a poll; in place of a damaged one the nearest that can be read, in the direction one goes."""
+        from presman.recording.statement_lives import forecaster_before
         from presman.recording.store import RecordingError
         from presman.tui.past_timeline import Recall, timeline_before
 
@@ -404,6 +407,9 @@ class Player(Feed):
             previous, current = pair
             reading = playback.meaning(pair)
             timeline = timeline_before(playback, previous, current.at) if jumped else None
+            if jumped or self._forecaster is None:
+                self._forecaster = forecaster_before(playback, previous)
+            reading = self._forecaster.read(reading, previous, current, None)
         except RecordingError as error:  # a store that is lost may return: who follows goes on looking
             self._shown = wanted
             if jumped or not self._follow:

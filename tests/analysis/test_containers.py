@@ -191,6 +191,12 @@ def test_on_autonomous_databases_the_limit_is_a_number_of_cpus(told_by: str) -> 
     assert (of(reading, 4, "PAY").limit, of(reading, 4, "PAY").verdict) == (None, Verdict.CONTENDED)
 
 
+@pytest.mark.parametrize(("limit", "cpus"), [(None, None), (0, None), (1, 1.0), (15, 15.0), (16, None)])
+def test_on_autonomous_databases_fewer_cpus_than_there_are_limit(limit: int | None, cpus: float | None) -> None:
+    found = loads({(4, "PAY"): (0.5, 0.0)}, *inside(shares=2, utilization_limit=limit), cloud_service="DWCS")
+    assert of(found, 4, "PAY").limit == cpus
+
+
 def test_elsewhere_the_limit_is_a_percentage_also_where_it_is_the_same_number_as_cpu_count() -> None:
     """16 % of 16 CPUs is 2.56."""
     cpus = row(Parameter, con_id=4, name="cpu_count", value="16")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.groups.group_reasons import with_reasons
+from presman.analysis.assemble import with_reasons
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
 from presman.analysis.readings.statement_readings import Cause

@@ -101,6 +101,7 @@ def test_the_last_bucket_has_no_upper_end() -> None:
         assert found.longest.open_ended
         assert {(each.upper_us, each.estimate_us) for each in found.percentiles} == {(None, None)}
         assert found.percentiles[0].lower_us == last // 2
+        assert [each.percent for each in found.percentiles] == [permille / 10 for permille in PERMILLES]
 
 
 def test_buckets_missing_between_are_empty_ones() -> None:

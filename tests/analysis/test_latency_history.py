@@ -27,7 +27,7 @@ from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import EventHistogram
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, group, instance, snapshot
 from tests.scenarios import with_short_past
@@ -158,18 +158,18 @@ def test_throttled_cpus_are_those_of_the_instance_or_of_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "release", "breadth"),
+    ("scenario", "release", "detail_level"),
     some(
         [
-            ("mixed", Release(11, 2), Breadth.WHOLE),
-            ("rac", None, Breadth.WHOLE),
-            ("mixed", None, Breadth.NARROW),
+            ("mixed", Release(11, 2), DetailLevel.WHOLE),
+            ("rac", None, DetailLevel.WHOLE),
+            ("mixed", None, DetailLevel.NARROW),
         ],
-        [("mixed", None, Breadth.WHOLE)],
+        [("mixed", None, DetailLevel.WHOLE)],
     ),
 )
 def test_deltas_are_what_the_simulated_instances_counted(
-    scenario: str, release: Release | None, breadth: Breadth
+    scenario: str, release: Release | None, detail_level: DetailLevel
 ) -> None:
     """The deltas of every poll, summed, against the events' own counts, whatever the intervals.
 
@@ -180,7 +180,7 @@ def test_deltas_are_what_the_simulated_instances_counted(
     clock = [0.0]
     source = SimulatorSource(with_short_past(scenario), seed=3, clock=lambda: clock[0], release=release)
     poller = Poller(source, clock=lambda: clock[0])
-    poller.breadth = breadth
+    poller.detail_level = detail_level
     poller.open()
     previous = poller.poll()
     own = {(machine.inst_id, name): (list(event.counts), event.total, event.micros)
@@ -190,7 +190,7 @@ def test_deltas_are_what_the_simulated_instances_counted(
     rng = random.Random(1)
     for number in reversed(range(25)):
         clock[0] += rng.choice([0.5, 2.0, 7.0])
-        poller.breadth = breadth if number else Breadth.WHOLE  # in the last one
+        poller.detail_level = detail_level if number else DetailLevel.WHOLE  # in the last one
         current = poller.poll()
         history.add(analyse(previous, current))
         previous = current
@@ -206,7 +206,7 @@ def test_deltas_are_what_the_simulated_instances_counted(
             columns = history.columns(machine.inst_id, name)
             assert Counter(_sum(columns)) == grown
             seen += sum(grown.values())
-            if breadth is Breadth.NARROW:
+            if detail_level is DetailLevel.NARROW:
                 assert all(column.waited is None for column in columns if column.counts), (
                     "what all waits are summed up in is of a poll"
                 )
@@ -215,7 +215,7 @@ def test_deltas_are_what_the_simulated_instances_counted(
                 measured = sum(column.waited.microseconds for column in columns if column.waited)
                 assert measured == pytest.approx(event.micros - micros, abs=1)
     assert seen > 10_000
-    assert len(history) == (25 if breadth is Breadth.WHOLE else 3)
+    assert len(history) == (25 if detail_level is DetailLevel.WHOLE else 3)
     poller.close()
 
 

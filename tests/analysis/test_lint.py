@@ -152,7 +152,7 @@ def test_it_is_silent_where_nothing_is_doubtful(rule: str) -> None:
 
 
 def test_every_rule_has_its_cases() -> None:
-    assert {rule.__name__.replace("_", "-") for rule in RULES} == set(CASES)
+    assert {rule.key for rule in RULES} == set(CASES)
 
 
 def test_what_matters_most_comes_first_and_nothing_twice() -> None:

@@ -18,6 +18,7 @@ from presman.rows.group_rows import ConsumerGroup, GroupMetric
 from presman.rows.instance_rows import Database, Parameter, Pdb, PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, RsrcPlanHistory
 from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.snapshot import Section
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 
 
@@ -99,6 +100,22 @@ def test_instances_are_summed_and_kept_apart() -> None:
     assert (found[0, "SALES"].used, found[1, "SALES"].used, found[2, "SALES"].used) == (10.0, 4.0, 6.0)
     assert (found[0, "SALES"].capacity, found[0, "SALES"].sga_bytes) == (32.0, 8 << 30)
     assert found[0, "HR"].limit == 16.0
+
+
+@pytest.mark.parametrize(
+    ("absent", "mb"),
+    [({"io_service_time"}, 10.0), ({name for name in RsrcPdb._fields if name.startswith(("small_", "large_"))}, None)],
+    ids=["a column of no I/O", "all of I/O"],
+)
+def test_io_is_not_known_where_no_column_of_it_is_there(absent: set[str], mb: float | None) -> None:
+    fixed, seen = containers(1), []
+    for after, megabytes in ((0.0, 0), (2.0, 20)):
+        rows = [each._replace(large_read_megabytes=megabytes) for each in used(SALES=(1.0, 0.0))]
+        plain = snapshot(*fixed, after=after, number=1 + bool(after))
+        section = Section(tuple(rows), plain.at, absent=frozenset(absent))
+        seen.append(snapshot(*fixed, after=after, sections={**plain.sections, RsrcPdb: section}))
+    (sales,) = [each for each in pdbs(analyse(*seen), *seen) if each.name == "SALES"]
+    assert (sales.io.large_read_mb if sales.io else None) == mb
 
 
 @pytest.mark.parametrize(
@@ -201,6 +218,13 @@ def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -
     assert found[0, "HR"].cpu_exhausted is None
 
 
+def test_what_is_limited_is_a_pluggable_database_and_not_the_root_or_the_seed() -> None:
+    fixed = [*containers(1), row(Parameter, con_id=1, name="max_mbps", value="200")]
+    rows = [row(RsrcPdb, con_id=con_id, pdb_name=name) for con_id, name in ((1, "R"), (2, "SEED"), (3, "SALES"))]
+    found = analyse(snapshot(*fixed, *rows), snapshot(*fixed, *rows, after=2.0, number=2)).io_limited
+    assert [(each.con_id, each.name, each.mb_limit) for each in found] == [(3, "SALES", 200)]
+
+
 def groups_of_hr(used: float, waiting: float, scale: int) -> list[Any]:
     """Rows of group PAYROLL in HR, held to 36 percent of HR's 50."""
     own: dict[str, Any] = {"con_id": 4, "plan": "HRP", "type": "CONSUMER_GROUP"}
@@ -249,6 +273,8 @@ def test_the_limit_that_holds_a_container_is_named(
         (25, "4", 3.9, 3.9 / 16, "UTILIZATION_LIMIT"),  # 24.4 % is a quarter as a view rounds it
         (None, "16", 16.0, None, ""),  # all of them limit nothing
         (100, None, 0.0, None, ""),
+        (None, None, 0.8, 0.05, "RUNNING_SESSIONS_LIMIT"),
+        (None, "1", None, 0.0625, "CPU_COUNT"),
     ],
 )
 def test_the_tightest_limit_holds_and_says_which_it_is(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.assessment import assess
 from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
+from presman.output.json_document import assess
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator.plan_tree import guaranteed, hand_out

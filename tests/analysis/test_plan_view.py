@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.analysis import analyse
-from presman.analysis.assessment import assess
 from presman.analysis.facts.plan_book import PlanBook, positions
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import PlanView, differences, parts_text, plan_view
+from presman.output.json_document import assess
 from presman.output.v1_tables import emphasis
 from presman.rows.group_rows import GroupMetric
 from presman.rows.instance_rows import Database, Parameter, Pdb

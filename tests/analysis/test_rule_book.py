@@ -69,6 +69,13 @@ def test_latency_is_the_percentile_that_is_asked_for() -> None:
     assert amounts(one(found, "latency", EVENT)) == {EVENT: pytest.approx(1792e-6)}, "p99 unless told otherwise"
 
 
+def test_latency_is_of_the_waits_on_all_instances() -> None:
+    """8 waits below 1,024 us on one and 2 from there to 2,048 us on the other are the ten of above."""
+    first, second = waits(8, 0).histograms[0], replace(waits(0, 2).histograms[0], inst_id=2)
+    found = replace(reading(), histograms=(first, second))
+    assert amounts(one(found, "latency", EVENT, percentile=90.0)) == {EVENT: pytest.approx(1280e-6)}
+
+
 def test_latency_beyond_the_last_bound_is_at_least_where_it_begins() -> None:
     (alert,) = one(waits(1, upper=2**32), "latency", EVENT).alerts
     assert alert.amount == pytest.approx(2**31 / 1e6)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
 from presman.analysis import analyse
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.figures.group_figures import POOL
+from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
+from presman.rows.snapshot import Section
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 PLAN = directive("DAY", "BATCH", 50, active_sess_pool_p1=4, queueing_p1=600)
@@ -53,3 +58,17 @@ def test_instances_add_up() -> None:
     rows += [waiter(11, 30), waiter(12, 90, inst_id=2)]
     assert batch(*rows).pool == ActiveSessionPool(8, 3, 90.0, 600)
     assert batch(*rows, inst_id=2).pool == ActiveSessionPool(4, 1, 90.0, 600)
+
+
+@pytest.mark.parametrize("lacking", [(), ("directives",), ("containers",), ("directives", "containers")])
+def test_whether_the_wait_ends_is_known_where_either_view_of_directives_tells_it(lacking: tuple[str, ...]) -> None:
+    plain = snapshot(instance(), active_plan(), group("BATCH", active_sessions=4, queue_length=1))
+    rows = {PlanDirective: (PLAN, directive("DAY", "OTHER_GROUPS", 50)), ContainerPlanDirective: ()}
+    sections: dict[type[Any], Section] = {
+        record: Section(own, plain.at, absent=frozenset({"queueing_p1"} if name in lacking else ()))
+        for name, (record, own) in zip(("directives", "containers"), rows.items(), strict=True)
+    }
+    found = analyse(None, replace(plain, sections={**plain.sections, **sections})).groups
+    (pool,) = [each.pool for each in found if each.name == "BATCH" and each.inst_id == CLUSTER]
+    assert pool is not None
+    assert pool.timeout_known == (len(lacking) < 2)

@@ -17,7 +17,7 @@ from presman.analysis.readings.statement_readings import Cause, QueueHead, Wants
 from presman.base.release import Release
 from presman.forecast.scheduler import HoldReason, QueueHold
 from presman.polling.poller import Poller
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.sources.simulator.loading import load_scenario
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
@@ -40,11 +40,11 @@ class Clock:
 
 
 def play(
-    source: SimulatorSource, clock: Clock, polls: int, every: float, breadth: Breadth = Breadth.WHOLE
+    source: SimulatorSource, clock: Clock, polls: int, every: float, detail_level: DetailLevel = DetailLevel.WHOLE
 ) -> Iterator[Reading]:
     """Poll a scenario as the monitor does, all of it or what the queue needs."""
     poller = Poller(source)
-    poller.breadth = breadth
+    poller.detail_level = detail_level
     poller.open()
     previous = None
     for _ in range(polls):
@@ -78,7 +78,7 @@ def _twins(reading: Reading, head: QueueHead) -> bool:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
-    for reading in play(source, clock, 12 if THOROUGH else 7, 30.0, Breadth.NARROW):
+    for reading in play(source, clock, 12 if THOROUGH else 7, 30.0, DetailLevel.NARROW):
         for head in reading.heads:
             assert head.wants is not None
             hold = truth(source, head)
@@ -110,7 +110,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
     clock = Clock()
     source = SimulatorSource(with_short_past("storm"), seed=3, clock=clock, release=release)
     told: Counter[WantsSource] = Counter()
-    for reading in play(source, clock, 6, 20.0, Breadth.NARROW):
+    for reading in play(source, clock, 6, 20.0, DetailLevel.NARROW):
         executions = {(each.inst_id, each.sid): one for each, one in source.simulation.workload.executions.items()}
         for each in reading.queue:
             assert each.wants is not None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.readings.wait_readings import EventWaits
+from presman.analysis.readings.wait_readings import EventWaits, WaitReading
 from presman.rows.instance_rows import EventHistogram, SystemEvent
 from presman.rows.session_rows import Session
 from tests.analysis.make import NOON, instance, row, snapshot
@@ -27,6 +27,14 @@ def waiting(sid: int, seconds: float | None, event: str = EVENT, wait_class: str
 def found(old: list[Any], new: list[Any], seconds: float = 2.0) -> list[tuple[Any, ...]]:
     reading = analyse(snapshot(instance(), *old), snapshot(instance(), *new, after=seconds, number=2))
     return [(each.event, each.sessions, each.per_second, each.mean_ms) for each in reading.waits]
+
+
+@pytest.mark.parametrize(
+    ("per_second", "mean_ms", "seconds"),
+    [(None, None, None), (None, 2.0, None), (5.0, None, None), (0.0, None, 0.0), (5.0, 2.0, 0.01), (0.5, 0.0, 0.0)],
+)
+def test_the_time_of_waits_that_ended(per_second: float | None, mean_ms: float | None, seconds: float | None) -> None:
+    assert WaitReading(1, EVENT, "User I/O", None, per_second, mean_ms).ended == seconds
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from presman.analysis import analyse
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
@@ -121,6 +123,27 @@ def test_as_few_together_as_will_do() -> None:
     assert [each.short for each in one.head.shortages] == [32]
     assert (one.needed, sids(one)[:2]) == (2, [1, 2])
     assert one.sentence == "ending 2 statements together frees the 32 servers that let it start"
+
+
+@pytest.mark.parametrize(
+    ("killed", "sentence"),
+    [
+        ((), "ending all of these may not free enough"),
+        ((1,), "ending all of these may not free enough"),
+        ((1, 2), "; ".join(
+            f"{who} holds {servers} servers: it is already marked for kill and is being cleaned up"
+            for who, servers in (("U2 1:2", 6), ("U1 1:1", 4)))),
+    ],
+)  # fmt: skip
+def test_too_few_servers_are_told_as_that_unless_nobody_can_be_ended(killed: tuple[int, ...], sentence: str) -> None:
+    """All 64 are in use, and of those 10 can be found: 32 are not to be had."""
+    holders = [
+        [each._replace(status="KILLED") if isinstance(each, Session) and sid in killed else each for each in rows]
+        for sid, rows in ((1, holder(1, "BATCH", 4)), (2, holder(2, "ETL", 6)))
+    ]
+    one = found(waiting(9, "ETL", 16), *holders, active=64, plan=DAY, held={"BATCH": 4, "ETL": 6})
+    assert one.needed == 0
+    assert one.sentence == sentence
 
 
 def test_who_is_not_counted_does_not_help_its_group() -> None:

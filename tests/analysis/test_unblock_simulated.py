@@ -9,7 +9,7 @@ import pytest
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.statement_readings import Cause, RunningStatement
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.sources.simulator.executions import Execution
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, play, started
@@ -44,7 +44,7 @@ def ends(source: SimulatorSource, found: Unblock, number: int) -> bool:
 def test_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     seen: Counter[Cause | str] = Counter()
-    for reading in play(source, clock, 12 if THOROUGH else 7, 45.0, Breadth.NARROW):
+    for reading in play(source, clock, 12 if THOROUGH else 7, 45.0, DetailLevel.NARROW):
         for found in unblock(reading):
             seen[found.head.cause] += 1
             if found.needed:

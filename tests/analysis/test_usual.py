@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.parallel.usual import Comparison, CounterMark, between, compare, counter_marks, hours
+from presman.analysis.parallel.usual import Comparison, CounterMark, QueueMarks, between, compare, counter_marks, hours
 from presman.analysis.readings.group_readings import QueueTotals
 from presman.analysis.readings.reading import Reading
 from presman.rows.group_rows import GroupMetricHistory
@@ -129,13 +129,39 @@ def test_now_is_the_last_minute_where_it_was_watched() -> None:
 
 def test_a_history_that_reaches_further_back_takes_its_counts_from_what_was_watched() -> None:
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
-    history = [minute(number, "BATCH", 3, 2, 32) for number in range(1, 4)]
+    history = [minute(number, "BATCH", 2, 2, 32) for number in range(1, 4)]
     then = reading(4, *history, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
     (one,) = compare(then, (), counter_marks(first))
     assert one.hour is not None
-    assert one.hour.mean_queue == 3.0  # of three minutes
+    assert one.hour.mean_queue == 2.0  # of three minutes, 3.0 of what was watched
     # of the one that was watched: 4 completed and the queue grew by 2, all 6 were queued, for 180 s together
     assert (one.hour.percent_queued, one.hour.mean_wait, one.hour.timeouts) == (100.0, 30.0, 0)
+
+
+def test_a_history_of_unknown_length_reaches_no_further_back_than_half_a_second_that_was_watched() -> None:
+    first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
+    then = reading(2, minute(1, "BATCH", 3, 2, 32), after=0.5, pqs_queued=10, pqs_completed=10, pq_queued_time=101_000)
+    (known,) = then.hour
+    unknown = replace(then, hour=(replace(known, usual=replace(known.usual, seconds=None)),))
+    (one,) = compare(unknown, (), counter_marks(first))
+    assert one.hour is not None
+    assert (one.hour.seconds, one.hour.mean_queue) == (0.5, 2.0)
+
+
+def test_a_poll_that_is_seen_twice_ends_no_mark_and_counters_that_began_anew_end_all() -> None:
+    first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
+    then = reading(4, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
+    marks = QueueMarks()
+    for each in (first, then, then):
+        marks.add(each)
+    (one,) = marks.compare(then)
+    assert (one.now.mean_wait, one.now.mean_queue) == (30.0, 3.0)
+    for counters in ({"pqs_queued": 15, "pqs_completed": 14}, {"pqs_queued": 16, "pqs_completed": 13}):
+        again, anew = QueueMarks(), reading(4, after=120, pq_queued_time=300_000, **counters)
+        for each in (first, then, anew):
+            again.add(each)
+        (one,) = again.compare(anew)
+        assert one.now.mean_wait is None
 
 
 def test_groups_without_parallel_statements_are_left_out() -> None:
@@ -182,3 +208,9 @@ def test_what_was_watched_as_long_as_the_history_reaches_back_is_the_hour() -> N
     (one,) = compare(then, (), counter_marks(first))
     assert one.hour is not None
     assert (one.hour.seconds, one.hour.mean_queue) == (60.0, 3.0)  # 180 s of waiting in 60 s
+
+
+def test_counters_that_a_release_lacks_count_none_that_came() -> None:
+    none = QueueTotals(*(None for _ in QueueTotals._fields))
+    assert CounterMark(NOON, none, 0, 0).came == 0
+    assert CounterMark(NOON, none._replace(completed=5, timeouts=2), 3, 4).came == 14

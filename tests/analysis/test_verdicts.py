@@ -171,6 +171,29 @@ def test_a_starved_group_lowers_the_score_by_what_it_misses() -> None:
     )
 
 
+def test_less_than_one_cpu_that_is_missing_is_a_plan_that_is_not_met() -> None:
+    """Of 4 CPUs each is due 2: 0.3 are slack, twice that a little; 0.8 of 4 are missing."""
+    plan = [directive("DAY", "GOLD", 50), directive("DAY", "LEAD", 50)]
+    reading = read(loads({"GOLD": (1.2, 3.0), "LEAD": (2.8, 3.0)}, *plan, num_cpus=4))
+    (kept,) = conformance(reading)
+    assert kept.sentence.startswith("The plan is 80 % met: groups get 0.8 CPUs less than their due.")
+
+
+@pytest.mark.parametrize(
+    ("used", "short"),
+    [
+        (6.0, "gets 3.6 less than its due, while the groups left 3.2 CPUs unused."),
+        (8.0, "gets a little less than its due (1.6 CPUs): the plan is nearly met."),
+    ],
+)
+def test_less_than_due_while_not_all_is_used_is_no_plan_that_is_not_kept(used: float, short: str) -> None:
+    """75 % of the 12.8 CPUs that were used are 9.6; 15 % of it are slack, and twice that, 2.88, is a little."""
+    plan = [directive("DAY", "GOLD", 75), directive("DAY", "LEAD", 25)]
+    gold = of(read(loads({"GOLD": (used, 16 - used), "LEAD": (12.8 - used, 0.0)}, *plan)), "GOLD")
+    assert gold.verdict is Verdict.SHORT
+    assert explain(gold) == f"Wants 16.0, gets {used:.1f} of 16 CPUs; entitled to 9.6 now, {short}"
+
+
 def test_a_plan_that_is_kept_and_leaves_a_group_nothing_is_not_praised() -> None:
     plan = [directive("DAY", "WEB", 100), directive("DAY", "BATCH", 0, mgmt_p2=100)]
     reading = read(loads({"WEB": (15.9, 2.0), "BATCH": (0.1, 3.9)}, *plan))

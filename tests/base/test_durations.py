@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.base.formats import seconds_of
+from presman.base.formats import microseconds, milliseconds, seconds_of
 from presman.cli.parser import age, some_seconds
 from presman.config.alert_lines import read_alerts
 from presman.config.config_file import refresh
@@ -43,3 +43,15 @@ def test_an_age_has_a_unit() -> None:
     """14 might be meant as days, and what is older than 14 seconds would be removed."""
     with pytest.raises(ValueError, match="'14' is not a duration such as 90s, 15m, 2h or 14d"):
         seconds_of("14", bare=False)
+
+
+def test_from_100_seconds_on_milliseconds_are_a_duration() -> None:
+    assert [milliseconds(each, "{:.0f}".format) for each in (None, 99_999.0, 100_000.0)] == ["-", "99999", "1:40"]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(None, "-"), (999, "999µs"), (1_000, "1.0ms"), (99_949, "99.9ms"), (1_000_000, "1.0s"), (100_000_000, "1:40")],
+)
+def test_a_latency_has_the_unit_in_which_it_is_short(value: float | None, told: str) -> None:
+    assert microseconds(value) == told

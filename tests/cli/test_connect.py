@@ -19,7 +19,7 @@ from presman.config.config_file import Config, Settings, read_config
 from presman.config.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
 from presman.config.targets import entries, parse_target
 from presman.sources import SourceError
-from presman.sources.oracle.login_failures import BY_CODE, BY_TEXT, PASSWORD, explained
+from presman.sources.oracle.login_failures import ADDRESS, PASSWORD, USER, explained, explanations
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
@@ -235,18 +235,23 @@ def test_a_wallet_that_is_not_there(server: OracleServer) -> None:
 
 
 def test_a_message_with_its_explanation_is_still_explained_by_the_same() -> None:
-    for words, found in BY_TEXT:
-        for word in words:
+    for found in explanations():
+        for word in found.texts:
             assert explained("", f"{word} - {found.line}") is found
-    for code, found in BY_CODE.items():
-        assert explained(code, f"{code}: not now - {found.line}") is found
-        assert explained("DPY-6005", f"DPY-6005: {code}: not now") is found
+        for code in found.codes:
+            assert explained(code, f"{code}: not now - {found.line}") is found
+            assert explained("DPY-6005", f"DPY-6005: {code}: not now") is found
 
 
 def test_other_errors_are_not_explained() -> None:
     assert explained("", "ssl: CERTIFICATE_VERIFY_FAILED in /etc/wallet") is not explained("", "bad wallet")
     assert explained("ORA-00600", "ORA-00600: internal") is None
-    assert BY_CODE["ORA-01017"].change == PASSWORD
+    refused = explained("ORA-01017", "")
+    assert refused is not None
+    assert refused.change == PASSWORD
+    codes = [code for each in explanations() for code in each.codes]
+    assert len(codes) == len(set(codes)), "each code means one thing"
+    assert {each.change for each in explanations()} == {"", ADDRESS, USER, PASSWORD}
 
 
 def test_an_address_as_people_type_it() -> None:

@@ -18,7 +18,7 @@ from presman.base.secret import PASSWORD, Secret
 from presman.cli import exit_codes, serve_command, served_monitor
 from presman.services.live import LiveTarget
 from presman.services.serve import viewer_site
-from presman.services.serve.door import Serving
+from presman.services.serve.access import Serving
 from presman.tui import served_app
 from tests.cli.run import Run
 from tests.cli.test_usage import complaint
@@ -101,21 +101,21 @@ def test_on_loopback_there_is_no_token_unless_it_is_wanted(serves: Serves) -> No
     assert said[0] == "presman: serving demo:quiet to at most 2 viewers; Ctrl-C ends it"
     assert "anybody logged in to this machine" in said[1]
     assert said[2].startswith("presman: open http://127.0.0.1:")
-    assert serving.door.token is None
-    assert serving.door.only_loopback
-    assert serving.door.names == {"localhost"}
+    assert serving.access.token is None
+    assert serving.access.only_loopback
+    assert serving.access.names == {"localhost"}
     said, serving = serves(QUIET, "--token")
-    assert serving.door.token is not None
-    assert said[-1].endswith(f"/?token={serving.door.token.reveal()}")
+    assert serving.access.token is not None
+    assert said[-1].endswith(f"/?token={serving.access.token.reveal()}")
     assert len(said) == 2
 
 
 def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Path) -> None:
     said, serving = serves(QUIET, "--listen", "0.0.0.0:0")
-    assert serving.door.token is not None
-    assert len(serving.door.token.reveal()) >= 32
-    assert not serving.door.only_loopback
-    assert socket.gethostname().lower() in serving.door.names
+    assert serving.access.token is not None
+    assert len(serving.access.token.reveal()) >= 32
+    assert not serving.access.only_loopback
+    assert socket.gethostname().lower() in serving.access.names
     assert "warning: other machines reach it" in said[1]
     assert "warning: the line is not encrypted" in said[2]
     assert said[3].startswith(f"presman: open http://{socket.gethostname()}:")
@@ -124,7 +124,7 @@ def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Pat
     Authority("an authority").issue(tmp_path / "both.pem", "localhost")
     said, serving = serves(QUIET, "--listen", "0.0.0.0:0", "--certificate", "both.pem")
     assert [line for line in said if "not encrypted" in line] == []
-    assert serving.door.is_encrypted
+    assert serving.access.is_encrypted
     assert said[-1].startswith("presman: open https://")
 
 
@@ -133,7 +133,7 @@ def test_a_token_of_a_file_is_not_said(serves: Serves, tmp_path: Path) -> None:
     file.write_text("correct horse battery\nanything\n")
     file.chmod(0o604)
     said, serving = serves(QUIET, "--token-file", "token")
-    assert serving.door.token == Secret("correct horse battery")
+    assert serving.access.token == Secret("correct horse battery")
     assert "warning: everybody on this machine may read token: chmod 600 token" in said[0]
     file.chmod(0o600)
     said, _ = serves(QUIET, "--token-file", "token")
@@ -143,11 +143,11 @@ def test_a_token_of_a_file_is_not_said(serves: Serves, tmp_path: Path) -> None:
 
 def test_behind_a_proxy_there_is_a_token_unless_the_proxy_asks(serves: Serves) -> None:
     said, serving = serves(QUIET, "--public", "https://dba.example.com/prod")
-    assert serving.door.public == "https://dba.example.com/prod/"
+    assert serving.access.public == "https://dba.example.com/prod/"
     assert said[-1].startswith("presman: open https://dba.example.com/prod/?token=")
-    assert serving.door.is_encrypted
+    assert serving.access.is_encrypted
     _, serving = serves(QUIET, "--public", "https://dba.example.com/prod", "--no-token")
-    assert serving.door.token is None
+    assert serving.access.token is None
 
 
 def told_by(serving: Serving) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def test_a_monitor_shows_what_it_was_told(monitored: Callable[..., dict[str, Any
     )
     given = monitored(line_for(target="prod", refresh=5.0, password="t1ger"))
     assert (given["code"], given["name"], given["interval"]) == (0, "prod", 5.0)
-    assert given["attention"]._command is None, "pages that come and go run no on_alert"
+    assert given["notifier"]._command is None, "pages that come and go run no on_alert"
     assert given["make_source"]()._settings.password.reveal() == "t1ger"
     assert given["left"] == b"what follows", "the rest is for the screen"
     assert "gateway" not in given

@@ -257,7 +257,7 @@ def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watch
     monitor.begin(b"Overview")
     time.sleep(DEAF_AFTER)
     monitor.screen.press(b"sq")
-    end = time.monotonic() + PATIENCE + 3 * watching.GLANCE
+    end = time.monotonic() + PATIENCE + 3 * watching.POLL_INTERVAL
     while time.monotonic() < end:
         monitor.screen._read(0.1)
     assert monitor.guard.is_running()

@@ -1,8 +1,8 @@
 """What the tests do not notice: `python -m tests.mutation` changes the product in one place at a time and tries them.
 
-It works in a copy. A mutant is tried by the nearest tests first, which import its module or one that imports it, then
-by those of its room, up to a limit of time; it is killed when one fails. What no test can notice stands with the reason
-in equivalent.txt.
+It works in a copy. A mutant is tried by the tests that call the function it is in, the quickest first, then by the
+others that import its module, up to a limit of time; it is killed when one fails. Which test calls what is surveyed
+once, and again when a file of tests changes. What no test can notice stands with the reason in equivalent.txt.
 
 Why neither library: mutmut 3 writes all mutants of a file into it at once (32,000 here), leaves out code that is
 decorated or outside of functions, and draws no samples. cosmic-ray knows one command for all mutants and starts Python
@@ -21,15 +21,21 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from tests.mutation.mutants import Mutant, chosen, product
+from tests.mutation.survey import Only, Survey, Surveyor, callers, digest, load, lots, save
 
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "screenshots")
-FIRST = ("pytest", "sqlalchemy", "msgspec", "rich.console", "textual.app", "sqlglot", "zstandard")
+FIRST = (
+    *("pytest", "hypothesis.strategies", "_hypothesis_pytestplugin", "aiohttp.web"),
+    *("sqlalchemy", "msgspec", "rich.console", "textual.app", "sqlglot", "zstandard"),
+)
 """What tests import of others: once for all mutants, each of which is a fork."""
 
 NEVER = (
@@ -38,8 +44,13 @@ NEVER = (
 )
 """Tests of whole machines and of documents."""
 
-SLOW = ("tests/oracle/", "tests/cli/test_once_timeout", "tests/cli/test_terminal_guard")
-"""Tests that wait for processes and servers: tried for what they import themselves."""
+SLOW = ("tests/oracle/", "tests/tui/", "tests/cli/")
+"""Tests that wait for processes, servers and screens: not surveyed, and tried for what they import themselves."""
+
+SURVEY = "build/mutation_survey.json"
+
+PART = 10
+"""Files that are surveyed before what was found is written."""
 
 LEFT_OUT = (
     "presman/tui/",
@@ -51,7 +62,10 @@ LEFT_OUT = (
 """Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
 
 
-QUIETLY = ("-x", "-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", "--timeout=30")
+QUIETLY = (
+    *("-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", "--timeout=30"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
 
 
 class Nearest:
@@ -79,29 +93,31 @@ class Nearest:
                 found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         return found & self.modules
 
-    def stages(self, path: str) -> list[list[str]]:
-        """Return the files to try, the nearest first, and of those the ones about least else."""
-        module, room = _dotted(Path(path)), path.split("/")[1]
+    def stages(self, mutant: Mutant, survey: Survey) -> Iterator[tuple[list[str], dict[str, float], frozenset[str]]]:
+        """Yield what to try: files, the tests of them with their seconds (all if none), those that were tried before.
+
+        First who calls the mutant's function, then all else that imports its module; where none is known to call it,
+        what imports one that imports it, too.
+        """
+        calling, tried = callers(survey, mutant.path, mutant.where), frozenset[str]()
+        for files in lots(calling):
+            tests = {test: seconds for file in files for test, seconds in calling[file].items()}
+            yield files, tests, frozenset()
+            tried |= tests.keys()
+        module = _dotted(Path(mutant.path))
         near = self.testers[module]
-        next_to = set().union(*(self.testers[each] for each in self.importers[module]))
-        all_of_room = {
-            name for each, own in self.testers.items() if each.startswith(f"presman.{room}.") for name in own
-        }
-        of_room = {name for name in self.breadth if name.startswith(f"tests/{room}/")} or all_of_room
-        found, tried = [], set[str]()
-        for stage in (near, next_to, of_room):
-            left = stage - tried if stage is near else {name for name in stage - tried if not name.startswith(SLOW)}
-            found.append(sorted(left, key=lambda name: (self.breadth[name], name)))
-            tried |= stage
-        return [stage for stage in found if stage]
+        next_to = set().union(*(self.testers[each] for each in self.importers[module])) - near
+        for stage in (near, set() if calling else {name for name in next_to if not name.startswith(SLOW)}):
+            if stage:
+                yield sorted(stage, key=lambda name: (self.breadth[name], name)), {}, tried
 
 
 def _dotted(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
-def killed_by(tests: list[str], log: Path, end: float) -> str:
-    """Run tests in a fork, up to the first that fails; return that one, "" if all pass, "?" where time ran out."""
+def forked(arguments: list[str], plugins: list[object], log: Path, end: float, after: Callable[[], None]) -> int | None:
+    """Run tests in a fork; return its status as `waitpid` has it, None where time ran out."""
     pid = os.fork()
     if pid == 0:
         os.setsid()
@@ -110,7 +126,8 @@ def killed_by(tests: list[str], log: Path, end: float) -> str:
         os.dup2(output, 2)
         code = 9
         try:
-            code = int(import_module("pytest").main([*QUIETLY, *tests]))
+            code = int(import_module("pytest").main([*QUIETLY, *arguments], plugins=plugins))
+            after()
         finally:
             os._exit(code)
     status: int | None = None
@@ -122,6 +139,13 @@ def killed_by(tests: list[str], log: Path, end: float) -> str:
         os.killpg(pid, signal.SIGKILL)  # what its tests have left running, too
     if status is None:
         os.waitpid(pid, 0)
+    return status
+
+
+def killed_by(files: list[str], log: Path, end: float, *plugins: object) -> str:
+    """Run tests up to the first that fails; return that one, "" if all pass, "?" where time ran out."""
+    status = forked(["-x", *files], list(plugins), log, end, lambda: None)
+    if status is None:
         return "?"
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) in {0, 5}:
         return ""
@@ -129,18 +153,33 @@ def killed_by(tests: list[str], log: Path, end: float) -> str:
     return lines[0].split(" - ")[0] if lines else f"the tests ended, see {log}"
 
 
-def tried(mutant: Mutant, near: Nearest, seconds: float, log: Path) -> str:
+def tried(mutant: Mutant, near: Nearest, survey: Survey, seconds: float, log: Path) -> str:
     """Return the test that notices a mutant, "" if none, "?" if none did in time."""
     path = Path(mutant.path)
     original, end = path.read_bytes(), time.monotonic() + seconds
     path.write_bytes(mutant.source(original))
     try:
         found = ""
-        for stage in near.stages(mutant.path):
-            found = found or killed_by(stage, log, end)
+        for files, tests, before in near.stages(mutant, survey):
+            found = found or killed_by(files, log, end, Only(tests, before))
         return found
     finally:
         path.write_bytes(original)
+
+
+def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
+    """Return which test calls what: as it was found before, and anew for the files that have changed."""
+    digests = {name: digest(Path(name)) for name in sorted(files)}
+    found = load(kept, digests)
+    missing = [name for name in digests if name not in found]
+    for begin in range(0, len(missing), PART):
+        part, surveyor, result = missing[begin : begin + PART], Surveyor(Path.cwd()), log.with_suffix(".json")
+        result.unlink(missing_ok=True)
+        forked(part, [surveyor], log, time.monotonic() + 900, partial(save, surveyor.found, digests, result))
+        found |= {name: {} for name in part} | load(result, digests)
+        save(found, digests, kept)
+        print(f"surveyed {begin + len(part)} of {len(missing)} files of tests", file=sys.stderr, flush=True)
+    return found
 
 
 def draw(options: argparse.Namespace, near: Nearest) -> list[Mutant]:
@@ -149,7 +188,7 @@ def draw(options: argparse.Namespace, near: Nearest) -> list[Mutant]:
     if options.rooms:
         rooms = {room: mutants for room, mutants in rooms.items() if room in options.rooms.split(",")}
     if options.files:
-        rooms = {room: [each for each in own if each.path in options.files] for room, own in rooms.items()}
+        rooms = {room: [each for each in own if each.named(options.files)] for room, own in rooms.items()}
     of_analysis = rooms.pop("analysis", [])
     rest = [mutant for mutants in rooms.values() for mutant in mutants]
     number = options.mutants if not rest else round(options.mutants * 0.4)
@@ -172,7 +211,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=90, help="for one mutant, which then counts as not noticed")
     parser.add_argument("--killers", action="store_true", help="name the test that noticed each")
     parser.add_argument("--minutes", type=float, default=120, help="for all: what comes later is not tried")
-    parser.add_argument("files", nargs="*", help="only these files")
+    parser.add_argument("files", nargs="*", help="only these files; FILE:LINE for a line of one")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="presman-mutants-"))
     try:
@@ -191,12 +230,14 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     sys.path[:] = [str(folder), *(each for each in sys.path if each not in {"", str(ROOT)})]
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
     tempfile.tempdir = None
-    sys.dont_write_bytecode = True
     for name in FIRST:
         import_module(name)
+    sys.dont_write_bytecode = False  # tests are compiled once, with what pytest makes of their assertions
     near, known, begun = Nearest(folder), equivalent(), time.monotonic()
-    if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", begun + 120):
+    if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", begun + 300):
         raise SystemExit(f"without a mutant the tests cannot be run: {noticed}")
+    sys.dont_write_bytecode = True
+    survey = surveyed((name for name in near.breadth if not name.startswith(SLOW)), ROOT / SURVEY, folder / "log.txt")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant in draw(options, near):
         room = mutant.path.split("/")[1]
@@ -205,13 +246,14 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         elif mutant.key in known:
             counts[room]["equivalent"] += 1
         else:
-            found = tried(mutant, near, options.seconds, folder / "log.txt")
-            counts[room]["survived" if found in {"", "?"} else "killed"] += 1
-            if options.killers:
-                print(f"{found}: line {mutant.line} of {mutant.key}", flush=True)
-            elif found in {"", "?"}:
-                late = " (in time)" if found else ""
-                print(f"survived{late}: line {mutant.line} of {mutant.key}", flush=True)
+            started = time.monotonic()
+            found = tried(mutant, near, survey, options.seconds, folder / "log.txt")
+            survived = found in {"", "?"}
+            counts[room]["survived" if survived else "killed"] += 1
+            if survived or options.killers:
+                fate = found if not survived else "survived (in time)" if found else "survived"
+                seconds = f" ({time.monotonic() - started:.0f} s)" if options.killers else ""
+                print(f"{fate}: line {mutant.line} of {mutant.key}{seconds}", flush=True)
     print(f"\n{'room':12} killed survived equivalent  score   (seed {options.seed}, {time.monotonic() - begun:.0f} s)")
     for room, own in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
         total = own["killed"] + own["survived"]

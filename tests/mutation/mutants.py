@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +41,10 @@ class Mutant(NamedTuple):
         """What the change is, wherever the lines above have moved it."""
         before, after = (text if len(text) <= LONGEST else text[:LONGEST] + "…" for text in (self.before, self.after))
         return f"{self.path}::{self.where} | {before} → {after}"
+
+    def named(self, files: Sequence[str]) -> bool:
+        """Whether it is among those that are asked for: each a FILE, or FILE:LINE."""
+        return self.path in files or f"{self.path}:{self.line}" in files
 
     def source(self, text: bytes) -> bytes:
         """Return the file with the change."""
@@ -79,6 +83,8 @@ def _changes(node: ast.AST, where: str) -> Iterator[tuple[str, ast.expr | ast.st
     """Yield what can be changed below a node: in which function, the node that goes, the text that comes."""
     if isinstance(node, ast.JoinedStr | ast.AnnAssign) and not (isinstance(node, ast.AnnAssign) and node.value):
         return  # texts, whose parts have no place of their own before Python 3.12, and types
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return  # of zip: it checks what cannot be otherwise
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

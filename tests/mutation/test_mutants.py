@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.mutation.__main__ import ROOT, Nearest, equivalent
-from tests.mutation.mutants import chosen, mutants_of
+from tests.mutation.mutants import Mutant, chosen, mutants_of
+from tests.mutation.survey import Called, callers, load, plain, save
 
 SOURCE = '''
 """A text of 3 words."""
@@ -45,6 +46,12 @@ def test_each_place_is_changed_by_itself_and_texts_and_types_are_left_alone() ->
         compile(each.source(text), "room.py", "exec")
 
 
+def test_that_two_are_equally_long_is_no_place_for_a_change() -> None:
+    assert [
+        each.after for each in mutants_of("room.py", b"pairs = zip(a, b, strict=True)\nkeep = pick(a, all=True)")
+    ] == ["False"]
+
+
 def test_the_same_seed_draws_the_same_and_another_one_others() -> None:
     mutants = mutants_of("room.py", SOURCE.encode())
     assert chosen(mutants, 5, 1) == chosen(mutants[::-1], 5, 1) != chosen(mutants, 5, 2)
@@ -53,11 +60,51 @@ def test_the_same_seed_draws_the_same_and_another_one_others() -> None:
     assert [each.key for each in chosen(moved, 5, 1)] == [each.key for each in chosen(mutants, 5, 1)]
 
 
-def test_the_nearest_tests_are_those_that_import_a_module() -> None:
-    stages = Nearest(ROOT).stages("presman/analysis/plans/lint_cdb.py")
+def test_a_file_or_a_line_of_one_can_be_asked_for() -> None:
+    mutants = mutants_of("room.py", SOURCE.encode())
+    assert all(each.named(["room.py"]) for each in mutants)
+    assert {each.line for each in mutants if each.named(["other.py", "room.py:3", "room.py:9"])} == {3, 9}
+
+
+LINT_CDB = Mutant("presman/analysis/plans/lint_cdb.py", "_finding", 1, 0, 0, "", "")
+
+
+def test_the_nearest_tests_are_those_that_import_a_module_where_none_is_known_to_call_it() -> None:
+    stages = [files for files, _, _ in Nearest(ROOT).stages(LINT_CDB, {})]
     assert stages[0] == ["tests/analysis/test_lint_cdb.py"]
     assert "tests/analysis/test_lint.py" in stages[1]
-    assert "tests/analysis/test_cpu.py" in stages[2]
+
+
+def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> None:
+    name = f"{LINT_CDB.path}::_finding"
+    survey = {
+        "a.py": {"a.py::slow": Called(2.0, frozenset({name})), "a.py::else": Called(0.1, frozenset({f"{name}s"}))},
+        "b.py": {"b.py::one": Called(0.5, frozenset({name})), "b.py::two": Called(0.6, frozenset({name}))},
+    }
+    assert callers(survey, *name.split("::")) == {
+        "b.py": {"b.py::one": 0.5, "b.py::two": 0.6},
+        "a.py": {"a.py::slow": 2.0},
+    }
+    (files, tests, before), (_, none, tried), *_ = Nearest(ROOT).stages(LINT_CDB, survey)
+    assert files == ["b.py", "a.py"]
+    assert tests.keys() == tried == {"b.py::one", "b.py::two", "a.py::slow"}
+    assert (before, none) == (frozenset(), {})
+
+
+def test_what_stands_in_a_class_or_a_file_is_of_those_that_call_any_of_it() -> None:
+    survey = {"a.py": {"one": Called(1, frozenset({"p.py::Room.full"})), "two": Called(1, frozenset({"p.py::empty"}))}}
+    assert callers(survey, "p.py", "Room") == {"a.py": {"one": 1}}
+    assert callers(survey, "p.py", "") == {"a.py": {"one": 1, "two": 1}}
+    assert callers(survey, "q.py", "") == {}
+    assert plain("Room.full.<locals>.inner.<locals>.<lambda>") == "Room.full.inner"
+
+
+def test_what_was_surveyed_holds_until_the_tests_change(tmp_path: Path) -> None:
+    survey = {"a.py": {"a.py::one": Called(0.25, frozenset({"p.py::f", "p.py::g"}))}, "b.py": {}}
+    save(survey, {"a.py": "1", "b.py": "1"}, tmp_path / "survey.json")
+    assert load(tmp_path / "survey.json", {"a.py": "1", "b.py": "1"}) == survey
+    assert load(tmp_path / "survey.json", {"a.py": "2", "b.py": "1", "c.py": "1"}) == {"b.py": {}}
+    assert load(tmp_path / "none.json", {}) == {}
 
 
 def test_what_is_called_equivalent_is_still_a_mutant() -> None:

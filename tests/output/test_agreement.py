@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.assessment import assess
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
 from presman.base.formats import duration
@@ -23,7 +22,7 @@ from presman.figures import group_figures
 from presman.figures.drawing.lines import plain
 from presman.figures.measures import groups
 from presman.output.csv_export import CsvExport
-from presman.output.json_document import dump
+from presman.output.json_document import assess, dump
 from presman.output.text_report import full
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource

@@ -14,9 +14,9 @@ from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark
 from presman.analysis.readings.alert import Alert
 from presman.base import secret
 from presman.config.alert_lines import read_alerts
-from presman.output.attention import AlertCommand, Attention, attention_of, event, run
+from presman.output.alert_notifier import AlertCommand, AlertNotifier, event, notifier_of, run
 from presman.output.plugin_check import CheckState, state_of
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from tests.output.readings import reading
 from tests.patience import until
 
@@ -154,20 +154,20 @@ def test_the_state_of_a_check_survives_damage_and_links(tmp_path: Path, monkeypa
 
 
 def test_a_latency_threshold_has_the_histograms_read_at_each_poll() -> None:
-    def breadth(lines: str) -> Breadth | None:
-        found = attention_of("prod", read_alerts(lines), (), first_is_news=False)
-        return found and found.breadth
+    def detail_level(lines: str) -> DetailLevel | None:
+        found = notifier_of("prod", read_alerts(lines), (), first_is_news=False)
+        return found and found.detail_level
 
-    assert breadth('latency "log file sync" warning=1ms') == Breadth.HISTOGRAMS
-    assert breadth("queue_waits warning=1m") == Breadth.NARROW
-    assert breadth("") is None
+    assert detail_level('latency "log file sync" warning=1ms') == DetailLevel.HISTOGRAMS
+    assert detail_level("queue_waits warning=1m") == DetailLevel.NARROW
+    assert detail_level("") is None
 
 
-def test_attention_notes_a_command_that_fails_and_tells_it_once() -> None:
+def test_a_notifier_notes_a_command_that_fails_and_tells_it_once() -> None:
     command = AlertCommand(("/nonexistent/hook",), "prod", AlertChanges())
-    attention = Attention(Judge(()), command)
-    attention.read(reading())
+    notifier = AlertNotifier(Judge(()), command)
+    notifier.read(reading())
     command.close()
     said = "on_alert /nonexistent/hook: No such file or directory"
-    assert said in attention.read(reading()).notes
-    assert [attention.follow(reading()), attention.follow(reading())] == [said, ""]
+    assert said in notifier.read(reading()).notes
+    assert [notifier.follow(reading()), notifier.follow(reading())] == [said, ""]

@@ -14,9 +14,9 @@ import pytest
 
 import presman
 from presman.analysis import analyse
-from presman.analysis.assessment import assess
 from presman.base.release import Release
 from presman.output import json_document, text_report
+from presman.output.json_document import assess
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
 from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective

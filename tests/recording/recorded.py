@@ -12,7 +12,7 @@ from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
-from presman.rows.queries import Breadth, Focus
+from presman.rows.queries import DetailLevel, Focus
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
@@ -48,7 +48,7 @@ def _played(scenario: str, release: str | None, step: float, focus: Focus | None
         release=Release.parse(release) if release else None,
     )
     poller = Poller(source, clock=lambda: now[0])
-    poller.breadth = Breadth.HISTOGRAMS  # as a recorder polls
+    poller.detail_level = DetailLevel.HISTOGRAMS  # as a recorder polls
     poller.focus(focus)
     poller.open()
     previous = None

@@ -18,11 +18,12 @@ from unittest import mock
 
 import pytest
 from msgspec.msgpack import decode, encode
+from sqlalchemy import select
 from zstandard import ZstdCompressor
 
 from presman.base.release import Release
 from presman.figures.measures import MEASURES
-from presman.recording.chain_reader import Chain, ChainReader
+from presman.recording.chain_reader import Chain, ChainReader, _without_blocks, polls_until, read_chains
 from presman.recording.codec import poll_codec
 from presman.recording.codec.poll_codec import (
     QUICK,
@@ -40,6 +41,7 @@ from presman.recording.playback_values import PlaybackPart
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import FORMAT
+from presman.recording.schema import POLLS as POLL_ROWS
 from presman.recording.schema_check import rescued
 from presman.recording.statement_lives import past_spans
 from presman.recording.store import RecordingError, Store
@@ -468,6 +470,35 @@ def test_what_damage_leaves_of_groups_and_statements_can_be_drawn(tmp_path: Path
             found = group_lines(playback, moments[0][0].at, at, ("used", "io"))
         assert found.times == whole.times
         assert found.values == {}
+
+
+def test_a_chain_counts_its_own_polls_and_none_of_the_next(whole: Path) -> None:
+    store = Store(str(whole), writing=False)
+    chains = read_chains(store, 1, [])
+    assert [each.polls for each in chains] == [4, 4, 4]
+    for each in chains:
+        ats = [at for (at,) in store.rows(select(POLL_ROWS.c.at).where(POLL_ROWS.c.poll >= each.chain).limit(4))]
+        assert [polls_until(each, at, included=False) for at in ats] == [0, 1, 2, 3]
+        assert [polls_until(each, at, included=True) for at in ats] == [1, 2, 3, 4]
+        assert polls_until(each, ats[3] + 10**12, included=False) == 4
+    store.close()
+
+
+def test_polls_whose_blocks_are_gone_are_chains_of_those_in_a_row(whole: Path, tmp_path: Path) -> None:
+    """Without those that other chains have, and those whose instant is none: a text, before 1970, without end."""
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        polls = [poll for (poll,) in connection.execute("SELECT poll FROM polls ORDER BY poll")]
+        for place, at in enumerate([1000, 900, "x", 0, -1, 1500, 1 << 60, 1700, 1800, 1900, 2000, 2100]):
+            connection.execute("UPDATE polls SET at = ? WHERE poll = ?", (at, polls[place]))
+    store = Store(str(path), writing=False)
+    found = _without_blocks(store, 1, [Chain(store, 1, polls[8], 2, 1800, 1900)])
+    assert [(polls.index(each.chain), *each[3:]) for each in found] == [
+        (0, 2, 1000, 1000), (3, 1, 0, 0), (5, 1, 1500, 1500), (7, 1, 1700, 1700), (10, 2, 2000, 2100),
+    ]  # fmt: skip
+    assert _without_blocks(store, 2, []) == []
+    store.close()
 
 
 def test_an_instant_that_no_recorder_wrote_is_that_of_the_last_poll_of_its_chain(whole: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.recording.reader import Recording
-from presman.recording.time_bins import PollGap, gaps, sampled, time_bins, usual_interval, width_of, worst
+from presman.recording.time_bins import PollGap, gaps, group_bins, sampled, time_bins, usual_interval, width_of, worst
 from presman.rows.snapshot import Snapshot
 from tests.recording.recorded import polled, record
 
@@ -76,3 +76,40 @@ def test_a_bin_takes_a_few_polls_or_whole_spans_of_32(polls: int, bins: int, wid
 )
 def test_of_a_long_stretch_every_so_manieth_span_is_read(first: int, last: int, step: int, spans: list[int]) -> None:
     assert sampled(SimpleNamespace(first=first, last=last)) == (step, spans)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scenario", ["pdb", "mixed"])
+def test_groups_have_the_means_of_the_polls_of_a_bin(scenario: str, tmp_path: Path) -> None:
+    moments = list(polled(scenario, 5))
+    record(tmp_path / "a.presman", moments)
+    found: list[list[Reading]] = []
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        playback = recording.playback()
+        whole = moments[0][0].at, moments[-1][0].at
+        bins = time_bins(playback, *whole, 2)
+        groups = group_bins(playback, bins, *whole, 2)
+    left = [reading for _, reading in moments]
+    for each in bins:
+        found.append(left[: each.polls])
+        left = left[each.polls :]
+    assert not left
+    assert len(found) == 3
+    told = {(each.key, each.con_id, each.group): each for each in groups}
+    for each, readings in zip(bins, found, strict=True):
+        rows = [row for reading in readings for row in reading.cluster_groups()]
+        for con_id, name in {(row.con_id, row.name) for row in rows}:
+            own = [row for row in rows if (row.con_id, row.name) == (con_id, name)]
+            bin_ = told[each.key, con_id, name]
+            known = [row.used for row in own if row.used is not None]
+            assert bin_.used == (pytest.approx(sum(known) / len(known), abs=1e-5) if known else None)
+            assert bin_.servers == pytest.approx(sum(row.px_servers or 0 for row in own) / each.polls)
+            assert bin_.queued == pytest.approx(sum(row.px_queued or 0 for row in own) / each.polls)
+
+
+def test_when_most_cpu_was_waited_for(tmp_path: Path) -> None:
+    moments = list(polled("throttled", 6))
+    record(tmp_path / "a.presman", moments)
+    waited = {reading.at: sum(row.waiting or 0.0 for row in reading.cluster_groups()) for _, reading in moments}
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        found = worst(recording.playback(), moments[0][0].at, moments[-1][0].at, "waited")
+    assert found == max(waited, key=waited.__getitem__)

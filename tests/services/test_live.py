@@ -14,7 +14,7 @@ from presman.base.log_event import LogEvent
 from presman.polling.cadence import PollNeeds
 from presman.polling.poller import Poller
 from presman.polling.sampler import Event, FirstLook, Polled, Sampler, SourceEnded, SourceLost
-from presman.rows.queries import Breadth, Scope
+from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.services.live import (
     HeadStart,
@@ -33,7 +33,7 @@ from tests.sources.fakes import FakeSource
 
 def begun(let_go: Callable[[], object]) -> tuple[HeadStart, SimulatorSource]:
     source = SimulatorSource("quiet")
-    start = HeadStart(lambda hear: Sampler(lambda: source, refresh=60, scope=Scope.CLUSTER, post=hear), let_go)
+    start = HeadStart(lambda on_event: Sampler(lambda: source, refresh=60, scope=Scope.CLUSTER, post=on_event), let_go)
     return start, source
 
 
@@ -48,7 +48,7 @@ def test_what_was_read_waits_for_a_listener() -> None:
         threads.add(threading.current_thread().name)
         heard.append(event)
 
-    sampler = start.heard_by(listen, 0.05, Breadth.NARROW)
+    sampler = start.attach(listen, 0.05, DetailLevel.NARROW)
     until(lambda: sum(isinstance(each, Polled) for each in heard) > 1, "two polls")
     numbers = [each.snapshot.number for each in heard if isinstance(each, Polled)]
     assert numbers[:2] == [1, 2]
@@ -67,8 +67,8 @@ def test_it_ends_though_nobody_ever_listened() -> None:
     assert ended == [True]
 
 
-class Attention:
-    breadth = Breadth.HISTOGRAMS
+class AlertNotifier:
+    detail_level = DetailLevel.HISTOGRAMS
 
     def __init__(self) -> None:
         self.heard: list[Any] = []
@@ -97,8 +97,8 @@ def polls() -> list[Snapshot]:
 
 
 def test_each_poll_has_its_rates_from_the_one_before_until_that_is_forgotten(polls: list[Snapshot]) -> None:
-    attention = Attention()
-    readings = Readings(attention)
+    notifier = AlertNotifier()
+    readings = Readings(notifier)
     first, second = (readings.of(Polled(each)) for each in polls[:2])
     assert isinstance(first, ReadingCame)
     assert isinstance(second, ReadingCame)
@@ -109,12 +109,12 @@ def test_each_poll_has_its_rates_from_the_one_before_until_that_is_forgotten(pol
     third = readings.of(Polled(polls[2]))
     assert isinstance(third, ReadingCame)
     assert (third.previous, third.reading.interval) == (None, None)
-    assert attention.heard == [("read", 1), ("read", 2), ("read", 3)]
+    assert notifier.heard == [("read", 1), ("read", 2), ("read", 3)]
 
 
 def test_a_preview_counts_as_no_poll_and_a_loss_is_passed_on_and_told(polls: list[Snapshot]) -> None:
-    attention = Attention()
-    readings = Readings(attention)
+    notifier = AlertNotifier()
+    readings = Readings(notifier)
     preview = readings.of(FirstLook(polls[0]))
     assert isinstance(preview, Preview)
     assert preview.age == polls[0].seconds
@@ -125,7 +125,7 @@ def test_a_preview_counts_as_no_poll_and_a_loss_is_passed_on_and_told(polls: lis
     assert readings.of(loss) is loss
     end = SourceEnded()
     assert readings.of(end) is end
-    assert attention.heard == [("look", 1), ("read", 1), ("lost", "ORA-03113 end of file")]
+    assert notifier.heard == [("look", 1), ("read", 1), ("lost", "ORA-03113 end of file")]
 
 
 def test_a_fault_costs_one_poll_and_the_next_is_understood(
@@ -146,9 +146,9 @@ def test_a_fault_costs_one_poll_and_the_next_is_understood(
 
 def test_a_sampler_reads_what_is_wanted_and_what_alerts_need() -> None:
     needs = PollNeeds(few=True)
-    target = LiveTarget("db", FakeSource, 7.0, Scope.INSTANCE, ("diagnostics",), 3.0, Attention(), lambda: None)
-    sampler = sampler_of(target, lambda _: None, breadth=Breadth.NARROW, needs=needs, phase=0.5)
-    assert sampler._breadth == Breadth.HISTOGRAMS
+    target = LiveTarget("db", FakeSource, 7.0, Scope.INSTANCE, ("diagnostics",), 3.0, AlertNotifier(), lambda: None)
+    sampler = sampler_of(target, lambda _: None, detail_level=DetailLevel.NARROW, needs=needs, phase=0.5)
+    assert sampler._detail_level == DetailLevel.HISTOGRAMS
     assert (sampler._refresh, sampler._scope, sampler.polled._packs) == (7.0, Scope.INSTANCE, ("diagnostics",))
     assert (sampler.budget, sampler.polled.needs, sampler.phase, sampler.polled.renewed) == (
         3.0,
@@ -156,7 +156,7 @@ def test_a_sampler_reads_what_is_wanted_and_what_alerts_need() -> None:
         0.5,
         target.renewed,
     )
-    assert sampler_of(target._replace(attention=None), lambda _: None)._breadth == Breadth.WHOLE
+    assert sampler_of(target._replace(notifier=None), lambda _: None)._detail_level == DetailLevel.WHOLE
 
 
 def test_where_no_thread_can_be_had_the_source_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from presman.analysis.alerts.alert_rules import by_rules
-from presman.analysis.assessment import assess
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.output.alert_list import listed
-from presman.output.json_document import document
+from presman.output.json_document import assess, document
 from presman.output.plugin_check import perfdata
 from presman.tabs.alerts import availability_notes
 from presman.tabs.table_notes import verdict_lines

@@ -17,7 +17,7 @@ from presman.base.secret import Secret
 from presman.rows.queries import Scope
 from presman.sources import Answer, Request, SourceError
 from presman.sources.simulator_source import SimulatorSource
-from presman.sources.source_process import LookedAt
+from presman.sources.source_process import PreviewedSource
 
 AT = datetime(2026, 3, 12, tzinfo=UTC)
 
@@ -93,7 +93,7 @@ class Asked:
     kind = "simulator"
     name = "asked"
 
-    def __init__(self, calls: LookedAt) -> None:
+    def __init__(self, calls: PreviewedSource) -> None:
         self.scope = Scope.CLUSTER
         self.calls = calls
 

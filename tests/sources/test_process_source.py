@@ -17,11 +17,11 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.targets import parse_target
 from presman.polling.poller import Poller
-from presman.rows.queries import Breadth, Scope
+from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError, SourceRecipe, subprocess_source
 from presman.sources.simulator_source import SimulatorSource
-from presman.sources.source_process import LookedAt
+from presman.sources.source_process import PreviewedSource
 from presman.sources.subprocess_source import ProcessSource
 from presman.tui.first_look import PreviewReader
 from tests.cli.run import environment
@@ -56,7 +56,7 @@ def process_of(source: ProcessSource) -> psutil.Process:
 def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
     """The first poll of the demo, with all its rows; both play the same seed, from different instants on."""
     target = parse_target("demo:storm?seed=3&release=19")
-    apart = target.source_apart()
+    apart = target.in_subprocess()
     assert apart is not None
     try:
         there, here = Poller(apart), Poller(target.make_source())
@@ -75,7 +75,7 @@ def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["spool:{}", "recording:{}"])
 def test_files_have_no_process(text: str, tmp_path: Path) -> None:
-    assert parse_target(text.format(tmp_path)).source_apart() is None
+    assert parse_target(text.format(tmp_path)).in_subprocess() is None
 
 
 def test_where_no_process_can_be_had_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_where_no_process_can_be_had_there_is_none(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("os.posix_spawn", refuse)
     monkeypatch.setattr("os.fork", refuse)  # while there is one thread, it is a copy
     target = parse_target("demo:quiet")
-    assert target.source_apart() is None
+    assert target.in_subprocess() is None
     with pytest.raises(SourceError, match="no process for odd: Resource temporarily unavailable"):
         ProcessSource(SourceRecipe("x", "X", {}), kind="oracle", name="odd").begin()
 
@@ -160,7 +160,7 @@ def test_a_wait_that_is_cancelled_ends(made: Make) -> None:
 def test_a_driver_that_spins_is_ended_alone(
     made: Make, how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(subprocess_source, "GLANCE", 0.01)
+    monkeypatch.setattr(subprocess_source, "POLL_INTERVAL", 0.01)
     monkeypatch.setattr(subprocess_source, "CANCELLED", 0.05)
     monkeypatch.setattr(subprocess_source, "OVERTIME", 0.2)
     monkeypatch.setattr(subprocess_source, "LAST_WORDS", PATIENCE)  # a busy machine takes its time
@@ -235,12 +235,12 @@ def test_one_that_is_stopped_ends_with_a_monitor_that_is_killed(tmp_path: Path) 
 def test_it_is_looked_at_in_its_process_before_it_is_opened_here(made: Make) -> None:
     source = made()
     source.begin(odd_sources.reads_of)
-    looked = source.looked()
-    assert looked is not None
-    process, answer = looked.value
+    preview = source.preview()
+    assert preview is not None
+    process, answer = preview.value
     assert process == process_of(source).pid
     assert answer.notes == ("CLUSTER", "", "0.5", str(process))
-    assert source.looked() is None, "once"
+    assert source.preview() is None, "once"
     assert source.open().major == 19
     assert source.container() == 4
 
@@ -250,14 +250,14 @@ def test_what_a_look_made_is_not_taken_for_another_answer(made: Make) -> None:
     source.begin(odd_sources.reads_of)
     assert source.open().major == 19
     assert source.container() == 4
-    assert source.looked() is None
+    assert source.preview() is None
 
 
 @pytest.mark.parametrize("manner", ["refuse", "die", "broken look"])
 def test_a_look_that_came_to_nothing_is_left_to_the_first_poll(made: Make, manner: str) -> None:
     source = made(manner)
     source.begin(odd_sources.broken_look if manner == "broken look" else odd_sources.reads_of)
-    assert source.looked() is None
+    assert source.preview() is None
     if manner == "refuse":
         for _ in range(2):  # a second attempt asks again
             with pytest.raises(SourceError, match="wrong password"):
@@ -271,7 +271,7 @@ def test_a_process_that_died_before_the_look_is_told_by_opening_it(made: Make) -
     source = made()
     source.begin(odd_sources.reads_of)
     process_of(source).kill()
-    assert source.looked() is None
+    assert source.preview() is None
     with suppress(SourceError):  # unless it was open already
         source.open()
     assert source.open().major == 19, "in another process"
@@ -283,18 +283,18 @@ def test_what_a_look_has_read_is_not_read_again(scenario: str) -> None:
     source = ProcessSource(recipe, kind="oracle", name="counted")
     try:
         source.begin(PreviewReader(Scope.CLUSTER, (), 6.0))
-        looked = source.looked()
-        assert looked is not None
-        seen = looked.value
+        preview = source.preview()
+        assert preview is not None
+        seen = preview.value
         assert (seen.round_trips, seen.kind) == (1, "oracle")
         assert seen.groups
         poller = Poller(source)
-        poller.breadth = Breadth.NARROW
+        poller.detail_level = DetailLevel.NARROW
         poller.open()
-        glimpsed: list[Snapshot] = []
-        poller.poll(glimpsed.append)
-        assert glimpsed[0].round_trips == 1, "the answer that was given to the look"
-        assert glimpsed[0].at == seen.at
+        previewed: list[Snapshot] = []
+        poller.poll(previewed.append)
+        assert previewed[0].round_trips == 1, "the answer that was given to the look"
+        assert previewed[0].at == seen.at
         assert poller.poll().round_trips > 2
     finally:
         source.end()
@@ -303,22 +303,22 @@ def test_what_a_look_has_read_is_not_read_again(scenario: str) -> None:
 def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    source = LookedAt(odd_sources.OddSource())
-    assert source.look(odd_sources.reads_of) is None, "it is not open"
+    source = PreviewedSource(odd_sources.OddSource())
+    assert source.preview(odd_sources.reads_of) is None, "it is not open"
     source.open()
     for seconds, reads in ((0.9, 1), (1.1, 3)):
-        source.look(odd_sources.reads_of)
+        source.preview(odd_sources.reads_of)
         now[0] += seconds
         assert source.read(Scope.CLUSTER, (), 0.5).round_trips == reads, "the first one again; the third is new"
-    source.look(odd_sources.reads_of)
+    source.preview(odd_sources.reads_of)
     assert source.read(Scope.INSTANCE, (), 0.5).notes[0] == "INSTANCE", "another question"
     assert source.scope is Scope.INSTANCE
 
 
 def test_each_read_of_a_look_is_answered_once() -> None:
-    source = LookedAt(odd_sources.OddSource())
+    source = PreviewedSource(odd_sources.OddSource())
     source.open()
-    source.look(lambda opened: [opened.read((), 0.5) for _ in range(2)])
+    source.preview(lambda opened: [opened.read((), 0.5) for _ in range(2)])
     found = [source.read(Scope.CLUSTER, (), 0.5).round_trips for _ in range(3)]
     assert found == [1, 2, 3], "the two that were read for it, in their order, and then a new one"
 
@@ -327,7 +327,7 @@ def test_why_a_look_lost_the_source_is_what_the_first_poll_says(made: Make) -> N
     """The source itself would only say that it is not connected."""
     source = made("lose")
     source.begin(odd_sources.reads_of)
-    assert source.looked() is None
+    assert source.preview() is None
     assert source.open().major == 19
     with pytest.raises(SourceError, match="connection closed") as caught:
         source.read((), 0.5)
@@ -346,14 +346,14 @@ def test_what_a_look_has_read_costs_what_it_took_and_not_the_wait(monkeypatch: p
             return super().read(requests, within)
 
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    source = odd_sources.Asked(LookedAt(Slow("storm", seed=3, clock=lambda: now[0])))
+    source = odd_sources.Asked(PreviewedSource(Slow("storm", seed=3, clock=lambda: now[0])))
     poller = Poller(source, clock=lambda: now[0])
-    poller.breadth = Breadth.NARROW
+    poller.detail_level = DetailLevel.NARROW
     poller.open()
-    looked = source.calls.look(PreviewReader(Scope.CLUSTER, (), 6.0))
-    assert looked is not None
+    preview = source.calls.preview(PreviewReader(Scope.CLUSTER, (), 6.0))
+    assert preview is not None
     assert reads[0] > 1
-    assert looked.seconds == reads[0] * 0.25
+    assert preview.seconds == reads[0] * 0.25
     taken = reads[0]
     now[0] += 0.4
     assert poller.poll().seconds == pytest.approx(taken * 0.25)

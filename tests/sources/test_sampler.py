@@ -19,8 +19,8 @@ from presman.polling.sampler import (
     LONGEST_PAUSE,
     ActionResult,
     Event,
-    Glimpse,
     Polled,
+    PreviewCame,
     Sampler,
     SourceEnded,
     SourceLost,
@@ -30,9 +30,9 @@ from presman.polling.sampler import (
     tick_after,
 )
 from presman.rows.commands import Command, Victim, kill
-from presman.rows.queries import Breadth, Focus, QueryError, Scope
+from presman.rows.queries import DetailLevel, Focus, QueryError, Scope
 from presman.sources import LoginRefusal, SourceError
-from presman.sources.subprocess_source import Looked
+from presman.sources.subprocess_source import PreviewAnswer
 from tests.sources.fakes import START, FakeSource
 
 PATIENCE = 20
@@ -49,9 +49,9 @@ def start() -> Iterator[Start]:
         events: queue.Queue[Event] = queue.Queue()
         make = source if callable(source) else lambda: source
         settings = {"refresh": 3600.0, "scope": Scope.CLUSTER, "now": lambda: START} | settings
-        glimpse = settings.pop("glimpse", lambda: None)
+        preview = settings.pop("preview", lambda: None)
         sampler = Sampler(make, post=events.put, **settings)
-        sampler.glimpse = glimpse
+        sampler.preview = preview
         begun.append(sampler)
         sampler.start()
         return sampler, events
@@ -82,14 +82,14 @@ def test_polls_until_the_end(start: Start) -> None:
     assert (source.opened, source.closed) == (1, 1)
 
 
-def test_a_glimpse_comes_first_and_the_polls_follow(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preview_comes_first_and_the_polls_follow(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first interval began with it: it took all but a second of that."""
     monkeypatch.setattr(sampler_thread, "PAINTING", 0.0)
     monkeypatch.setattr(sampler_thread, "APART", 0.0)
     before = time.monotonic()
-    _, events = start(FakeSource(length=2), refresh=3600.0, glimpse=lambda: Looked("what a look saw", 3599.0))
+    _, events = start(FakeSource(length=2), refresh=3600.0, preview=lambda: PreviewAnswer("what a look saw", 3599.0))
     event = events.get(timeout=PATIENCE)
-    assert isinstance(event, Glimpse)
+    assert isinstance(event, PreviewCame)
     assert event.seen == "what a look saw"
     assert before <= event.begun + 3599.0 <= time.monotonic()
     assert [polled(events) for _ in range(2)] == [1, 2]
@@ -98,13 +98,13 @@ def test_a_glimpse_comes_first_and_the_polls_follow(start: Start, monkeypatch: p
 def test_who_is_stopped_while_somebody_looks_says_nothing(start: Start) -> None:
     looking, enough = threading.Event(), threading.Event()
 
-    def glimpse() -> Looked:
+    def preview() -> PreviewAnswer:
         looking.set()
         enough.wait(PATIENCE)
-        return Looked("too late", 0.0)
+        return PreviewAnswer("too late", 0.0)
 
     source = FakeSource()
-    sampler, events = start(source, glimpse=glimpse)
+    sampler, events = start(source, preview=preview)
     looking.wait(PATIENCE)
     assert not sampler.stop(0.0)
     enough.set()
@@ -483,8 +483,8 @@ def test_who_looks_around_has_nobody_log_in_again_that_was_refused(start: Start)
     source = FakeSource(failures=[WRONG, WRONG])
     sampler, events = start(source)
     lost(events)
-    sampler.widen(Breadth.NARROW)
-    sampler.widen(Breadth.WHOLE)
+    sampler.set_detail_level(DetailLevel.NARROW)
+    sampler.set_detail_level(DetailLevel.WHOLE)
     sampler.focus(Focus(1, 2, 3))
     sampler.request(IoOutlier)
     assert not sampler._poll_now
@@ -496,13 +496,13 @@ def test_who_looks_around_has_nobody_log_in_again_that_was_refused(start: Start)
 def test_reading_more_comes_at_once_and_reading_less_with_the_next_poll(start: Start) -> None:
     sampler, events = start(FakeSource())
     polled(events)
-    sampler.widen(Breadth.NARROW)
+    sampler.set_detail_level(DetailLevel.NARROW)
     assert not sampler._poll_now
-    sampler.widen(Breadth.NARROW | Breadth.HISTOGRAMS)
+    sampler.set_detail_level(DetailLevel.NARROW | DetailLevel.HISTOGRAMS)
     polled(events)
-    sampler.widen(Breadth.HISTOGRAMS)
+    sampler.set_detail_level(DetailLevel.HISTOGRAMS)
     assert not sampler._poll_now
     unborn = Sampler(FakeSource, refresh=5.0, scope=Scope.CLUSTER, post=events.put)
-    unborn.widen(Breadth.NARROW)
-    unborn.widen(Breadth.WHOLE)
+    unborn.set_detail_level(DetailLevel.NARROW)
+    unborn.set_detail_level(DetailLevel.WHOLE)
     assert not unborn._poll_now, "the first poll is to come all the same"

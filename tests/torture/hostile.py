@@ -151,7 +151,7 @@ def run(task: Task) -> str:
 # ---- screens
 
 
-class Heard(Screen):
+class LiveEvent(Screen):
     """A presman on a terminal, every byte of which is kept until it is judged."""
 
     def __init__(self, words: list[str], folder: Path) -> None:
@@ -198,8 +198,8 @@ class _Screens:
         self._folder = task.folder
         self.shown = 0
         self.screens = [
-            Heard([*start, "one", "--refresh", "0.1"], task.folder),
-            Heard([*start, "fleet", "one", "other", "--interval", "0.5"], task.folder),
+            LiveEvent([*start, "one", "--refresh", "0.1"], task.folder),
+            LiveEvent([*start, "fleet", "one", "other", "--interval", "0.5"], task.folder),
         ]
         for screen in self.screens:
             screen.wait_for(b"LIVE", limit=30.0)

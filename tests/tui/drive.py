@@ -46,7 +46,7 @@ class HandFeed:
     started: bool = False
     told: list[Any] = field(default_factory=list)
     focused: Any = None
-    breadth: Any = None
+    detail_level: Any = None
 
     def start(self) -> None:
         self.started = True
@@ -69,8 +69,8 @@ class HandFeed:
     def focus(self, focus: Any) -> None:
         self.focused = focus
 
-    def widen(self, breadth: Any) -> None:
-        self.breadth = breadth
+    def set_detail_level(self, detail_level: Any) -> None:
+        self.detail_level = detail_level
 
 
 @dataclass

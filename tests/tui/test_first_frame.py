@@ -15,10 +15,10 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.base import terminal_guard
 from presman.config.alert_lines import read_alerts
-from presman.output.attention import attention_of
+from presman.output.alert_notifier import notifier_of
 from presman.polling.poller import Poller
-from presman.polling.sampler import Glimpse, Polled
-from presman.rows.queries import Breadth, Scope
+from presman.polling.sampler import Polled, PreviewCame
+from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
 from presman.sources import subprocess_source
@@ -46,28 +46,28 @@ def test_a_glance_sees_what_the_first_look_shows(scenario: str, kind: str) -> No
     source = SimulatorSource(with_short_past(scenario), seed=3, clock=lambda: 0.0, start=START)
     source.kind = kind
     source.open()
-    glimpse = PreviewReader(Scope.CLUSTER, (), 6.0)(source)
-    assert pickle.loads(subprocess_source._written(glimpse, subprocess_source._WRITERS)) == glimpse
+    preview = PreviewReader(Scope.CLUSTER, (), 6.0)(source)
+    assert pickle.loads(subprocess_source._written(preview, subprocess_source._WRITERS)) == preview
     poller = Poller(source)
-    poller.breadth = Breadth.NARROW
+    poller.detail_level = DetailLevel.NARROW
     poller.open()
     looks: list[Snapshot] = []
     whole = poller.poll(looks.append)
     assert len(looks) == (kind == "oracle")
-    assert seen(glimpse) == seen(analyse(None, (*looks, whole)[0]))
+    assert seen(preview) == seen(analyse(None, (*looks, whole)[0]))
     source.close()
 
 
-def test_a_glimpse_has_the_thresholds_too() -> None:
+def test_a_preview_has_the_thresholds_too() -> None:
     play = Play("locked")
-    attention = attention_of("prod", read_alerts("idle_holder severity=critical"), (), first_is_news=False)
+    notifier = notifier_of("prod", read_alerts("idle_holder severity=critical"), (), first_is_news=False)
     posted: list[Arrived | Failed] = []
-    target = LiveTarget("prod", lambda: play.poller.source, attention=attention)
+    target = LiveTarget("prod", lambda: play.poller.source, notifier=notifier)
     feed = sampler_feed(target)(posted.append, 2.0)
     snapshot = play.poll()
-    feed._receive(Glimpse(analyse(None, snapshot), time.monotonic() - 3.0))
+    feed._receive(PreviewCame(analyse(None, snapshot), time.monotonic() - 3.0))
     feed._receive(Polled(snapshot))
-    feed._receive(Glimpse("no reading", 0.0))
+    feed._receive(PreviewCame("no reading", 0.0))
     first, whole, fault = posted
     assert isinstance(first, Arrived)
     assert isinstance(whole, Arrived)

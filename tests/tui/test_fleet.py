@@ -17,7 +17,7 @@ from presman.analysis.readings.fleet_readings import Member
 from presman.recording.recording_source import RecordingSource
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.services.fleet.live_fleet import WatchedDatabase
 from presman.services.live import LiveTarget
 from presman.sources import SourceError
@@ -248,14 +248,14 @@ async def test_the_monitor_goes_on_with_the_connection_and_esc_leads_back() -> N
     source = FakeSource()
     async with opened(source) as (acting, database):
         assert "● LIVE" in acting.screen
-        assert (source.opened, database.is_heard) == (1, True)
+        assert (source.opened, database.is_attached) == (1, True)
         assert "Help: Overview" in await acting.press("question_mark")
         assert "q fleet" in await acting.press("q")
         assert not acting.app.goes_home
         await acting.press("escape")
         assert acting.app.goes_home
-    assert not database.is_heard
-    assert database.sampler._breadth is Breadth.NARROW
+    assert not database.is_attached
+    assert database.sampler._detail_level is DetailLevel.NARROW
     assert source.opened == 1
 
 

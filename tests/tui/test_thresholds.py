@@ -8,7 +8,7 @@ from textual.message import Message
 
 from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.config.alert_lines import read_alerts
-from presman.output.attention import attention_of
+from presman.output.alert_notifier import notifier_of
 from presman.polling.sampler import FirstLook, Polled
 from presman.services.live import LiveTarget
 from presman.tui.app import sampler_feed
@@ -21,16 +21,16 @@ def arrivals(settings: str, polls: int, command: tuple[str, ...] = ()) -> list[A
     """Return what a feed posts of a locked database: a first look, then so many polls."""
     play = Play("locked")
     posted: list[Message] = []
-    attention = attention_of("prod", read_alerts(settings), command, first_is_news=False)
-    target = LiveTarget("prod", lambda: play.poller.source, attention=attention)
+    notifier = notifier_of("prod", read_alerts(settings), command, first_is_news=False)
+    target = LiveTarget("prod", lambda: play.poller.source, notifier=notifier)
     feed = sampler_feed(target)(posted.append, 2.0)
     snapshots = [play.poll() for _ in range(polls)]
     feed._receive(FirstLook(snapshots[0]))
     for snapshot in snapshots:
         feed._receive(Polled(snapshot))
     play.poller.close()
-    if attention is not None:
-        attention.close()
+    if notifier is not None:
+        notifier.close()
     return [each for each in posted if isinstance(each, Arrived)]
 
 

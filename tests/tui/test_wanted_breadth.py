@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from tests.tui.drive import acted, stage
 from tests.tui.test_live import Play, playing
 
@@ -19,14 +19,14 @@ async def test_tabs_that_show_idle_sessions_or_histograms_have_them_read() -> No
         seen = {}
         for key in "1357241":
             await acting.keys(key)
-            seen[key] = acting.feed.breadth
+            seen[key] = acting.feed.detail_level
         assert seen == {
-            "1": Breadth.NARROW,
-            "2": Breadth.NARROW,
-            "3": Breadth.IDLE_SESSIONS,
-            "4": Breadth.NARROW,
-            "5": Breadth.IDLE_SESSIONS,
-            "7": Breadth.HISTOGRAMS,
+            "1": DetailLevel.NARROW,
+            "2": DetailLevel.NARROW,
+            "3": DetailLevel.IDLE_SESSIONS,
+            "4": DetailLevel.NARROW,
+            "5": DetailLevel.IDLE_SESSIONS,
+            "7": DetailLevel.HISTOGRAMS,
         }
 
 
@@ -38,15 +38,15 @@ async def test_histograms_are_read_for_as_long_as_their_file_is_written(
     async with playing("mixed") as (acting, polls):
         await polls(1)
         await acting.keys("7", "e", "1")
-        assert acting.feed.breadth is Breadth.HISTOGRAMS
+        assert acting.feed.detail_level is DetailLevel.HISTOGRAMS
         await acting.keys("e")
-        assert acting.feed.breadth is Breadth.NARROW
+        assert acting.feed.detail_level is DetailLevel.NARROW
 
 
 @acted
 async def test_the_tab_says_what_it_does_not_list() -> None:
     play = Play("mixed")
-    play.poller.breadth = Breadth.NARROW
+    play.poller.detail_level = DetailLevel.NARROW
     async with stage(size=(200, 50)) as acting:
         from presman.analysis import analyse
 
@@ -57,7 +57,7 @@ async def test_the_tab_says_what_it_does_not_list() -> None:
         assert f"not listed: {reading.unlisted} {told}" in screen
         await acting.show(replace(reading, unlisted=None, number=reading.number + 1))
         assert f"not listed: {told}" in acting.screen
-        play.poller.breadth = Breadth.WHOLE
+        play.poller.detail_level = DetailLevel.WHOLE
         await acting.show(analyse(None, play.poll()))
         assert "not listed" not in acting.screen
     play.poller.close()

@@ -15,6 +15,7 @@ from math import inf
 from msgspec import Struct
 
 from presman.analysis.parallel.queue_heads import SAME_WAIT
+from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     QueuedStatement,
@@ -34,7 +35,7 @@ class Candidate(Struct, frozen=True):
     in server seconds, 0 for an idle holder, None where it is not known for how long it has run. `ends_in` is the
     seconds after which it should end by itself, None unless that is soon; then no `commands`: one waits for it.
     `refused` is why no command is offered, "" where one is; `objection` why DO does not name it to be ended, "" where
-    nothing speaks against it.
+    nothing speaks against it. `effect` is what its end would do to the whole queue, None where that was not forecast.
     """
 
     statement: RunningStatement
@@ -46,6 +47,7 @@ class Candidate(Struct, frozen=True):
     ends_in: float | None = None
     refused: str = ""
     objection: str = ""
+    effect: EndingEffect | None = None
 
     @property
     def is_named(self) -> bool:
@@ -64,6 +66,8 @@ class Unblock(Struct, frozen=True):
     want the same servers and may get them first. `itself` is a statement of the head's own session that holds servers
     it is short of: it is queued behind itself. `unknown` is why it is not known who holds servers, "" where it is.
     `in_vain` are the rivals that may be served first and want more than comes free, so that nobody would start.
+    `effect` is what the ends of all that are needed would do together to the whole queue, None where that was not
+    forecast.
     """
 
     head: QueueHead
@@ -78,6 +82,7 @@ class Unblock(Struct, frozen=True):
     itself: RunningStatement | None = None
     unknown: str = ""
     in_vain: tuple[str, ...] = ()
+    effect: EndingEffect | None = None
 
     @property
     def names_nobody(self) -> bool:
@@ -95,6 +100,15 @@ class Unblock(Struct, frozen=True):
     def wait(self) -> float | None:
         """In how many seconds the head should start by itself; None where others may take its servers."""
         return None if self.rivals else self.soon
+
+    @property
+    def ways(self) -> tuple[tuple[RunningStatement, ...], ...]:
+        """Those whose ends, together, let the head start: the ones needed, or each that would do alone."""
+        ended = [each for each in self.candidates if each.commands]
+        if self.needed > 1:
+            needed = tuple(each.statement for each in self.candidates[: self.needed] if each.commands)
+            return (needed,) if needed else ()
+        return tuple((each.statement,) for each in ended if each.enough)
 
     @property
     def blockers(self) -> tuple[Candidate, ...]:

@@ -20,9 +20,10 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Counted, Unblock, contenders, too_large, want_the_same
 from presman.analysis.advice.ending import ending, ends_in, lost, objection, refusal, time_left
+from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, RunningStatement, Shortage
-from presman.base.formats import counted, in_about
+from presman.base.formats import counted, duration, in_about
 
 
 class Freeing(Struct, frozen=True, eq=False):
@@ -279,6 +280,21 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     return f"{after}{together} frees the {counted(freed, 'server')} {lets}{same}"
 
 
+def effect_words(effect: EndingEffect | None) -> str:
+    """Return what an end would do to the whole queue, "" where that is not known."""
+    if effect is None:
+        return ""
+    words = at_once(effect)
+    if effect.through is None or effect.otherwise is None or effect.otherwise - effect.through < 1:
+        return words
+    return f"{words}, the last queued in {duration(effect.through)} instead of {duration(effect.otherwise)}"
+
+
+def at_once(effect: EndingEffect) -> str:
+    """Return how many an end would let start at once."""
+    return f"{effect.starts or 'none'} start{'' if effect.starts > 1 else 's'} at once"
+
+
 def _statements(number: int) -> str:
     return counted(number, "statement")
 
@@ -319,7 +335,13 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     rivals = contenders(head, freed, reading, counts) if freed else ()
     in_vain = too_large(head, rivals, freed, reading, counts)
     whole = Unblock(head, found, needed, commands, "", soon, blocked, by_itself, rivals, itself, unknown, in_vain)
-    return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain)))
+    together = _effect(reading, next(iter(whole.ways), ())) if needed > 1 else None
+    return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain)), effect=together)
+
+
+def _effect(reading: Reading, way: Sequence[RunningStatement]) -> EndingEffect | None:
+    """Return what the end of these would do to the whole queue."""
+    return None if reading.forecast is None else reading.forecast.effect_of(*(each.executing() for each in way))
 
 
 def _unlisted(reading: Reading) -> str:
@@ -348,4 +370,5 @@ def _candidate(helper: Freeing, shortages: Sequence[Shortage], reading: Reading)
         ends_in=helper.ends_in,
         refused=found.refused,
         objection=objection(each) or doubt,
+        effect=_effect(reading, (each,)),
     )

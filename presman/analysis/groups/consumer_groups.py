@@ -24,7 +24,7 @@ from presman.analysis.readings.group_readings import (
 )
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
-from presman.analysis.usage_totals import queue_totals, session_totals, together_used, usage_of_group
+from presman.analysis.totals import queue_totals, session_totals, together_used, usage_of_group
 from presman.analysis.view_availability import unavailable
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric

@@ -23,7 +23,7 @@ from presman.analysis.readings.group_readings import IoRates, IoVerdict, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import UsageTotals
-from presman.analysis.usage_totals import together_used, usage_of_container
+from presman.analysis.totals import together_used, usage_of_container
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbCpuExhausted, PdbMetric, RsrcPdb

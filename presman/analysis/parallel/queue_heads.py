@@ -180,7 +180,7 @@ def _situation(
     others = [each for each in statements if each.con_id == head.con_id and each.group != head.group]
     return QueueState(
         system=budgets[ROOT],
-        limits=tuple(_limits(facts, head, groups, budgets)),
+        limits=tuple(limits_of(facts, (head.con_id, head.group), head.inst_id, groups, budgets)),
         ahead=sum((each.waited or 0.0) > (head.waited or 0.0) + SAME_WAIT for each in others) if one_queue else 0,
         rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
         unknown_container=(
@@ -192,21 +192,24 @@ def _situation(
     )
 
 
-def _limits(
-    facts: Facts, head: QueuedStatement, groups: Mapping[Key, GroupReading], budgets: Mapping[int, ServerBudget]
+def limits_of(
+    facts: Facts,
+    key: Key,
+    inst_id: int,
+    groups: Mapping[Key, GroupReading],
+    budgets: Mapping[int, ServerBudget],
 ) -> Iterable[ServerLimit]:
-    whole = budgets[ROOT].target
-    container = budgets.get(head.con_id) if head.con_id > 2 else None
+    """Yield the limits that the statements of a group are under, by the plan of an instance: its container's first."""
+    con_id, whole = key[0], budgets[ROOT].target
+    container = budgets.get(con_id) if con_id > 2 else None
     if container is not None and container.in_use is not None and container.target is not None:
-        yield ServerLimit(
-            facts.system.container_name(head.con_id), container.in_use, container.target, con_id=head.con_id
-        )
+        yield ServerLimit(facts.system.container_name(con_id), container.in_use, container.target, con_id=con_id)
         whole = container.target
-    group = groups.get((head.con_id, head.group))
-    limit, percent = allowed((head.con_id, head.group), facts, budgets, head.inst_id)
+    group = groups.get(key)
+    limit, percent = allowed(key, facts, budgets, inst_id)
     if group is not None and limit is not None:
         part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
-        yield ServerLimit(group.name, group.px_servers or 0, limit, part, head.con_id, group.name)
+        yield ServerLimit(group.name, group.px_servers or 0, limit, part, con_id, group.name)
 
 
 def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tuple[Cause, int | None, str]:

@@ -154,7 +154,8 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
     inside, inst_ids = facts.plans.inside == con_id, facts.plans.open_on(con_id)
     if not inside:
         own = [_own_target(facts, inst_id, con_id) for inst_id in inst_ids]
-        limits += [sum(each or 0 for each in own)] if own and None not in own else []
+        known = [each for each in own if each is not None]
+        limits += [sum(known)] if own and len(known) == len(own) else []
     given = _given(facts, con_id, inside=inside)
     limits += [] if given is None or whole is None else [whole_servers(given, whole)]
     shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]

@@ -14,10 +14,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import OTHER_GROUPS, PENDING, UNNAMED, PlanBook, PlanShares
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel.server_pools import container_target
-from presman.analysis.plans.lint_cdb import OF_CPU as CDB_OF_CPU
 from presman.analysis.plans.lint_cdb import RULES as CDB_RULES
 from presman.analysis.plans.lint_cdb import cdb_case
-from presman.analysis.plans.lint_rules import OF_CPU, RULES, Case, Finding, Severity
+from presman.analysis.plans.lint_rules import RULES, Case, Finding, Severity
 from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.reading import Reading
@@ -42,15 +41,11 @@ _ORDER = {severity: rank for rank, severity in enumerate(Severity)}
 
 def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
     """Return what is doubtful about the plans in force, what matters most first."""
-    found = []
-    for case in cases(reading, snapshot):
-        rules = [rule for rule in RULES if case.cpu_managed or rule not in OF_CPU]
-        found += [finding for rule in rules for finding in rule(case)]
+    found = [finding for case in cases(reading, snapshot) for rule in RULES for finding in rule.findings(case)]
     facts = Facts.of(None, snapshot)
     for inst_id in facts.system.inst_ids if facts.system.cdb else ():
         if (cdb := cdb_case(facts, reading, inst_id)) is not None:
-            of_cdb = [rule for rule in CDB_RULES if cdb.cpu_managed or rule not in CDB_OF_CPU]
-            found += [finding for rule in of_cdb for finding in rule(cdb)]
+            found += [finding for rule in CDB_RULES for finding in rule.findings(cdb)]
     found += instances_differ(facts)
     found += idle_holders_stay(reading)
     return tuple(dict.fromkeys(sorted(found, key=lambda finding: _ORDER[finding.severity])))

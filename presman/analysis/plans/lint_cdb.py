@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.container_io import limits_of
-from presman.analysis.plans.lint_rules import TINY, Finding, Severity, swapping_windows
+from presman.analysis.plans.lint_rules import TINY, Found, LintRules, Severity, swapping_windows
 from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
@@ -69,15 +69,13 @@ class CdbCase(Struct, frozen=True, dict=True):
         total = sum(self.weights.values())
         return {name: weight / total for name, weight in self.weights.items()}
 
-    def finding(self, rule: str, severity: Severity, subject: str, text: str, source: str) -> Finding:
-        """Return a finding about the CDB plan."""
-        return Finding(rule, severity, self.plan, subject, text, source)
+
+RULES = LintRules()
+"""All rules about a CDB plan."""
 
 
-Found = Iterator[Finding]
-
-
-def tiny_share(case: CdbCase) -> Found:
+@RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
+def cdb_tiny_share(case: CdbCase) -> Found:
     """Shares are of the sum of all."""
     for name, share in case.shares.items():
         if share < TINY:
@@ -85,10 +83,11 @@ def tiny_share(case: CdbCase) -> Found:
                 f"{name} is guaranteed {100 * share:.2f} % of CPU: its {case.weighed_by} is small beside that of all "
                 "open containers."
             )
-            yield case.finding("cdb-tiny-share", Severity.WARNING, name, text, _GUIDE)
+            yield name, text
 
 
-def limit_below_share(case: CdbCase) -> Found:
+@RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
+def cdb_limit_below_share(case: CdbCase) -> Found:
     """A container cannot use more than its limit, whatever its shares guarantee."""
     for name, row in case.given.items():
         limit = percent_fraction(row.utilization_limit)
@@ -97,10 +96,11 @@ def limit_below_share(case: CdbCase) -> Found:
                 f"{name} is limited to {row.utilization_limit} % of CPU, less than the {100 * case.shares[name]:.1f} % "
                 "its shares guarantee: the rest of them does nothing for it."
             )
-            yield case.finding("cdb-limit-below-share", Severity.WARNING, name, text, _GUIDE)
+            yield name, text
 
 
-def limits_leave_idle(case: CdbCase) -> Found:
+@RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
+def cdb_limits_leave_idle(case: CdbCase) -> Found:
     """Limits of all that do not add up to the whole leave CPU that nobody may use."""
     limits = [
         percent_fraction(case.given[name].utilization_limit) if name in case.given else None for name in case.plans
@@ -112,10 +112,11 @@ def limits_leave_idle(case: CdbCase) -> Found:
             f"The limits of all open containers add up to {percent:.0f} %: the other {100 - percent:.0f} % of CPU stay "
             "idle however much they want."
         )
-        yield case.finding("cdb-limits-leave-idle", Severity.WARNING, "", text, _GUIDE)
+        yield "", text
 
 
-def servers_for_nobody(case: CdbCase) -> Found:
+@RULES.rule(Severity.WARNING, _QUEUE)
+def cdb_servers_for_nobody(case: CdbCase) -> Found:
     """A container that may not hold a pair of servers runs nothing in parallel."""
     for name, row in case.given.items():
         limit = percent_fraction(row.parallel_server_limit)
@@ -127,10 +128,11 @@ def servers_for_nobody(case: CdbCase) -> Found:
                 f"PARALLEL_SERVER_LIMIT of {row.parallel_server_limit} % lets {name} hold {servers} of {case.target} "
                 "parallel servers: its parallel statements may never start."
             )
-            yield case.finding("cdb-servers-for-nobody", Severity.WARNING, name, text, _QUEUE)
+            yield name, text
 
 
-def servers_by_plan(case: CdbCase) -> Found:
+@RULES.rule(Severity.NOTE, _DIRECTIVES)
+def cdb_servers_by_plan(case: CdbCase) -> Found:
     """From 21c on each container queues at its own target first, and the limit of the CDB plan is advised against."""
     named = [name for name, row in case.given.items() if percent_fraction(row.parallel_server_limit) is not None]
     if named and case.release >= Release(21):
@@ -138,10 +140,11 @@ def servers_by_plan(case: CdbCase) -> Found:
             f"PARALLEL_SERVER_LIMIT of the CDB plan limits {', '.join(sorted(named))}. Oracle advises against it from "
             "21c on: set PARALLEL_SERVERS_TARGET in the containers."
         )
-        yield case.finding("cdb-servers-by-plan", Severity.NOTE, sorted(named)[0], text, _DIRECTIVES)
+        yield sorted(named)[0], text
 
 
-def autotask_first(case: CdbCase) -> Found:
+@RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
+def cdb_autotask_first(case: CdbCase) -> Found:
     """Maintenance should not outrank the work it is for."""
     row = case.rows.get(AUTOTASK)
     most = max((each.shares or 1 for each in case.given.values()), default=1)
@@ -150,31 +153,11 @@ def autotask_first(case: CdbCase) -> Found:
             f"{AUTOTASK} has {row.shares} shares, more than any open container ({most}): under contention maintenance "
             "tasks come first."
         )
-        yield case.finding("cdb-autotask-first", Severity.WARNING, AUTOTASK, text, _GUIDE)
+        yield AUTOTASK, text
 
 
-def default_directive(case: CdbCase) -> Found:
-    """Whoever is plugged in gets the default directive."""
-    named = [name for name in case.plans if (row := case.given.get(name)) is None or row is case.rows.get(DEFAULT_PDB)]
-    if named:
-        row = case.rows.get(DEFAULT_PDB)
-        what = counted(row.shares or 1, "share") if row else "one share"
-        if case.weighed_by != SHARES:
-            what = f"no SHARES and no limit are set, so {case.weighed_by} decides"
-        limit = f", at most {row.utilization_limit} % of CPU" if row and percent_fraction(row.utilization_limit) else ""
-        text = f"No directive names {', '.join(named)}: the default directive applies there ({what}{limit})."
-        yield case.finding("cdb-default-directive", Severity.NOTE, named[0], text, _GUIDE)
-
-
-def nobody_there(case: CdbCase) -> Found:
-    """A directive for a container that is open on no instance divides nothing."""
-    gone = sorted(name for name in case.rows if name and name not in case.open_somewhere and name not in _OWN)
-    if gone:
-        text = f"Directives name {', '.join(gone)}, not open here: their shares have no effect until they are open."
-        yield case.finding("cdb-nobody-there", Severity.NOTE, gone[0], text, _DIRECTIVES)
-
-
-def over_provisioned(case: CdbCase) -> Found:
+@RULES.rule(Severity.WARNING, _LEAST, of_cpu=True)
+def cdb_over_provisioned(case: CdbCase) -> Found:
     """Minima that add up to more than there is cannot all be kept."""
     total = sum(case.least_cpus.values())
     if total > case.cpus > 0:
@@ -190,50 +173,53 @@ def over_provisioned(case: CdbCase) -> Found:
             else "The CDB plan sets SHARES or UTILIZATION_LIMIT, and these decide instead."
         )
         severity = Severity.WARNING if in_force else Severity.NOTE
-        yield case.finding("cdb-over-provisioned", severity, "", text, _LEAST)
+        yield "", text, severity
 
 
-def container_without_plan(case: CdbCase) -> Found:
+@RULES.rule(Severity.WARNING, _IO)
+def cdb_io_limit_on_exadata(case: CdbCase) -> Found:
+    """MAX_IOPS and MAX_MBPS are for other storage."""
+    if case.exadata and case.io_limits:
+        text = f"{', '.join(case.io_limits)} sets MAX_IOPS or MAX_MBPS, which do nothing on Exadata: use IORM there."
+        yield case.io_limits[0], text
+
+
+@RULES.rule(Severity.WARNING, _GUIDE)
+def window_swaps_plan(case: CdbCase) -> Found:
+    """Windows of the root may change the CDB plan."""
+    if text := swapping_windows(case.windows):
+        yield "", text
+
+
+@RULES.rule(Severity.NOTE, _GUIDE, of_cpu=True)
+def cdb_default_directive(case: CdbCase) -> Found:
+    """Whoever is plugged in gets the default directive."""
+    named = [name for name in case.plans if (row := case.given.get(name)) is None or row is case.rows.get(DEFAULT_PDB)]
+    if named:
+        row = case.rows.get(DEFAULT_PDB)
+        what = counted(row.shares or 1, "share") if row else "one share"
+        if case.weighed_by != SHARES:
+            what = f"no SHARES and no limit are set, so {case.weighed_by} decides"
+        limit = f", at most {row.utilization_limit} % of CPU" if row and percent_fraction(row.utilization_limit) else ""
+        yield named[0], f"No directive names {', '.join(named)}: the default directive applies there ({what}{limit})."
+
+
+@RULES.rule(Severity.NOTE, _DIRECTIVES)
+def cdb_nobody_there(case: CdbCase) -> Found:
+    """A directive for a container that is open on no instance divides nothing."""
+    gone = sorted(name for name in case.rows if name and name not in case.open_somewhere and name not in _OWN)
+    if gone:
+        text = f"Directives name {', '.join(gone)}, not open here: their shares have no effect until they are open."
+        yield gone[0], text
+
+
+@RULES.rule(Severity.NOTE, _GUIDE)
+def cdb_container_without_plan(case: CdbCase) -> Found:
     """Without a plan of its own all sessions of a container share alike."""
     bare = [name for name, plan in case.plans.items() if not plan]
     if bare and len(bare) < len(case.plans):
         text = f"{', '.join(bare)} runs no plan of its own: all its sessions share equally what the CDB plan gives it."
-        yield case.finding("cdb-container-without-plan", Severity.NOTE, bare[0], text, _GUIDE)
-
-
-def io_limit_on_exadata(case: CdbCase) -> Found:
-    """MAX_IOPS and MAX_MBPS are for other storage."""
-    if case.exadata and case.io_limits:
-        text = f"{', '.join(case.io_limits)} sets MAX_IOPS or MAX_MBPS, which do nothing on Exadata: use IORM there."
-        yield case.finding("cdb-io-limit-on-exadata", Severity.WARNING, case.io_limits[0], text, _IO)
-
-
-def window_swaps_plan(case: CdbCase) -> Found:
-    """Windows of the root may change the CDB plan."""
-    if text := swapping_windows(case.windows):
-        yield case.finding("window-swaps-plan", Severity.WARNING, "", text, _GUIDE)
-
-
-RULES: tuple[Callable[[CdbCase], Iterable[Finding]], ...] = (
-    tiny_share,
-    limit_below_share,
-    limits_leave_idle,
-    servers_for_nobody,
-    servers_by_plan,
-    autotask_first,
-    over_provisioned,
-    io_limit_on_exadata,
-    window_swaps_plan,
-    default_directive,
-    nobody_there,
-    container_without_plan,
-)
-"""All rules about a CDB plan; what matters most first."""
-
-OF_CPU = frozenset(
-    {tiny_share, limit_below_share, limits_leave_idle, autotask_first, over_provisioned, default_directive}
-)
-"""Those that are about CPU: they say nothing where Resource Manager does not manage it."""
+        yield bare[0], text
 
 
 def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:

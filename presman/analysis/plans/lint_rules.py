@@ -5,9 +5,10 @@ Every finding says why it matters and which of Oracle's manuals describes what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -88,10 +89,6 @@ class Case(Struct, frozen=True, dict=True):
             return None
         return self.pool.target * percent // 100
 
-    def finding(self, rule: str, severity: Severity, subject: str, text: str, source: str) -> Finding:
-        """Return a finding about this plan."""
-        return Finding(rule, severity, self.plan, subject, text, source)
-
 
 TINY = 0.01
 """A guaranteed share below this is next to nothing."""
@@ -109,19 +106,62 @@ _GUIDE = "Administrator's Guide: Managing Resources with Oracle Database Resourc
 _QUEUE = "VLDB and Partitioning Guide: Parallel Statement Queuing"
 _PDB_PLANS = "Database Reference: RESOURCE_MANAGER_PLAN (limits of PDB plans)"
 
-Found = Iterator[Finding]
-Rule = Callable[[Case], Iterable[Finding]]
+Found = Iterator[tuple[str, str] | tuple[str, str, Severity]]
+"""What a rule finds: each subject ("" for the plan itself), the text, and a severity where it is not the rule's own."""
 
 
+Find = TypeVar("Find", bound="Callable[[Any], Found]")
+
+
+class LintRule(NamedTuple):
+    """One rule: how much it matters, the manual that has what it is about, and the function that finds.
+
+    A rule `of_cpu` says nothing where Resource Manager does not manage CPU.
+    """
+
+    key: str
+    severity: Severity
+    source: str
+    of_cpu: bool
+    find: Callable[[Any], Found]
+
+    def findings(self, case: Any) -> Iterator[Finding]:
+        """Yield what it finds in a case."""
+        if self.of_cpu and not case.cpu_managed:
+            return
+        for found in self.find(case):
+            severity = found[2] if len(found) == 3 else self.severity
+            yield Finding(self.key, severity, case.plan, found[0], found[1], self.source)
+
+
+class LintRules(list[LintRule]):
+    """Rules about cases of one kind; of those that matter as much, what stands first comes first."""
+
+    def rule(self, severity: Severity, source: str, *, of_cpu: bool = False) -> Callable[[Find], Find]:
+        """Return what adds a function to the rules, under its name."""
+
+        def add(find: Find) -> Find:
+            self.append(LintRule(find.__name__.replace("_", "-"), severity, source, of_cpu, find))
+            return find
+
+        return add
+
+
+RULES = LintRules()
+"""All rules about a plan."""
+
+
+@RULES.rule(Severity.ERROR, _GUIDE)
 def no_other_groups(case: Case) -> Found:
     """A top plan must say what everybody else gets."""
     if case.top and OTHER_GROUPS not in case.tree_groups and case.rows:
         text = (
             "The plan has no directive for OTHER_GROUPS: sessions of groups it does not name have no directive at all."
         )
-        yield case.finding("no-other-groups", Severity.ERROR, OTHER_GROUPS, text, _GUIDE)
+        yield OTHER_GROUPS, text
 
 
+@RULES.rule(Severity.ERROR, _GUIDE, of_cpu=True)
 def zero_share(case: Case) -> Found:
     """A group without a share gets CPU only when nobody else wants it."""
     for name in case.directives:
@@ -130,9 +170,57 @@ def zero_share(case: Case) -> Found:
                 f"{name} is guaranteed nothing, and sessions can be in it: while the others want all CPU, they can "
                 "hang (and hold locks) rather than just be slow."
             )
-            yield case.finding("zero-share", Severity.ERROR, name, text, _GUIDE)
+            yield name, text
 
 
+@RULES.rule(Severity.ERROR, _DIRECTIVES, of_cpu=True)
+def overfull_level(case: Case) -> Found:
+    """The percentages of a level are of one whole."""
+    for level, column in enumerate(_LEVEL_COLUMNS, start=1):
+        total = sum(getattr(row, column) for row in case.rows)
+        if total > 100 and not case.by_weight:
+            yield "", f"Level {level} allocates {total} %; presman scales it down to 100."
+
+
+@RULES.rule(Severity.WARNING, _METHODS, of_cpu=True)
+def percent_or_shares(case: Case) -> Found:
+    """CREATE_PLAN makes a plan of percentages unless it is told otherwise, also where shares are meant."""
+    if case.doubt:
+        taken = "shares" if case.by_weight else "percent"
+        text = (
+            f"Percent or shares? For {case.plan}, {case.doubt}. presman reads them as {taken}; MGMT_MTH of CREATE_PLAN "
+            "says which is meant (EMPHASIS or RATIO)."
+        )
+        yield "", text
+
+
+@RULES.rule(Severity.ERROR, _PDB_PLANS)
+def pdb_plan_with_subplans(case: Case) -> Found:
+    """A pluggable database's plan has one tier."""
+    for row in case.rows:
+        if case.con_id > 2 and row.type == "PLAN":
+            text = f"{row.group_or_subplan} is a subplan, which the plan of a pluggable database may not have."
+            yield row.group_or_subplan, text
+
+
+@RULES.rule(Severity.ERROR, _PDB_PLANS)
+def pdb_plan_too_large(case: Case) -> Found:
+    """A pluggable database's plan has at most eight groups."""
+    if case.con_id > 2 and len(case.directives) > PDB_GROUPS:
+        has = counted(len(case.directives), "group")
+        yield "", f"The plan has {has}; that of a pluggable database may have {PDB_GROUPS}."
+
+
+@RULES.rule(Severity.ERROR, _PDB_PLANS)
+def pdb_plan_with_levels(case: Case) -> Found:
+    """A pluggable database's plan has one level."""
+    deep = [row.group_or_subplan for row in case.rows if any(getattr(row, name) for name in _LEVEL_COLUMNS[1:])]
+    if case.con_id > 2 and deep:
+        text = f"{', '.join(deep)} has an allocation below level 1; the plan of a pluggable database has one level."
+        yield deep[0], text
+
+
+@RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
 def tiny_other_groups(case: Case) -> Found:
     """Whoever is not mapped, or is mapped to a group that is not in the plan, is in OTHER_GROUPS."""
     share = case.share(OTHER_GROUPS)
@@ -141,9 +229,10 @@ def tiny_other_groups(case: Case) -> Found:
             f"OTHER_GROUPS is guaranteed {100 * share:.2f} % of CPU, and every session that is not mapped, or mapped "
             "to a group the plan does not name, is in it."
         )
-        yield case.finding("tiny-other-groups", Severity.WARNING, OTHER_GROUPS, text, _GUIDE)
+        yield OTHER_GROUPS, text
 
 
+@RULES.rule(Severity.WARNING, _QUEUE)
 def target_is_maximum(case: Case) -> Found:
     """Groups that bypass the queue need servers above the target."""
     pool = case.pool
@@ -156,9 +245,10 @@ def target_is_maximum(case: Case) -> Found:
                 f"below PARALLEL_MAX_SERVERS ({pool.maximum}): when the target is reached they find no servers and are "
                 "downgraded. Keep the target at 50 to 75 % of the maximum."
             )
-            yield case.finding("target-is-maximum", Severity.WARNING, name, text, _QUEUE)
+            yield name, text
 
 
+@RULES.rule(Severity.WARNING, _QUEUE)
 def limit_below_degree(case: Case) -> Found:
     """Producers and consumers: a statement usually wants twice its degree."""
     for name, row in case.directives.items():
@@ -172,9 +262,10 @@ def limit_below_degree(case: Case) -> Found:
                 "documented (one larger than the whole target was seen to, on 12.1, once nothing else ran). Limit the "
                 f"degree to {max(1, limit // 2)}, or give more servers."
             )
-            yield case.finding("limit-below-degree", Severity.WARNING, name, text, _QUEUE)
+            yield name, text
 
 
+@RULES.rule(Severity.WARNING, _QUEUE)
 def short_timeout(case: Case) -> Found:
     """A timeout shorter than the usual queue ends statements that only wait their turn."""
     for name, row in case.directives.items():
@@ -188,83 +279,18 @@ def short_timeout(case: Case) -> Found:
                 f"PARALLEL_QUEUE_TIMEOUT of {name} is {timeout} s, but its statements queue {usual:.0f} s on average "
                 f"since the plan was activated: many that queue end in {then}."
             )
-            yield case.finding("short-timeout", Severity.WARNING, name, text, _QUEUE)
+            yield name, text
 
 
+@RULES.rule(Severity.WARNING, _GUIDE)
 def window_swaps_plan(case: Case) -> Found:
     """Maintenance windows set plans of their own."""
     own = [window for window in case.windows if window.con_id in {case.con_id, 1 if case.con_id == 0 else case.con_id}]
     if case.top and (text := swapping_windows(own)):
-        yield case.finding("window-swaps-plan", Severity.WARNING, "", text, _GUIDE)
+        yield "", text
 
 
-def swapping_windows(own: Sequence[PlanPeriod]) -> str:
-    """Return what is to be said of the windows of one container if they change its plan, else ""."""
-    now = next((window for window in own if window.until is None), None)
-    swaps = {window.window or "not named": window.plan for window in own if window.by_scheduler}
-    if not swaps or now is None or not now.switches_allowed:
-        return ""
-    told = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
-    return (
-        f"Scheduler windows change the plan ({told}): at night or on weekends other directives apply. Set the plan "
-        "with FORCE: to keep it, or take the plan out of the windows."
-    )
-
-
-def pdb_plan_with_subplans(case: Case) -> Found:
-    """A pluggable database's plan has one tier."""
-    for row in case.rows:
-        if case.con_id > 2 and row.type == "PLAN":
-            text = f"{row.group_or_subplan} is a subplan, which the plan of a pluggable database may not have."
-            yield case.finding("pdb-plan-with-subplans", Severity.ERROR, row.group_or_subplan, text, _PDB_PLANS)
-
-
-def pdb_plan_too_large(case: Case) -> Found:
-    """A pluggable database's plan has at most eight groups."""
-    if case.con_id > 2 and len(case.directives) > PDB_GROUPS:
-        has = counted(len(case.directives), "group")
-        text = f"The plan has {has}; that of a pluggable database may have {PDB_GROUPS}."
-        yield case.finding("pdb-plan-too-large", Severity.ERROR, "", text, _PDB_PLANS)
-
-
-def pdb_plan_with_levels(case: Case) -> Found:
-    """A pluggable database's plan has one level."""
-    deep = [row.group_or_subplan for row in case.rows if any(getattr(row, name) for name in _LEVEL_COLUMNS[1:])]
-    if case.con_id > 2 and deep:
-        text = f"{', '.join(deep)} has an allocation below level 1; the plan of a pluggable database has one level."
-        yield case.finding("pdb-plan-with-levels", Severity.ERROR, deep[0], text, _PDB_PLANS)
-
-
-def overfull_level(case: Case) -> Found:
-    """The percentages of a level are of one whole."""
-    for level, column in enumerate(_LEVEL_COLUMNS, start=1):
-        total = sum(getattr(row, column) for row in case.rows)
-        if total > 100 and not case.by_weight:
-            text = f"Level {level} allocates {total} %; presman scales it down to 100."
-            yield case.finding("overfull-level", Severity.ERROR, "", text, _DIRECTIVES)
-
-
-def percent_or_shares(case: Case) -> Found:
-    """CREATE_PLAN makes a plan of percentages unless it is told otherwise, also where shares are meant."""
-    if case.doubt:
-        taken = "shares" if case.by_weight else "percent"
-        text = (
-            f"Percent or shares? For {case.plan}, {case.doubt}. presman reads them as {taken}; MGMT_MTH of CREATE_PLAN "
-            "says which is meant (EMPHASIS or RATIO)."
-        )
-        yield case.finding("percent-or-shares", Severity.WARNING, "", text, _METHODS)
-
-
-def unallocated(case: Case) -> Found:
-    """What no level hands out is nobody's by right."""
-    if case.top and case.divides and not case.doubt and case.shares.unallocated >= TINY:
-        text = (
-            f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to the groups that want it, in "
-            "proportion. Add it to a group, or put OTHER_GROUPS with 100 % at the last level."
-        )
-        yield case.finding("unallocated", Severity.NOTE, "", text, _DIRECTIVES)
-
-
+@RULES.rule(Severity.WARNING, _DIRECTIVES, of_cpu=True)
 def limit_below_share(case: Case) -> Found:
     """A group cannot use more than its limit, whatever it is guaranteed."""
     for name in case.directives:
@@ -274,9 +300,31 @@ def limit_below_share(case: Case) -> Found:
                 f"{name} is guaranteed {100 * share:.1f} % of CPU but limited to {100 * limit:.1f} %: the difference "
                 "can never be used."
             )
-            yield case.finding("limit-below-share", Severity.WARNING, name, text, _DIRECTIVES)
+            yield name, text
 
 
+@RULES.rule(Severity.WARNING, _DIRECTIVES)
+def switch_to_nowhere(case: Case) -> Found:
+    """SWITCH_GROUP must be an action or a group of the plan."""
+    for name, row in case.directives.items():
+        target = row.switch_group
+        if target and target not in ACTIONS and target not in case.tree_groups:
+            text = f"{name} switches to {target}, which the plan does not name: sessions switched are in OTHER_GROUPS."
+            yield name, text
+
+
+@RULES.rule(Severity.NOTE, _DIRECTIVES, of_cpu=True)
+def unallocated(case: Case) -> Found:
+    """What no level hands out is nobody's by right."""
+    if case.top and case.divides and not case.doubt and case.shares.unallocated >= TINY:
+        text = (
+            f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to the groups that want it, in "
+            "proportion. Add it to a group, or put OTHER_GROUPS with 100 % at the last level."
+        )
+        yield "", text
+
+
+@RULES.rule(Severity.NOTE, _DIRECTIVES)
 def limit_caps_servers(case: Case) -> Found:
     """UTILIZATION_LIMIT is about parallel servers too."""
     for name, row in case.directives.items():
@@ -286,9 +334,10 @@ def limit_caps_servers(case: Case) -> Found:
                 f"UTILIZATION_LIMIT of {name} also limits its parallel servers to {percent} % of the target. Set "
                 "PARALLEL_SERVER_LIMIT if that is not meant."
             )
-            yield case.finding("limit-caps-servers", Severity.NOTE, name, text, _DIRECTIVES)
+            yield name, text
 
 
+@RULES.rule(Severity.NOTE, _GUIDE)
 def mapped_elsewhere(case: Case) -> Found:
     """Sessions mapped to a group that the plan does not name are in OTHER_GROUPS."""
     missing: dict[str, list[str]] = {}
@@ -297,19 +346,10 @@ def mapped_elsewhere(case: Case) -> Found:
             missing.setdefault(group, []).append(f"{attribute} {value}")
     for group, who in sorted(missing.items()):
         some = ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "")
-        text = f"{some} is mapped to {group}, which the plan does not name: such sessions are in OTHER_GROUPS."
-        yield case.finding("mapped-elsewhere", Severity.NOTE, group, text, _GUIDE)
+        yield group, f"{some} is mapped to {group}, which the plan does not name: such sessions are in OTHER_GROUPS."
 
 
-def switch_to_nowhere(case: Case) -> Found:
-    """SWITCH_GROUP must be an action or a group of the plan."""
-    for name, row in case.directives.items():
-        target = row.switch_group
-        if target and target not in ACTIONS and target not in case.tree_groups:
-            text = f"{name} switches to {target}, which the plan does not name: sessions switched are in OTHER_GROUPS."
-            yield case.finding("switch-to-nowhere", Severity.WARNING, name, text, _DIRECTIVES)
-
-
+@RULES.rule(Severity.NOTE, _DIRECTIVES)
 def pool_without_timeout(case: Case) -> Found:
     """An active session pool without a timeout lets sessions wait for ever."""
     for name, row in case.directives.items():
@@ -319,9 +359,10 @@ def pool_without_timeout(case: Case) -> Found:
                 f"{name} lets {allowed} work at a time and the others wait without a timeout "
                 "(QUEUEING_P1): a session that waits may hold locks for as long."
             )
-            yield case.finding("pool-without-timeout", Severity.NOTE, name, text, _DIRECTIVES)
+            yield name, text
 
 
+@RULES.rule(Severity.NOTE, _QUEUE)
 def queue_never_used(case: Case) -> Found:
     """Rules of the parallel queue do nothing while no statement may queue."""
     if case.degree_policy.upper() not in {"MANUAL", "LIMITED"}:
@@ -335,32 +376,18 @@ def queue_never_used(case: Case) -> Found:
                 "and no group has PARALLEL_STMT_CRITICAL = QUEUE: statements queue only where a session or hint asks "
                 "for it."
             )
-            yield case.finding("queue-never-used", Severity.NOTE, name, text, _QUEUE)
+            yield name, text
             return
 
 
-RULES: tuple[Rule, ...] = (
-    no_other_groups,
-    zero_share,
-    overfull_level,
-    percent_or_shares,
-    pdb_plan_with_subplans,
-    pdb_plan_too_large,
-    pdb_plan_with_levels,
-    tiny_other_groups,
-    target_is_maximum,
-    limit_below_degree,
-    short_timeout,
-    window_swaps_plan,
-    limit_below_share,
-    switch_to_nowhere,
-    unallocated,
-    limit_caps_servers,
-    mapped_elsewhere,
-    pool_without_timeout,
-    queue_never_used,
-)
-"""All rules; what matters most first."""
-
-OF_CPU = frozenset({zero_share, overfull_level, percent_or_shares, tiny_other_groups, limit_below_share, unallocated})
-"""Those that are about CPU: they say nothing where Resource Manager does not manage it."""
+def swapping_windows(own: Sequence[PlanPeriod]) -> str:
+    """Return what is to be said of the windows of one container if they change its plan, else ""."""
+    now = next((window for window in own if window.until is None), None)
+    swaps = {window.window or "not named": window.plan for window in own if window.by_scheduler}
+    if not swaps or now is None or not now.switches_allowed:
+        return ""
+    told = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
+    return (
+        f"Scheduler windows change the plan ({told}): at night or on weekends other directives apply. Set the plan "
+        "with FORCE: to keep it, or take the plan out of the windows."
+    )

@@ -7,14 +7,16 @@ waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.detail_readings import Detail
+from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.group_readings import GroupReading, LimitedContainer
 from presman.analysis.readings.instance_readings import CLUSTER, Header, Quiesce, SwitchedPlan
 from presman.analysis.readings.session_readings import Activity, SessionReading
@@ -89,6 +91,7 @@ class Reading(Struct, frozen=True):
     `texts` are the texts that were read of statements on show and of the busiest ones, "" where V$SQL has them no
     longer; `reads_texts` tells whether V$SQL can be read.
     `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
+    `forecast` is what stands behind the forecasts of the queue, None where nobody forecasts.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -132,6 +135,13 @@ class Reading(Struct, frozen=True):
     group_names: tuple[str, ...] | None = None
     texts: tuple[SqlText, ...] = ()
     reads_texts: bool = True
+    forecast: QueueForecast | None = None
+
+    def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
+        """Return it with the forecasts of its queued statements, and what stands behind them."""
+        queue = {each.executing(): replace(each, starts=starts.get(each.executing())) for each in self.queue}
+        heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
+        return replace(self, queue=tuple(queue.values()), heads=heads, forecast=forecast)
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
+from presman.analysis.readings.forecasts import Executing, StartForecast
 from presman.base.formats import duration
 from presman.rows.session_state import SessionKind, session_name
 
@@ -21,6 +22,20 @@ class Cause(Enum):
     NOT_CHOSEN = "not chosen yet"
     NEVER_FITS = "too large for its limit"
     UNEXPLAINED = "not explained by the servers counted"
+    UNKNOWN = "not known"
+
+
+class QueueReason(Enum):
+    """Why a queued statement waits, in the words shown; files have the names. The set is closed."""
+
+    NEVER_FITS = "too large for its limit"
+    GROUP_LIMIT = "its group's limit is reached"
+    CONTAINER_LIMIT = "its container's limit is reached"
+    TARGET = "the servers target is reached"
+    BEHIND_IN_QUEUE = "behind others of its group"
+    OTHER_QUEUE = "behind statements of other groups"
+    ORDER_OF_PLAN = "the plan chooses between it and others"
+    QUIESCED = "the database is quiesced"
     UNKNOWN = "not known"
 
 
@@ -112,13 +127,18 @@ class ParallelStatement(Struct, frozen=True, kw_only=True):
     status: str = ""
     no_text: str = ""
 
+    def executing(self) -> Executing:
+        """Return what tells it from others, waiting and running."""
+        return self.inst_id, self.sid, self.serial, self.sql_id
+
 
 class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
     `waited` is None where no view tells how long.
     `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
-    RUN, "" where it was not read); `wants` is None if nothing tells of it.
+    RUN, "" where it was not read); `wants` is None if nothing tells of it. `starts` is when it should start, None
+    where nobody forecasts; `reason` is why it waits.
     """
 
     position: int
@@ -126,6 +146,8 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     timeout_left: float | None
     timeout_action: str
     wants: Servers | None
+    starts: StartForecast | None = None
+    reason: QueueReason = QueueReason.UNKNOWN
 
 
 def longest_wait(queue: Iterable[QueuedStatement]) -> float | None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 
@@ -130,6 +131,10 @@ class StatementRuns:
     def open(self) -> list[StatementRun]:
         """The executions that are there, by when they came."""
         return sorted(self._open.values(), key=lambda each: (each.began, each.inst_id, each.sid))
+
+    def now(self, who: Executing) -> StatementRun | None:
+        """Return the run that is there of a statement: instance, SID, serial, SQL_ID."""
+        return self._open.get(who)
 
     def of(self, sql_id: str) -> list[StatementRun]:
         """Return the executions of a statement, as far as they are remembered."""

@@ -20,7 +20,7 @@ GRACE = 5.0
 DEAF = 3.0
 """Seconds that keys may wait for presman to read them before it counts as deaf."""
 
-GLANCE = 0.5
+POLL_INTERVAL = 0.5
 """Seconds between two looks while something is amiss."""
 
 EXIT_CODE = 49
@@ -95,7 +95,7 @@ class TerminalGuard:
         poll.register(self._pipe, select.POLLIN)
         if self._screen_is_on and self._has_terminal and calm:
             poll.register(0, select.POLLIN)
-        ready = dict(poll.poll(None if calm else GLANCE * 1000))
+        ready = dict(poll.poll(None if calm else POLL_INTERVAL * 1000))
         if 0 in ready:
             self._has_terminal = ready[0] == select.POLLIN
             self._unread_since = time.monotonic()
@@ -117,7 +117,7 @@ class TerminalGuard:
         now = time.monotonic()
         if self._deadline is not None and now > self._deadline:
             self._give_up()
-        elif self._unread_since is not None and now - self._unread_since > GLANCE / 2:
+        elif self._unread_since is not None and now - self._unread_since > POLL_INTERVAL / 2:
             if not self._unread():
                 self._unread_since = None
             elif now - self._unread_since > DEAF and self._wants_to_quit():

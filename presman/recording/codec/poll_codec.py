@@ -233,8 +233,6 @@ class PollDecoder:
 
     def _rows(self, shape: Shape, packed: _PackedSection, room: Room) -> tuple[Rows, int]:
         """Return the rows of a section, and the bytes of memory that they take as far as that is counted."""
-        if not packed.length:
-            return (), 0
         taken = room.taken
         arrays = _COLUMNS.decode(packed.columns)
         head = _array_head(packed.length)

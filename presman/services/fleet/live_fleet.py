@@ -17,9 +17,9 @@ from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures
 from presman.analysis.readings.reading import Reading
 from presman.base.text import one_line
 from presman.polling.cadence import PollNeeds
-from presman.polling.sampler import PATIENCE, CarryOut, Event, FirstLook, Glimpse, SourceEnded, SourceLost, stop_all
-from presman.rows.queries import Breadth
-from presman.services.live import Heard, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
+from presman.polling.sampler import PATIENCE, CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost, stop_all
+from presman.rows.queries import DetailLevel
+from presman.services.live import LiveEvent, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
 
 ENOUGH = 4
 """Polls after which rates that are still not known are not waited for: two may be too close to each other."""
@@ -58,12 +58,12 @@ class WatchedDatabase:
         self._seen = _Seen(ConnectionState.STARTING, clock())
         self._latest: ReadingCame | None = None
         self._lost: SourceLost | None = None
-        self._listener: Callable[[Heard], object] | None = None
+        self._listener: Callable[[LiveEvent], object] | None = None
         self._turn = threading.Lock()
-        self._readings = Readings(target.attention)
+        self._readings = Readings(target.notifier)
         self.sampler = sampler_of(
-            target._replace(interval=interval), self._hear, breadth=Breadth.NARROW, needs=PollNeeds(few=True),
-            phase=phase, carry_out=carry_out,
+            target._replace(interval=interval), self._on_event, detail_level=DetailLevel.NARROW,
+            needs=PollNeeds(few=True), phase=phase, carry_out=carry_out,
         )  # fmt: skip
 
     # ---- from outside
@@ -110,7 +110,7 @@ class WatchedDatabase:
             return seen.connection is not ConnectionState.STARTING
         return reading.number > 1 and (seen.key_figures.used is not None or reading.number >= ENOUGH)
 
-    def listen(self, listener: Callable[[Heard], object], interval: float) -> None:
+    def listen(self, listener: Callable[[LiveEvent], object], interval: float) -> None:
         """Tell `listener` all that comes from now on, at first what there is, and poll every `interval` seconds."""
         with self._turn:
             self._listener = listener
@@ -125,7 +125,7 @@ class WatchedDatabase:
         return replace(lost, retry_in=None if lost.retry_in is None else self.member().retry_in)
 
     @property
-    def is_heard(self) -> bool:
+    def is_attached(self) -> bool:
         """Whether somebody listens."""
         return self._listener is not None
 
@@ -135,43 +135,45 @@ class WatchedDatabase:
             self._listener = None
         self.sampler.focus(None)
         self.sampler.forget_requests()
-        self.widen(Breadth.NARROW)
+        self.set_detail_level(DetailLevel.NARROW)
         self.sampler.set_refresh(self._interval)
 
-    def widen(self, breadth: Breadth) -> None:
+    def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
-        self.sampler.widen(self.target.needed(breadth))
+        self.sampler.set_detail_level(self.target.needed(detail_level))
 
     # ---- the sampler's thread
 
-    def _hear(self, event: Event) -> None:
-        if isinstance(event, FirstLook | Glimpse):
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, FirstLook | PreviewCame):
             return
-        heard = self._known(self._readings.of(event))
+        live_event = self._known(self._readings.of(event))
         with self._turn:
-            if isinstance(heard, ReadingCame):
-                self._latest, self._lost = heard, None
-            elif isinstance(heard, SourceLost):
-                self._lost = heard
+            if isinstance(live_event, ReadingCame):
+                self._latest, self._lost = live_event, None
+            elif isinstance(live_event, SourceLost):
+                self._lost = live_event
             if self._listener is not None:
-                self._listener(heard)
+                self._listener(live_event)
 
-    def _known(self, heard: Heard) -> Heard:
+    def _known(self, live_event: LiveEvent) -> LiveEvent:
         """Take note of what was heard, and return it; a fault on the way is what was heard."""
-        if isinstance(heard, ReadingCame):
+        if isinstance(live_event, ReadingCame):
             try:
-                self._came(heard.reading)
+                self._came(live_event.reading)
             except Exception as error:
-                heard = NotUnderstood(error)
-        if isinstance(heard, NotUnderstood):
-            self._seen = replace(self._seen, reason=one_line(f"{type(heard.error).__name__}: {heard.error}", 200))
-        elif isinstance(heard, SourceLost):
-            self._lose(heard)
-        elif isinstance(heard, SourceEnded):
+                live_event = NotUnderstood(error)
+        if isinstance(live_event, NotUnderstood):
+            self._seen = replace(
+                self._seen, reason=one_line(f"{type(live_event.error).__name__}: {live_event.error}", 200)
+            )
+        elif isinstance(live_event, SourceLost):
+            self._lose(live_event)
+        elif isinstance(live_event, SourceEnded):
             self._seen = replace(
                 self._seen, connection=ConnectionState.STOPPED, since=self._clock(), reason="no more data will come"
             )
-        return heard
+        return live_event
 
     def _came(self, reading: Reading) -> None:
         key_figures = key_figures_of(reading)
@@ -245,12 +247,12 @@ class LiveFleet:
         if self._starter.ident is not None:
             self._starter.join(PATIENCE)
         stop_all([database.sampler for database in self.databases.values()])
-        self._close_attentions()
+        self._close_notifiers()
 
-    def _close_attentions(self) -> None:
+    def _close_notifiers(self) -> None:
         """Have commands of `on_alert` that still run end: all of them at once."""
-        found = [each.target.attention for each in self.databases.values() if each.target.attention is not None]
-        threads = [threading.Thread(target=each.close, name="presman-attention", daemon=True) for each in found]
+        found = [each.target.notifier for each in self.databases.values() if each.target.notifier is not None]
+        threads = [threading.Thread(target=each.close, name="presman-alerts", daemon=True) for each in found]
         for each in threads:
             with suppress(RuntimeError):  # no thread can be had: its command ends with presman
                 each.start()

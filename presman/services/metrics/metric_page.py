@@ -36,8 +36,8 @@ from presman.figures.metric import (
 )
 from presman.figures.metric_figures import LATE, READING_SUBJECTS, ObservedReading
 from presman.polling.cadence import PollNeeds, budget_of
-from presman.polling.sampler import Event, FirstLook, Glimpse, SourceEnded, SourceLost, stop_all
-from presman.rows.queries import Breadth
+from presman.polling.sampler import Event, FirstLook, PreviewCame, SourceEnded, SourceLost, stop_all
+from presman.rows.queries import DetailLevel
 from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
 
 NEEDS = PollNeeds(statements=20, texts=False, most=100, largest=500_000, idle_sessions=False)
@@ -84,13 +84,13 @@ class ObservedDatabase:
         self.target = target
         self._clock = clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
-        self._readings = Readings(target.attention)
+        self._readings = Readings(target.notifier)
         self._reachability = Reachability(target.name, tell)
         self._histograms: tuple[Histogram, ...] = ()
         self._histograms_at: object = None
         self._heard = -self._fresh_for
         self._state = DatabaseState(target.name, target.interval, None, 0, 0.0, 0, 0, None)
-        self.sampler = sampler_of(target, self._post, breadth=Breadth.NARROW, needs=NEEDS)
+        self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.NARROW, needs=NEEDS)
 
     # ---- from outside
 
@@ -122,19 +122,21 @@ class ObservedDatabase:
     # ---- the sampler's thread
 
     def _post(self, event: Event) -> None:
-        if isinstance(event, FirstLook | Glimpse):
+        if isinstance(event, FirstLook | PreviewCame):
             return
-        heard = self._readings.of(event)
-        if isinstance(heard, ReadingCame):
-            self._take(heard)
-        elif isinstance(heard, NotUnderstood):  # of one database: the others go on
-            error = heard.error
+        live_event = self._readings.of(event)
+        if isinstance(live_event, ReadingCame):
+            self._take(live_event)
+        elif isinstance(live_event, NotUnderstood):  # of one database: the others go on
+            error = live_event.error
             self._lose("fault", f"internal error: {type(error).__name__}: {error}", "internal", "error")
-        elif isinstance(heard, SourceLost):
-            outlook = heard.outlook if heard.retry_in is not None else f"{heard.outlook} before a restart"
-            text = with_more(heard.line, outlook)
-            self._lose("lost", text, heard.code or heard.text, next_try=heard.next_try)
-        elif isinstance(heard, SourceEnded):
+        elif isinstance(live_event, SourceLost):
+            outlook = (
+                live_event.outlook if live_event.retry_in is not None else f"{live_event.outlook} before a restart"
+            )
+            text = with_more(live_event.line, outlook)
+            self._lose("lost", text, live_event.code or live_event.text, next_try=live_event.next_try)
+        elif isinstance(live_event, SourceEnded):
             self._lose("lost", "it has ended", "end")
 
     def _take(self, came: ReadingCame) -> None:

@@ -22,7 +22,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from presman.base.certificates import Certificates
 from presman.base.errors import InputError
-from presman.base.listeners import MINUTE, Places, Seldom, Standing
+from presman.base.listeners import MINUTE, Places, RateLimited, Standing
 from presman.base.secret import Secret
 from presman.services.metrics.metric_page import Exposition, compressed
 
@@ -180,7 +180,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
     ) -> None:
         self.address_family = family
         self._certificates = certificates
-        self._refused = Seldom(say, pause=MINUTE)
+        self._refused = RateLimited(say, pause=MINUTE)
         self._answering = threading.BoundedSemaphore(AT_ONCE)
         self._places: Places[Any] = Places(AT_ONCE, OF_ONE)
         self._open: dict[Any, float] = {}

@@ -16,7 +16,7 @@ from contextlib import suppress
 from aiohttp import web
 
 from presman.base.errors import LimitError
-from presman.base.listeners import MINUTE, Places, Seldom, Standing
+from presman.base.listeners import MINUTE, Places, RateLimited, Standing
 
 SILENCE = 10.0
 """Seconds in which a whole request must have come; how long a browser may be idle between two, aiohttp bounds."""
@@ -73,8 +73,8 @@ class Connections:
         self._places: Places[object] = Places(most, most // 2)
         self._there: dict[object, _Connection] = {}
         """By their protocols, which requests know, too."""
-        self._full = Seldom(say, pause=MINUTE)
-        self._refused = Seldom(say, pause=MINUTE)
+        self._full = RateLimited(say, pause=MINUTE)
+        self._refused = RateLimited(say, pause=MINUTE)
 
     def note(self, request: web.BaseRequest, standing: Standing) -> None:
         """Take note of what a connection has shown of itself."""

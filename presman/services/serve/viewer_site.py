@@ -23,11 +23,11 @@ from aiohttp import web
 
 from presman.base.certificates import Certificates
 from presman.base.errors import InputError
-from presman.base.listeners import Seldom, Standing
+from presman.base.listeners import RateLimited, Standing
 from presman.services.serve import connections
+from presman.services.serve.access import Serving
 from presman.services.serve.connections import Connections, most_connections
-from presman.services.serve.door import Serving
-from presman.services.serve.seats import Seats
+from presman.services.serve.viewer_slots import ViewerSlots
 
 LARGEST_FORM = 4096
 
@@ -41,8 +41,8 @@ class ViewerSite:
         self._serving = serving
         self._lines = lines
         self._files = static_files()
-        self._seats = Seats(serving, lines)
-        self._refusals = Seldom(serving.say)
+        self._slots = ViewerSlots(serving, lines)
+        self._refusals = RateLimited(serving.say)
 
     def application(self) -> web.Application:
         """Return what aiohttp runs."""
@@ -66,34 +66,34 @@ class ViewerSite:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let in who calls presman by its name, and has the token."""
-        door = self._serving.door
-        if not (door.knows(request.host) and "Host" in request.headers):
+        access = self._serving.access
+        if not (access.knows(request.host) and "Host" in request.headers):
             text = "presman does not answer to this host name: --public sets the one it does.\n"
             raise web.HTTPMisdirectedRequest(text=text)
         if self._is_admitted(request):
-            self._lines.note(request, Standing.SAFE if door.token else Standing.ASKED)
+            self._lines.note(request, Standing.SAFE if access.token else Standing.ASKED)
             return await handler(request)
         if request.path in {"/token", "/alive"}:
             return await handler(request)
         if request.path != "/":
             raise web.HTTPUnauthorized(text="This needs the token of presman serve.\n")
         given = request.query.get("token")
-        if given is not None and door.opens_to(given):
+        if given is not None and access.opens_to(given):
             return self._with_pass(request, await handler(request))
         if given is not None:
             self._refused(request)
         return _html(token_page(is_wrong=given is not None), 401)
 
     def _is_admitted(self, request: web.Request) -> bool:
-        door = self._serving.door
-        return door.admits(request.cookies.get(door.cookie, ""))
+        access = self._serving.access
+        return access.admits(request.cookies.get(access.cookie, ""))
 
     def _with_pass(self, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
-        door = self._serving.door
+        access = self._serving.access
         self._lines.note(request, Standing.SAFE)
         response.set_cookie(
-            door.cookie, door.pass_for_token(), path=door.path, httponly=True, samesite="Strict",
-            secure=door.is_encrypted,
+            access.cookie, access.pass_for_token(), path=access.path, httponly=True, samesite="Strict",
+            secure=access.is_encrypted,
         )  # fmt: skip
         return response
 
@@ -109,19 +109,19 @@ class ViewerSite:
                 form = await request.post()
         except (TimeoutError, ConnectionError):  # it was closed meanwhile: nobody reads the answer
             raise web.HTTPRequestTimeout from None
-        if not self._serving.door.opens_to(str(form.get("token", ""))):
+        if not self._serving.access.opens_to(str(form.get("token", ""))):
             self._refused(request)
             return _html(token_page(is_wrong=True), 401)
         return self._with_pass(request, web.Response(status=303, headers={"Location": "./"}))
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         """Show the monitor to a page of presman's own."""
-        if not self._serving.door.is_own(request.headers.get("Origin", ""), request.host):
+        if not self._serving.access.is_own(request.headers.get("Origin", ""), request.host):
             raise web.HTTPForbidden(text="This is not a page of presman.\n")
-        return await self._seats.watch(request)
+        return await self._slots.watch(request)
 
     async def _close(self, _app: web.Application) -> None:
-        await self._seats.close()
+        await self._slots.close()
 
     async def _head(self, request: web.Request, response: web.StreamResponse) -> None:
         for name, value in HEADERS.items():
@@ -148,7 +148,7 @@ class ViewerSite:
         """Hand over a file, once."""
         if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
             raise web.HTTPForbidden
-        file = self._seats.downloads.pop(request.match_info["key"], None)
+        file = self._slots.downloads.pop(request.match_info["key"], None)
         if file is None:
             raise web.HTTPNotFound
         name = "".join(each for each in file.name if each.isascii() and (each.isalnum() or each in "-_."))
@@ -256,7 +256,7 @@ async def _serve(
     serving: Serving, sockets: Sockets, certificates: Certificates | None, ready: Callable[[], None]
 ) -> int:
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    _hear(ended)
+    _end_at_signals(ended)
     async with running(serving, sockets, certificates):
         ready()
         return await ended
@@ -304,7 +304,7 @@ def _renewing(certificates: Certificates) -> ssl.SSLContext:
     return context
 
 
-def _hear(ended: asyncio.Future[int]) -> None:
+def _end_at_signals(ended: asyncio.Future[int]) -> None:
     def end(number: int) -> None:
         if not ended.done():
             ended.set_result(number)
@@ -319,7 +319,7 @@ class _Complaints(logging.Handler):
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)
-        self._say = Seldom(say).say
+        self._say = RateLimited(say).say
 
     def emit(self, record: logging.LogRecord) -> None:
         self._tell(record.getMessage(), record.exc_info[1] if record.exc_info else None)

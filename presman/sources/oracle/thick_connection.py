@@ -92,12 +92,8 @@ class ThickConnection:
 
     def fetch(self, statement: BoundSelect, timeout: float) -> Rows:
         """Run one SELECT."""
-        if self._cancelled:
-            raise Cancelled
-        self.round_trips += 1
-        self._connection.call_timeout = max(1, round(timeout * 1000))
         try:
-            with self._connection.cursor() as cursor:
+            with self._cursor(timeout) as cursor:
                 cursor.arraysize = cursor.prefetchrows = statement.rows
                 cursor.execute(statement.sql, dict(statement.binds))
                 rows: Rows = cursor.fetchall()
@@ -113,17 +109,20 @@ class ThickConnection:
 
     def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
         """Run one statement that returns no rows."""
-        if self._cancelled:
-            raise Cancelled
-        self.round_trips += 1
-        self._connection.call_timeout = max(1, round(timeout * 1000))
         try:
-            with self._connection.cursor() as cursor:
+            with self._cursor(timeout) as cursor:
                 cursor.execute(sql, dict(binds))
         except oracledb.Error as error:
             if has_timed_out(error) or is_lost(error) or not self._connection.is_healthy():
                 raise ConnectionLost(error, stuck=has_timed_out(error)) from error
             raise
+
+    def _cursor(self, timeout: float) -> Any:
+        if self._cancelled:
+            raise Cancelled
+        self.round_trips += 1
+        self._connection.call_timeout = max(1, round(timeout * 1000))
+        return self._connection.cursor()
 
     def fetch_all(self, statements: Sequence[BoundSelect], timeout: float) -> list[Rows | Any]:
         """Not offered: `pipelines` is False."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
-from presman.analysis.advice.unblock import refused_holder, unblock
+from presman.analysis.advice.unblock import at_once, effect_words, refused_holder, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
@@ -47,6 +47,12 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
             runs.append((f"{joint}{len(chosen) - place} more" if found.needed > 1 else " …", "dim"))
             break
         runs += more
+        if found.needed < 2 and candidate.effect is not None:
+            words = (effect_words(candidate.effect), at_once(candidate.effect))
+            fits = [each for each in words if room is None or length((*runs, *hint)) + len(each) + 3 <= room]
+            runs += [(f" ({each})", "note") for each in fits[:1]]
+    if found.needed > 1 and found.effect is not None:
+        runs.append((f" ({effect_words(found.effect)})", "note"))
     if not found.needed and not found.blocked:
         runs.append((f"   {found.sentence}", "dim"))
     return (*runs, *hint)
@@ -212,6 +218,8 @@ def command_lines(commands: Iterable[Command]) -> list[Line]:
 def candidates_lines(found: Unblock) -> list[Line]:
     """Return all candidates of a head in full, with their commands."""
     lines: list[Line] = [(("  ", ""), (f"{found.sentence[:1].upper()}{found.sentence[1:]}.", ""))]
+    if words := effect_words(found.effect):
+        lines.append((("  ", ""), (f"If they are ended together: {words}.", "note")))
     for place, candidate in enumerate(found.candidates):
         each = candidate.statement
         number = NUMBERS[place] if place < len(NUMBERS) else f"{place + 1}."
@@ -222,6 +230,8 @@ def candidates_lines(found: Unblock) -> list[Line]:
         lost += (
             f"; DO does not offer to end it: {candidate.objection}" if candidate.objection not in {"", WORKS} else ""
         )
+        if words := effect_words(candidate.effect):
+            lines.append((("     ", ""), (f"if ended: {words}", "note")))
         about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}; {lost}"
         lines.append((("     ", ""), (about, "dim")))
         if each.sql_text:

@@ -29,7 +29,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
     """
     from presman.analysis.readings.group_readings import GroupReading
     from presman.analysis.readings.statement_readings import ParallelStatement
-    from presman.analysis.trends.sql_past import sql_past
+    from presman.analysis.trends.sql_minutes import sql_past
     from presman.tui.pages.cursor_page import past_lines
     from presman.tui.pages.detail_lines import BLANK, detail_lines, focus_of, title, usual_lines
     from presman.tui.pages.row_details import again, page, stamp

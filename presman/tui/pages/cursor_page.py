@@ -11,7 +11,7 @@ from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import DopStory, ParallelStatement, RunningStatement
 from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
-from presman.analysis.trends.sql_past import SqlExecution, SqlPast, sql_past
+from presman.analysis.trends.sql_minutes import SqlExecution, SqlPast, sql_past
 from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line
 from presman.tabs.choices import DrillScope

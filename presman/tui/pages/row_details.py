@@ -25,7 +25,7 @@ from presman.base.formats import ABSENT, clock, count, counted, duration, many, 
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
-from presman.figures.statement_figures import at_timeout
+from presman.figures.statement_figures import at_timeout, starts_in_words
 from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
@@ -83,6 +83,8 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     else:
         left = duration(row.timeout_left)
         lines.append(sentence(f"It reaches its queue timeout in {left}: then {at_timeout(row)}.", "warn"))
+    if words := starts_in_words(row):
+        lines.append(sentence(words))
     lines += unblocking(row, reading)
     lines += [BLANK, title("What it wants")]
     lines.append(fact("servers", _wants(row.wants)))

@@ -15,6 +15,7 @@ from presman.analysis.trends.database_events import (
     DIRECTIVE_CHANGED,
     INSTANCE_CHANGED,
     KEPT,
+    LOST,
     PARAMETER_CHANGED,
     PLAN_CHANGED,
     VERDICT_CHANGED,
@@ -248,6 +249,13 @@ def test_events_are_in_order_of_time_and_calm_verdicts_are_none() -> None:
     calm = {"wants no CPU", "not throttled"}
     verdicts = [each.text.partition(": ")[2].split(" → ") for each in changes() if each.kind == VERDICT_CHANGED]
     assert all(not calm.issuperset(each) for each in verdicts)
+
+
+def test_a_history_has_when_the_connection_was_lost_in_its_place() -> None:
+    history = EventHistory()
+    history._keep(DatabaseEvent(NOON + timedelta(seconds=number), "x", "", "", "") for number in (0, 2))
+    history.lose(NOON + timedelta(seconds=1), "ORA-03113")
+    assert [(each.kind, each.text) for each in history.events] == [("x", ""), (LOST, "ORA-03113"), ("x", "")]
 
 
 def test_a_history_is_bounded() -> None:

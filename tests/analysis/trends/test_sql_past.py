@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from presman.analysis import analyse
 from presman.analysis.readings.session_readings import Activity, SqlSample
 from presman.analysis.trends import Watch
-from presman.analysis.trends.sql_past import LISTED, sql_past
+from presman.analysis.trends.sql_minutes import LISTED, sql_past
 from tests.analysis.make import NOON, active_plan, instance, queued_session, snapshot
 from tests.analysis.trends.test_watch import at, running
 

@@ -17,7 +17,7 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.series import Series, completed
 from presman.analysis.trends.statement_runs import StatementRuns
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
 from tests.analysis.test_simulated import play, started
 from tests.output.readings import group as group_reading
@@ -164,7 +164,7 @@ def test_spans_agree_with_the_simulator() -> None:
     source, clock = started("storm", 3)
     watch = Watch()
     truth: dict[tuple[int, int], dict[float, Any]] = {}
-    for reading in play(source, clock, 120 if THOROUGH else 50, 2.0, Breadth.NARROW):
+    for reading in play(source, clock, 120 if THOROUGH else 50, 2.0, DetailLevel.NARROW):
         watch.add(reading)
         for session, one in source.simulation.workload.executions.items():
             truth.setdefault((session.sid, session.serial), {})[one.queued_at] = one.started

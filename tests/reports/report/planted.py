@@ -24,8 +24,8 @@ from presman.figures.measures import MEASURES
 from presman.output.cells import cell
 from presman.recording.reader import Recording
 from presman.recording.schema import METADATA
-from presman.reports.chart.chart_page import chart_page
 from presman.reports.chart.file_series import ChartError, read_series
+from presman.reports.chart.series_chart import chart_page
 from presman.reports.compare.compare_page import compare_page
 from presman.reports.compare.two_windows import RecordingWindow, compare
 from presman.reports.report.incident import gather

@@ -47,6 +47,17 @@ def incident(whole: Path) -> Iterator[Incident]:
         yield gather(recording, playback, playback.indexes())
 
 
+@pytest.mark.parametrize(("polls", "ends"), [(2, [5]), (12, [55]), (24, [55, 115]), (36, [55, 115, 175])])
+def test_columns_of_heat_are_a_minute_at_least_and_one_where_there_is_less(
+    whole: Path, polls: int, ends: list[int]
+) -> None:
+    with Recording(str(whole)) as recording:
+        found = gather(recording, recording.playback(), range(polls))
+    assert len(found.heat) == 3, "events"
+    for _, columns in found.heat:
+        assert [(each.end - found.start).total_seconds() for each in columns] == ends
+
+
 class Tags(HTMLParser):
     """Collects the elements of a page with their attributes."""
 

@@ -17,9 +17,7 @@ import pytest
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.cli import main
 from presman.forecast.scheduler import Group
-from presman.reports.observed_arrivals import COLUMNS
-from presman.reports.whatif_replay import changed, observed, observed_rules, replay
-from presman.reports.whatif_report import error, waits
+from presman.reports.whatif_replay import COLUMNS, changed, error, observed, observed_rules, replay, waits
 
 LOG = Path(__file__).parents[2] / "data" / "adw_medium_20.csv"
 MEDIUM = Group(0, "MEDIUM")

@@ -14,18 +14,22 @@ from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, Arri
 from presman.cli import main
 from presman.forecast.scheduler import Group
 from presman.output.csv_export import CsvExport
-from presman.reports.observed_arrivals import COLUMNS, ArrivalsError, read
 from presman.reports.whatif_replay import (
+    COLUMNS,
+    ArrivalsError,
     ReplayedStatement,
     bypassing,
     changed,
+    error,
     in_order,
     observed,
     observed_rules,
+    read_arrivals,
     replay,
+    report,
+    waits,
 )
-from presman.reports.whatif_report import error, report, waits
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started
 from tests.cli.run import Run
@@ -160,7 +164,7 @@ def test_the_report_says_the_error_and_the_assumptions() -> None:
 def course(scenario: str) -> tuple[Reading, ...]:
     """Return the readings of some minutes of a scenario."""
     source, clock = started(scenario, 6)
-    return tuple(play(source, clock, 120 if THOROUGH else 70, 4.0, Breadth.NARROW))
+    return tuple(play(source, clock, 120 if THOROUGH else 70, 4.0, DetailLevel.NARROW))
 
 
 @pytest.mark.parametrize("scenario", some(["storm"], ["rac"]))
@@ -191,7 +195,7 @@ def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
         direct += following.add(reading)
     export.close()
     direct = sorted(direct + following.rest(), key=lambda each: (each.at, each.servers))
-    found = sorted(read(path), key=lambda each: (each.at, each.servers))
+    found = sorted(read_arrivals(path), key=lambda each: (each.at, each.servers))
     assert len(found) == len(direct) > 10
     for one, other in zip(found, direct, strict=True):
         assert one.group == other.group
@@ -213,7 +217,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text)
     with pytest.raises(ArrivalsError, match=said):
-        read(path)
+        read_arrivals(path)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

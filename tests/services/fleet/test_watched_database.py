@@ -14,7 +14,7 @@ from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.base.errors import InputError
 from presman.figures.fleet_figures import why
 from presman.polling.sampler import SourceLost
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 from presman.services.fleet.live_fleet import LiveFleet, WatchedDatabase
 from presman.services.live import LiveTarget, ReadingCame
 from presman.sources import LoginRefusal, SourceError
@@ -101,13 +101,13 @@ def test_who_listens_has_the_newest_at_once_and_more_while_he_does(watch: Callab
     database.listen(heard.append, 0.001)
     assert isinstance(heard[0], ReadingCame)
     assert heard[0].reading is database.reading
-    database.widen(Breadth.WHOLE)
+    database.set_detail_level(DetailLevel.WHOLE)
     until(lambda: len(heard) > 3, "polls as often as the listener wants")
     numbers = [each.reading.number for each in heard]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     database.leave()
-    assert not database.is_heard
-    assert (database.sampler._breadth, database.sampler._refresh) == (Breadth.NARROW, 3600.0)
+    assert not database.is_attached
+    assert (database.sampler._detail_level, database.sampler._refresh) == (DetailLevel.NARROW, 3600.0)
 
 
 def test_a_loss_is_told_to_who_comes_later_with_the_seconds_that_are_left(

@@ -23,15 +23,15 @@ from yarl import URL
 
 from presman.base.certificates import CertificateFiles, Certificates
 from presman.base.errors import LimitError
-from presman.base.listeners import Seldom
+from presman.base.listeners import RateLimited
 from presman.base.secret import Secret
-from presman.services.serve import connections, seats, viewer, viewer_site
-from presman.services.serve.door import Door, Serving, listening_sockets
+from presman.services.serve import connections, viewer, viewer_site, viewer_slots
+from presman.services.serve.access import Access, Serving, listening_sockets
 from presman.services.serve.viewer import Launch
 from presman.services.serve.viewer_site import HEADERS, running
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
-from tests.services.serve.test_door import LOOPBACK, OPEN, PROXIED
+from tests.services.serve.test_access import LOOPBACK, OPEN, PROXIED
 from tests.tui.drive import acted
 
 STAND_IN = (sys.executable, "-S", str(Path(__file__).parent / "stand_in.py"))
@@ -64,7 +64,7 @@ class Site:
 
 @asynccontextmanager
 async def site(
-    door: Door = LOOPBACK,
+    access: Access = LOOPBACK,
     viewers: int = 2,
     told: str = '{"name": "monitor"}',
     command: tuple[str, ...] = STAND_IN,
@@ -72,7 +72,7 @@ async def site(
 ) -> AsyncIterator[Site]:
     said: list[str] = []
     launch = Launch(command, Secret(told), {"PATH": os.defpath})
-    serving = Serving("demo:<b>mixed</b>", launch, door, viewers, said.append)
+    serving = Serving("demo:<b>mixed</b>", launch, access, viewers, said.append)
     scheme = "https" if certificates else "http"
     sockets = listening_sockets("127.0.0.1", 0)
     port = sockets[0].getsockname()[1]
@@ -119,7 +119,7 @@ async def test_the_page_loads_nothing_from_elsewhere_and_may_do_little() -> None
 @pytest.mark.parametrize(
     "path",
     [
-        "/static/", "/static/../door.py", "/static/%2e%2e/door.py", "/static/..%2fdoor.py", "/static/%00",
+        "/static/", "/static/../access.py", "/static/%2e%2e/access.py", "/static/..%2faccess.py", "/static/%00",
         "/static//etc/passwd", "/static/monitor.html", "/download/", "/download/x", "/nothing",
     ],
 )  # fmt: skip
@@ -200,7 +200,7 @@ async def test_keys_go_in_and_the_screen_comes_out() -> None:
         await line.send_json(["ping", "17"])
         assert (await line.receive_json()) == ["pong", "17"]
         await line.send_json(["stdin", "q"])
-        assert await closing(line) == seats.HAS_QUIT
+        assert await closing(line) == viewer_slots.HAS_QUIT
         await client.says("viewer 1 has left")
         assert client.said == ["viewer 1 came from 127.0.0.1", "viewer 1 has left"]
 
@@ -236,13 +236,13 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
 @pytest.mark.parametrize(
     ("message", "code"),
     [
-        ("{", seats.WRONG_MESSAGE),
-        ('["rm", "x"]', seats.WRONG_MESSAGE),
-        ('["stdin", 4]', seats.WRONG_MESSAGE),
-        ('["resize", {"width": 1e99, "height": 1}]', seats.WRONG_MESSAGE),
-        ("[" * 60_000, seats.WRONG_MESSAGE),
-        (b"\0", seats.WRONG_MESSAGE),
-        ("x" * seats.LARGEST_MESSAGE * 2, 1009),
+        ("{", viewer_slots.WRONG_MESSAGE),
+        ('["rm", "x"]', viewer_slots.WRONG_MESSAGE),
+        ('["stdin", 4]', viewer_slots.WRONG_MESSAGE),
+        ('["resize", {"width": 1e99, "height": 1}]', viewer_slots.WRONG_MESSAGE),
+        ("[" * 60_000, viewer_slots.WRONG_MESSAGE),
+        (b"\0", viewer_slots.WRONG_MESSAGE),
+        ("x" * viewer_slots.LARGEST_MESSAGE * 2, 1009),
     ],
     ids=["no JSON", "no kind", "no text", "no number", "deep", "binary", "large"],
 )
@@ -260,11 +260,11 @@ async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
         async with await client.look() as line:
             await shown(line, "monitor")
             await line.send_json(["stdin", "k"])
-            assert await closing(line) == seats.DIED
+            assert await closing(line) == viewer_slots.DIED
         await client.says("viewer 1 has left; the monitor was killed by SIGABRT")
     async with site(told='{"fails": 1}') as client:
         async with await client.look("width=x&height=y") as line:
-            assert await closing(line) == seats.DIED
+            assert await closing(line) == viewer_slots.DIED
         await client.says("viewer 1 has left; the monitor ended with code 2: presman: no target of that name")
 
 
@@ -288,9 +288,9 @@ async def test_there_are_so_many_seats_and_who_waits_gets_one(monkeypatch: pytes
         async with await client.look() as second:
             await first.close()
             await shown(second, "monitor")  # as a page that is loaded again
-            monkeypatch.setattr(seats, "SEAT_IN", 0.05)
+            monkeypatch.setattr(viewer_slots, "SLOT_WITHIN", 0.05)
             async with await client.look() as third:
-                assert await closing(third) == seats.FULL
+                assert await closing(third) == viewer_slots.FULL
         await client.says("viewer 2 has left")
         assert len(client.said) == 4
 
@@ -303,7 +303,7 @@ async def test_a_server_that_ends_sends_everybody_away() -> None:
             await shown(line, "monitor")
         codes = asyncio.gather(*map(closing, lines))
         await client.runner.cleanup()
-        assert await codes == [seats.GOING_AWAY] * 2
+        assert await codes == [viewer_slots.GOING_AWAY] * 2
         assert sorted(client.said)[1::2] == ["viewer 1 has left", "viewer 2 has left"]
 
 
@@ -311,7 +311,7 @@ async def test_a_server_that_ends_sends_everybody_away() -> None:
 async def test_a_monitor_that_cannot_be_started_is_told() -> None:
     async with site(command=("/nonexistent/presman",)) as client:
         async with await client.look() as line:
-            assert await closing(line) == seats.DIED
+            assert await closing(line) == viewer_slots.DIED
         await client.says("the monitor cannot be started: No such file or directory")
 
 
@@ -396,11 +396,11 @@ async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
 
 
 @acted
-@pytest.mark.parametrize("door", [OPEN, LOOPBACK], ids=["token", "none asked for"])
-async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, door: Door) -> None:
+@pytest.mark.parametrize("access", [OPEN, LOOPBACK], ids=["token", "none asked for"])
+async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, access: Access) -> None:
     monkeypatch.setattr(connections, "SILENCE", 0.05)
     monkeypatch.setattr(viewer_site, "LINGERING", 0.05)
-    async with site(door) as client:
+    async with site(access) as client:
         ((reader, writer),) = await lines_with(SLOW_BODY, 1, client.url.port)
         async with asyncio.timeout(PATIENCE):
             answer = await reader.read()
@@ -455,7 +455,7 @@ async def test_what_strangers_make_it_complain_of_is_a_line() -> None:
 def test_lines_that_were_left_out_are_counted() -> None:
     said: list[str] = []
     now = [100.0]
-    seldom = Seldom(said.append, lambda: now[0])
+    seldom = RateLimited(said.append, lambda: now[0])
     for text in "abc":
         seldom.say(text)
     now[0] += 10.0

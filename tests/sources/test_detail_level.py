@@ -18,7 +18,7 @@ from presman.base.secret import Secret
 from presman.polling.named_sessions import BECOME, named
 from presman.polling.poller import Poller
 from presman.rows.instance_rows import EventHistogram
-from presman.rows.queries import Breadth, Focus, Scope, load
+from presman.rows.queries import DetailLevel, Focus, Scope, load
 from presman.rows.session_rows import NamedSession, NamedSessionInfo, PxSession, Session, SessionCount, SessionInfo
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources import Request
@@ -49,7 +49,7 @@ def played(scenario: str, polls: int = 3) -> Iterator[tuple[Poller, Snapshot, Re
     seconds = [0.0]
     source = Shared(with_short_past(scenario), seed=3, clock=lambda: seconds[0], start=START)
     both = Poller(source, clock=lambda: 0.0), Poller(source, clock=lambda: 0.0)
-    both[1].breadth = Breadth.NARROW
+    both[1].detail_level = DetailLevel.NARROW
     before: list[Snapshot | None] = [None, None]
     for poller in both:
         poller.open()
@@ -141,7 +141,7 @@ HOLDER = row(Session, inst_id=2, sid=88, status="INACTIVE", username="MARTIN", l
 
 def narrow(source: FakeSource, **options: Any) -> Poller:
     made = Poller(source, clock=lambda: 0.0, **options)
-    made.breadth = Breadth.NARROW
+    made.detail_level = DetailLevel.NARROW
     made.open()
     return made
 
@@ -173,7 +173,7 @@ def test_nothing_is_looked_up_where_nobody_is_named_or_who_is_named_is_listed() 
 
 def test_who_is_no_users_session_is_looked_up_where_all_of_those_are_listed() -> None:
     polling = narrow(FakeSource({Session: (WAITER,)}))
-    polling.breadth = Breadth.WHOLE
+    polling.detail_level = DetailLevel.WHOLE
     assert polling.poll().round_trips == 2
 
 
@@ -223,13 +223,13 @@ def test_a_lookup_that_fails_is_told_and_rests() -> None:
 def test_idle_sessions_are_listed_each_minute_and_while_they_are_shown() -> None:
     source = FakeSource(step=10.0)
     polling = Poller(source, clock=iter(range(0, 10_000, 1)).__next__)
-    polling.breadth = Breadth.NARROW
+    polling.detail_level = DetailLevel.NARROW
     polling.open()
     source.step = 10.0
     listed = [polling.poll().lists_idle for _ in range(20)]
     assert listed.count(True) in {2, 3}
     assert not listed[0], "there is something to see soon"
-    polling.breadth = Breadth.IDLE_SESSIONS
+    polling.detail_level = DetailLevel.IDLE_SESSIONS
     assert [polling.poll().lists_idle for _ in range(3)] == [True] * 3
     assert {each["with_idle"] for each in binds(source, Session)} == {0, 1}
     assert binds(source, Session) == binds(source, SessionInfo)
@@ -246,7 +246,7 @@ def test_a_list_that_takes_too_long_does_not_keep_those_that_work_from_the_scree
     source = FakeSource({Session: (WAITER,)}, answers=answer, step=10.0)
     polling = narrow(source)
     polling.poll()
-    polling.breadth = Breadth.IDLE_SESSIONS
+    polling.detail_level = DetailLevel.IDLE_SESSIONS
     assert polling.poll().problems()[Session].late
     after = polling.poll()
     assert (after.rows(Session), after.lists_idle, after.problems().get(Session)) == ((WAITER,), False, None)
@@ -258,7 +258,7 @@ def test_histograms_are_read_each_minute_or_while_they_are_shown() -> None:
     for _ in range(13):
         polling.poll()
     assert len(binds(source, EventHistogram)) == 3
-    polling.breadth = Breadth.HISTOGRAMS
+    polling.detail_level = DetailLevel.HISTOGRAMS
     polling.poll()
     polling.poll()
     assert len(binds(source, EventHistogram)) == 5
@@ -339,7 +339,7 @@ def test_idle_sessions_cost_nothing_over_the_wire(tmp_path: Any, release: Releas
     simulator.open()
     with simulated_server(simulator, release) as server:
         polling = Poller(OracleSource(ConnectSettings(server.dsn, "presman", Secret("presman"), call_timeout=30)))
-        polling.breadth = Breadth.NARROW
+        polling.detail_level = DetailLevel.NARROW
         polling.open()
         for _ in range(2):
             snapshot = polling.poll()

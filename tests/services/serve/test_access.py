@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from presman.base.secret import Secret
-from presman.services.serve.door import Door, origin_of
+from presman.services.serve.access import Access, origin_of
 
-LOOPBACK = Door(None, frozenset({"localhost"}), True, "", False, "presman_8000")
-OPEN = Door(Secret("a-token-that-nobody-knows"), frozenset({"localhost", "dbhost"}), False, "", False, "presman_8000")
+LOOPBACK = Access(None, frozenset({"localhost"}), True, "", False, "presman_8000")
+OPEN = Access(Secret("a-token-that-nobody-knows"), frozenset({"localhost", "dbhost"}), False, "", False, "presman_8000")
 PROXIED = replace(OPEN, only_loopback=True, public="https://dba.example.com/prod/")
 
 
@@ -82,9 +82,9 @@ def test_nothing_but_the_token_opens(text: str) -> None:
 
 @given(st.text())
 def test_no_header_is_too_odd(text: str) -> None:
-    for door in (LOOPBACK, OPEN, PROXIED):
-        assert isinstance(door.knows(text), bool)
-        assert isinstance(door.is_own(text, text), bool)
+    for access in (LOOPBACK, OPEN, PROXIED):
+        assert isinstance(access.knows(text), bool)
+        assert isinstance(access.is_own(text, text), bool)
 
 
 def test_where_pages_stand_and_whether_the_line_is_encrypted() -> None:

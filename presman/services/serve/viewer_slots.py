@@ -1,4 +1,4 @@
-"""Seats: so many pages may look at a time, and for each a monitor runs as long as the page is there."""
+"""Viewer slots: so many pages may look at a time, and for each a monitor runs as long as the page is there."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from msgspec import Struct
 from presman.base.child import meta_packet, packet
 from presman.base.listeners import Standing
 from presman.base.running_out import ran_out
+from presman.services.serve.access import Serving
 from presman.services.serve.connections import Connections
-from presman.services.serve.door import Serving
 from presman.services.serve.viewer import File, Viewer
 
 LARGEST_MESSAGE = 1 << 16
 """Bytes of a message from a browser: more is no key, and no text that anybody pastes."""
 
-SEAT_IN = 5.0
-"""Seconds that a page waits for a seat: one that is loaded again comes before its old monitor has ended."""
+SLOT_WITHIN = 5.0
+"""Seconds that a page waits for a slot: one that is loaded again comes before its old monitor has ended."""
 
 HEARTBEAT = 10.0
 """Seconds between two questions whether a browser is still there; it has half of that to answer."""
@@ -32,7 +32,7 @@ GOING_AWAY, WRONG_MESSAGE, FULL, HAS_QUIT, DIED = 1001, 1008, 1013, 4000, 4001
 """Codes that a websocket is closed with; presman.js says what they mean."""
 
 
-class Seats:
+class ViewerSlots:
     """Who looks now; `downloads` has the files that wait for their viewers, by keys that nobody guesses."""
 
     def __init__(self, serving: Serving, lines: Connections) -> None:
@@ -50,7 +50,7 @@ class Seats:
         await socket.prepare(request)
         self._sockets.add(socket)
         try:
-            async with self._seat():
+            async with self._slot():
                 if not self._ends and request.transport is not None:
                     self._lines.note(request, Standing.SAFE)
                     await self._show(request, socket)
@@ -61,9 +61,9 @@ class Seats:
         return socket
 
     @asynccontextmanager
-    async def _seat(self) -> AsyncIterator[None]:
-        """Have a seat. Raises TimeoutError if none is free for a while."""
-        async with asyncio.timeout(SEAT_IN):
+    async def _slot(self) -> AsyncIterator[None]:
+        """Have a slot. Raises TimeoutError if none is free for a while."""
+        async with asyncio.timeout(SLOT_WITHIN):
             await self._free.acquire()
         try:
             yield

@@ -1,4 +1,4 @@
-"""Door of the web server: which names it answers to, which pages may speak to it, and who has the token."""
+"""Access to the web server: which names it answers to, which pages may speak to it, and who has the token."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from presman.services.serve.viewer import Launch
 _HOST = re.compile(r"[\w.:\[\]-]+", re.ASCII)
 
 
-class Door(Struct, frozen=True):
+class Access(Struct, frozen=True):
     """Who may come in.
 
     `token` is None where nobody is asked for it. `names` are the host names that presman is called by; without them a
@@ -109,7 +109,7 @@ class Serving(Struct, frozen=True):
 
     target: str
     launch: Launch
-    door: Door
+    access: Access
     viewers: int
     say: Callable[[str], None]
 

@@ -1,4 +1,4 @@
-"""Attention to alerts while readings come: thresholds and durations, and the command that is run at changes."""
+"""Alert notifier: what is judged while readings come: thresholds and durations, the command that is run at changes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, sees
 from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
 from presman.base.running_out import ran_out
-from presman.rows.queries import Breadth
+from presman.rows.queries import DetailLevel
 
 
-class Attention:
+class AlertNotifier:
     """Judges each reading of one target, and has the command run at what changed.
 
-    `breadth` is what the settings need of each poll.
+    `detail_level` is what the settings need of each poll.
     """
 
-    def __init__(self, judge: Judge, command: AlertCommand | None, breadth: Breadth = Breadth.NARROW) -> None:
-        self.breadth = breadth
+    def __init__(
+        self, judge: Judge, command: AlertCommand | None, detail_level: DetailLevel = DetailLevel.NARROW
+    ) -> None:
+        self.detail_level = detail_level
         self._judge = judge
         self._command = command
         self._told = ""
@@ -69,10 +71,10 @@ class Attention:
             self._command.close()
 
 
-def attention_of(
+def notifier_of(
     target: str, settings: AlertSettings, command: tuple[str, ...], *, first_is_news: bool
-) -> Attention | None:
-    """Return the attention for a target; None where config.ini says nothing of alerts.
+) -> AlertNotifier | None:
+    """Return the notifier for a target; None where config.ini says nothing of alerts.
 
     Where the first is no news, what is there at first is not told: somebody looks at it.
     """
@@ -80,21 +82,21 @@ def attention_of(
         return None
     changes = AlertChanges() if first_is_news else AlertChanges(None)
     runs = AlertCommand(command, target, changes) if command else None
-    return Attention(Judge(settings), runs, _breadth(settings))
+    return AlertNotifier(Judge(settings), runs, _detail_level(settings))
 
 
-def judging(settings: AlertSettings) -> Attention:
+def judging(settings: AlertSettings) -> AlertNotifier:
     """Return what judges and runs nothing."""
-    return Attention(Judge(settings), None, _breadth(settings))
+    return AlertNotifier(Judge(settings), None, _detail_level(settings))
 
 
-def glance_of(settings: AlertSettings) -> Attention | None:
-    """Return the attention of who looks once: how long anything has lasted is not known, and nothing is run."""
-    return Attention(Judge(settings, None), None, _breadth(settings)) if settings else None
+def notifier_of_one_look(settings: AlertSettings) -> AlertNotifier | None:
+    """Return the notifier of who looks once: how long anything has lasted is not known, and nothing is run."""
+    return AlertNotifier(Judge(settings, None), None, _detail_level(settings)) if settings else None
 
 
-def _breadth(settings: AlertSettings) -> Breadth:
-    return Breadth.HISTOGRAMS if any(each.key == "latency" for each in settings) else Breadth.NARROW
+def _detail_level(settings: AlertSettings) -> DetailLevel:
+    return DetailLevel.HISTOGRAMS if any(each.key == "latency" for each in settings) else DetailLevel.NARROW
 
 
 # ---- Command that is run when an alert begins, grows worse or ends: `on_alert` of config.ini.

@@ -1,0 +1,66 @@
+"""Forecasts of the parallel queue, as they are shown: when statements should start, and how good that has been."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+Executing = tuple[int, int, int, str]
+"""Who executes what: instance, SID, serial and SQL_ID."""
+
+
+class StartForecast(Struct, frozen=True):
+    """In how many seconds a queued statement should start: the `median`, and `low` to `high` in 8 cases of 10.
+
+    None where none is shown; `why_none` says why. `timeout` tells that its timeout comes before: then it starts by it
+    or not at all, and there are no figures either.
+    """
+
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+    timeout: bool = False
+    why_none: str = ""
+
+
+class ForecastRecord(Struct, frozen=True):
+    """How good the first forecasts of statements have been, of those that have started since: the last 50.
+
+    Of `judged` starts `held` came between low and high; `median_error` is by how many seconds the median was off, in
+    the middle of them, None without any.
+    """
+
+    judged: int = 0
+    held: int = 0
+    median_error: float | None = None
+
+
+class EndingEffect(Struct, frozen=True):
+    """What the end of some running statements would do, in the middle of courses played with and without them.
+
+    `starts` more statements start at once. The last of those queued now starts after `through` seconds in place of
+    `otherwise`; None where that is too far away to be told.
+    """
+
+    who: tuple[Executing, ...]
+    starts: int
+    through: float | None
+    otherwise: float | None
+
+
+class QueueForecast(Struct, frozen=True):
+    """What stands behind the forecasts of a reading.
+
+    `ended` statements have been seen to end in the last hour, `watched` seconds of it were seen; `courses` were played
+    with random numbers from `seed`.
+    """
+
+    record: ForecastRecord = ForecastRecord()
+    effects: tuple[EndingEffect, ...] = ()
+    ended: int = 0
+    watched: float = 0.0
+    courses: int = 0
+    seed: int = 1
+
+    def effect_of(self, *who: Executing) -> EndingEffect | None:
+        """Return what the end of these together would do, None where that was not played."""
+        return next((each for each in self.effects if set(each.who) == set(who)), None)

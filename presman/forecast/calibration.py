@@ -1,0 +1,77 @@
+"""Calibration of forecasts on what came true: courses give an interval its shape, outcomes give it its width.
+
+Adaptive conformal intervals: how far each outcome was from the median, in half widths of its interval, is kept; the
+next intervals are as wide as it takes to hold so many of them. A miss makes that more, a hit a little less.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import ceil
+from statistics import median
+from typing import NamedTuple
+
+from presman.analysis.readings.forecasts import ForecastRecord
+from presman.forecast.durations import FEW
+
+HELD = 0.8
+"""What part of the outcomes an interval is to hold."""
+
+KEPT = 50
+_STEP = 0.05
+_LEAST, _MOST = 0.5, 0.98
+_NARROWEST, _WIDEST = 0.25, 8.0
+
+
+class Interval(NamedTuple):
+    """A forecast in seconds."""
+
+    median: float
+    low: float
+    high: float
+
+
+class _Outcome(NamedTuple):
+    distance: float
+    error: float
+    held: bool
+
+
+class Calibration:
+    """The last outcomes of forecasts that were shown. `least` is the half width, in seconds, that is never undercut."""
+
+    def __init__(self) -> None:
+        self._outcomes: deque[_Outcome] = deque(maxlen=KEPT)
+        self._part = HELD
+
+    def widened(self, raw: Interval, least: float) -> Interval:
+        """Return an interval as it is to be shown."""
+        factor = self._factor()
+        below, above = (factor * max(each, least) for each in _halves(raw))
+        return Interval(raw.median, max(0.0, raw.median - below), raw.median + above)
+
+    def judge(self, raw: Interval, shown: Interval, outcome: float, least: float) -> None:
+        """Take what became of a forecast: after how many seconds the statement started."""
+        below, above = (max(each, least) for each in _halves(raw))
+        error = outcome - raw.median
+        held = shown.low <= outcome <= shown.high
+        self._outcomes.append(_Outcome(error / above if error > 0 else -error / below, abs(error), held))
+        self._part += _STEP * (HELD if not held else HELD - 1)
+        self._part = min(_MOST, max(_LEAST, self._part))
+
+    def record(self) -> ForecastRecord:
+        """Return how good the forecasts have been."""
+        errors = [each.error for each in self._outcomes]
+        held = sum(each.held for each in self._outcomes)
+        return ForecastRecord(len(errors), held, median(errors) if errors else None)
+
+    def _factor(self) -> float:
+        distances = sorted(each.distance for each in self._outcomes)
+        if len(distances) < FEW:
+            return 1.0
+        place = min(len(distances), ceil(self._part * (len(distances) + 1))) - 1
+        return min(_WIDEST, max(_NARROWEST, distances[place]))
+
+
+def _halves(raw: Interval) -> tuple[float, float]:
+    return raw.median - raw.low, raw.high - raw.median

@@ -1,0 +1,192 @@
+"""Forecaster: reads one reading after the other, and says of each queued statement when it should start.
+
+Possible courses are played from the state now, a few at each reading, and those of the last minute are kept. How many
+may be played is counted in steps of the model, not by a clock, so that the same readings make the same forecasts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from math import inf
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from presman.analysis.caches import RowCache
+from presman.analysis.facts.facts import Facts
+from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
+from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.trends.statement_runs import StatementRun
+from presman.base.formats import counted
+from presman.forecast.calibration import Calibration, Interval
+from presman.forecast.course import HORIZON, Draw, Played, draw, play
+from presman.forecast.durations import FEW
+from presman.forecast.effects import Effects
+from presman.forecast.queue_now import Modelled, is_known, modelled
+from presman.forecast.seen_statements import SeenStatements
+from presman.rows.snapshot import Snapshot
+
+COURSES = 40
+"""Courses that stand behind a forecast."""
+ENOUGH = 6
+"""Fewer courses than this, and no forecast is shown of a statement."""
+FRESH = 8
+"""Courses of one reading that are played once more without somebody."""
+_LASTS = timedelta(minutes=1)
+"""How long courses are kept."""
+
+STEPS_PER_SECOND = 300.0
+"""Steps of the model for each second that passes: some 3 ms of CPU."""
+MOST_STEPS = 9_000.0
+"""Steps that may be saved up."""
+ONE_LOOK = 40_000.0
+"""Steps where there is but one look: some 400 ms of CPU."""
+
+SEED = 1
+
+_NEVER = "it does not start within 4 hours in most courses"
+
+
+class _Course(NamedTuple):
+    at: datetime
+    starts: Mapping[Executing, float]
+    """When each statement starts: seconds since 1970."""
+
+
+class _Told(NamedTuple):
+    """The first forecast of a statement, to be judged when it starts; in seconds from `at`."""
+
+    at: datetime
+    raw: Interval
+    shown: Interval
+    least: float
+
+
+class Forecaster:
+    """Forecasts of one database's queue. `seed` makes its random numbers; so many `steps` may be played at first."""
+
+    def __init__(self, seed: int = SEED, steps: float = MOST_STEPS) -> None:
+        self._seed = seed
+        self._seen = SeenStatements()
+        self._calibration = Calibration()
+        self._effects = Effects()
+        self._courses: deque[_Course] = deque(maxlen=COURSES)
+        self._told: dict[Executing, _Told] = {}
+        self._rules: object = None
+        self._number = 0
+        self._steps = steps
+        self._at: datetime | None = None
+        self._least = 1.0
+
+    def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
+        """Begin behind a reading at an instant, with the statements that were seen in the time `watched` before it."""
+        self._seen.begin(at, watched, runs)
+        self._at = at
+
+    def read(self, reading: Reading, previous: Snapshot | None, current: Snapshot, cache: RowCache | None) -> Reading:
+        """Return the reading of two snapshots with its forecasts."""
+        return self.add(reading, lambda: queue_rules(Facts.of(previous, current, cache), reading))
+
+    def add(self, reading: Reading, rules: Callable[[], QueueRules]) -> Reading:
+        """Return the next reading with its forecasts; `rules` are asked for where something is queued."""
+        if self._at is not None and reading.at < self._at:
+            Forecaster.__init__(self, self._seed)
+        passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
+        self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
+        self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
+        self._seen.add(reading)
+        self._judge(reading)
+        if not reading.queue:
+            self._courses.clear()
+            self._effects = Effects()
+            return reading if not self._calibration.record().judged else replace(reading, forecast=self._behind())
+        found = rules()
+        self._forget(reading.at, found)
+        model = modelled(reading, found, self._seen)
+        if model is not None:
+            self._play(model, reading)
+        starts = {each.executing(): self._start(each, found, reading.at) for each in reading.queue}
+        return reading.foreseen(starts, self._behind())
+
+    def _behind(self) -> QueueForecast:
+        return QueueForecast(
+            record=self._calibration.record(),
+            effects=self._effects.told(),
+            ended=self._seen.ended,
+            watched=self._seen.watched,
+            courses=len(self._courses),
+            seed=self._seed,
+        )
+
+    def _forget(self, at: datetime, rules: QueueRules) -> None:
+        """Forget the courses that were played long ago, or by other rules."""
+        now = rules.target, rules.plan, {key: [each.allowed for each in own] for key, own in rules.limits.items()}
+        if now != self._rules:
+            self._courses.clear()
+        self._rules = now
+        while self._courses and at - self._courses[0].at > _LASTS:
+            self._courses.popleft()
+
+    def _play(self, model: Modelled, reading: Reading) -> None:
+        """Play as many courses as may be played now; a third of the steps is for what ends would do."""
+        now = reading.at.timestamp()
+        ways = self._effects.offer(reading)
+        rest = self._steps / 3 if ways else 0.0
+        fresh: list[tuple[Draw, Played]] = []
+        while len(fresh) < COURSES and self._steps > (rest if len(self._courses) > 2 * ENOUGH else 0.0):
+            self._number += 1
+            drawn = draw(model.now, f"{self._seed}/{self._number}")
+            played = play(model.now, drawn)
+            self._steps -= played.steps
+            fresh.append((drawn, played))
+            starts = zip(model.waiting, played.starts, strict=True)
+            self._courses.append(_Course(reading.at, {each.executing(): now + start for each, start in starts}))
+        for _ in range(ways):
+            if self._steps > 0:
+                self._steps -= self._effects.play(model, fresh[:FRESH])
+
+    def _start(self, row: QueuedStatement, rules: QueueRules, at: datetime) -> StartForecast:
+        why = self._why_none(row, rules)
+        if why:
+            return StartForecast(why_none=why)
+        session, now = row.executing(), at.timestamp()
+        known = (each.starts[session] - now for each in self._courses if session in each.starts)
+        starts = sorted(start for start in known if start >= 0.0)
+        if len(starts) < ENOUGH:
+            return StartForecast(why_none="it is being worked out")
+        raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
+        if row.timeout_left is not None and raw.median >= row.timeout_left - self._least:
+            return StartForecast(timeout=True)
+        if raw.median == inf:
+            return StartForecast(why_none=_NEVER)
+        raw = raw._replace(high=min(raw.high, HORIZON if row.timeout_left is None else row.timeout_left))
+        shown = self._calibration.widened(raw, self._least)
+        self._told.setdefault(session, _Told(at, raw, shown, self._least))
+        return StartForecast(shown.median, shown.low, shown.high)
+
+    def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
+        """Return why nothing can be said of a statement, "" where something can."""
+        if self._seen.ended < FEW:
+            return f"{counted(self._seen.ended, 'statement')} of the {FEW} it takes have ended since presman watches"
+        if not is_known(row.wants):
+            return "how many servers it wants is not known"
+        if rules.target is None:
+            return "the target is not known"
+        if row.con_id in rules.unknown_limit:
+            return "how many servers its container may have is not known"
+        if (row.inst_id, row.sid) in rules.confined:
+            return "its servers may run on some instances only, or where is not known"
+        return ""
+
+    def _judge(self, reading: Reading) -> None:
+        """Judge the forecasts of the statements that have left the queue."""
+        queued = {each.executing() for each in reading.queue}
+        for session in [each for each in self._told if each not in queued]:
+            told, run = self._told.pop(session), self._seen.run(session)
+            if run is not None and run.started is not None and run.started >= told.at:
+                outcome = (run.started - told.at).total_seconds()
+                self._calibration.judge(told.raw, told.shown, outcome, told.least)

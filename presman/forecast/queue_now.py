@@ -1,0 +1,143 @@
+"""The queue of a reading as the model takes it: rules, holders, who waits, who came before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from presman.analysis.advice.contenders import Counted
+from presman.analysis.advice.ending import time_left
+from presman.analysis.facts.plan_book import Branch, Key
+from presman.analysis.parallel.queue_rules import QueueRules
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
+from presman.forecast.course import Came, Holder, QueueNow, Waiting
+from presman.forecast.durations import Durations
+from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
+from presman.forecast.seen_statements import SeenStatements
+
+_UNLIMITED = 1_000_000
+_NOBODY = Group(-1, "")
+"""The group of servers in use of which no statement is seen."""
+
+
+class PlanBranch(Struct, frozen=True):
+    """A branch of the plan as the model of the queue takes it."""
+
+    weights: tuple[float, ...]
+    children: tuple[PlanBranch, ...] = ()
+    group: Group | None = None
+
+
+class Modelled(NamedTuple):
+    """The queue, and which statements stand for its holders and for those that wait; None for servers without one."""
+
+    now: QueueNow
+    holders: tuple[RunningStatement | None, ...]
+    waiting: tuple[QueuedStatement, ...]
+
+
+def modelled(reading: Reading, rules: QueueRules, seen: SeenStatements) -> Modelled | None:
+    """Return the queue of a reading for the model; None where no target is known or nothing was seen to end."""
+    if rules.target is None or seen.lasting(0, "", "") is None:
+        return None
+    counts = Counted.of(reading)
+    held = [(each, _holder(each, counts, seen)) for each in reading.running]
+    shown: list[tuple[RunningStatement | None, Holder]] = [
+        (each, holder) for each, holder in held if counts.of_statement(each, everybody=True) is not False
+    ]
+    shown += [(None, holder) for holder in _unseen(rules, [holder for _, holder in shown])]
+    waiting = sorted((each for each in reading.queue if is_known(each.wants)), key=lambda each: -(each.waited or 0.0))
+    lines = [(each, found) for each in waiting if (found := _waiting(each, seen)) is not None]
+    now = QueueNow(
+        _limits(rules, reading.queue),
+        tuple(holder for _, holder in shown),
+        tuple(found for _, found in lines),
+        tuple(_came(rules, seen)),
+        seen.watched,
+    )
+    return Modelled(now, tuple(each for each, _ in shown), tuple(each for each, _ in lines))
+
+
+def is_known(wants: Servers | None) -> bool:
+    """Whether it is known how many servers a statement wants; a mean of its group says nothing of one."""
+    return wants is not None and wants.source is not WantsSource.MEAN
+
+
+def _holder(each: RunningStatement, counts: Counted, seen: SeenStatements) -> Holder:
+    group = Group(each.con_id, each.group)
+    managed = counts.of_statement(each, everybody=False) is not False
+    known = time_left(each)
+    if each.idle is not None and known is None:
+        lasts = seen.idling(each.con_id, each.group) if each.idle_known else None
+        return Holder(group, each.servers, each.idle, lasts, managed=managed)
+    lasts = None if each.blocker else seen.lasting(each.con_id, each.group, each.sql_id)
+    run = seen.run(each.executing())
+    held = (seen.at - run.started).total_seconds() if run and run.started and seen.at else 0.0
+    if known is not None:
+        return Holder(group, each.servers, held, lasts, known, (1.0,), managed)
+    times = seen.times(each.con_id, each.group, each.sql_id) if each.remaining is not None else ()
+    return Holder(group, each.servers, held, lasts, each.remaining, times, managed)
+
+
+def _unseen(rules: QueueRules, holders: Iterable[Holder]) -> Iterable[Holder]:
+    """Yield the servers that are counted as in use and that no statement is seen to hold: they stay in use."""
+    held: Counter[Key] = Counter()
+    whole = 0
+    for each in holders:
+        whole += each.servers
+        held[each.group] += each.servers if each.managed else 0
+    for key, limits in rules.limits.items():
+        counted = next((limit.held for limit in limits if limit.group), None)
+        if counted is not None and counted > held[key]:
+            whole += counted - held[key]
+            yield Holder(Group(*key), counted - held[key], 0.0, None)
+    if rules.in_use is not None and rules.in_use > whole:
+        yield Holder(_NOBODY, rules.in_use - whole, 0.0, None)
+
+
+def _waiting(each: QueuedStatement, seen: SeenStatements) -> Waiting | None:
+    lasts = seen.lasting(each.con_id, each.group, each.sql_id)
+    if lasts is None or each.wants is None:
+        return None
+    return Waiting(Group(each.con_id, each.group), each.wants.low, each.wants.high, each.waited or 0.0, lasts)
+
+
+def _came(rules: QueueRules, seen: SeenStatements) -> Iterable[Came]:
+    runs = seen.came
+    begin = seen.at.timestamp() - seen.watched if seen.at is not None else 0.0
+    for run in runs:
+        lasts: Durations | None = seen.lasting(run.con_id, run.group, run.sql_id)
+        if lasts is not None and run.servers:
+            key = (run.con_id, run.group)
+            yield Came(run.began.timestamp() - begin, Group(*key), run.servers, lasts, key not in rules.bypassing)
+
+
+def _limits(rules: QueueRules, queue: Iterable[QueuedStatement]) -> Limits:
+    timeouts: dict[Key, tuple[float, str]] = {}
+    for each in queue:
+        if each.timeout_left is not None and each.waited is not None:
+            timeouts[each.con_id, each.group] = (each.waited + each.timeout_left, each.timeout_action)
+    table = {
+        Group(*key): QueueRule(
+            tuple(ServerPoolLimit(f"{limit.con_id} {limit.group}", limit.allowed) for limit in limits),
+            *timeouts.get(key, (None, "CANCEL")),
+        )
+        for key, limits in rules.limits.items()
+    }
+    queueing = Queueing.FIFO if rules.one_queue else Queueing.FULL
+    root = None if rules.plan is None else plan_branch(rules.plan)
+    return Limits(rules.target or _UNLIMITED, _UNLIMITED, queueing, table, root)
+
+
+def plan_branch(plan: Branch, weights: tuple[float, ...] = (0.0,) * LEVELS) -> PlanBranch:
+    """Return a plan as the model takes it: each level's parts add up to 1."""
+    parts: Mapping[int, list[float]] = {index: [0.0] * LEVELS for index in range(len(plan.branches))}
+    for number, level in plan.levels:
+        for index, part in level:
+            parts[index][number] = part
+    children = tuple(plan_branch(each, tuple(parts[index])) for index, each in enumerate(plan.branches))
+    return PlanBranch(weights, children, None if plan.key is None else Group(*plan.key))

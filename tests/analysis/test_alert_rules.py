@@ -1,0 +1,201 @@
+"""Rules of CPU, quiescing, session pools and plans: when they speak, of whom, how severely; worked out by hand."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.alerts.alert_rules import (
+    cpu_without_plan,
+    groups_held_off,
+    host_shared,
+    is_wrong,
+    plan_switched,
+    quiesced,
+    session_pools,
+    worst_first,
+)
+from presman.analysis.alerts.queue_alerts import IDLE
+from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
+from presman.analysis.readings.instance_readings import Quiesce, SwitchedPlan
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import UsageTotals
+from tests.output.readings import group, reading
+
+COUNTED = UsageTotals(*(0 for _ in UsageTotals._fields))
+
+
+def using(cpus: float, inst_id: int = 0, **values: Any) -> GroupReading:
+    return group("BATCH", inst_id, cpus)._replace(**({"usage": COUNTED} | values))
+
+
+def on(found: Reading, **values: Any) -> Reading:
+    """Return a reading with each instance so."""
+    instances = tuple(replace(each, **values) for each in found.header.instances)
+    return replace(found, header=replace(found.header, instances=instances))
+
+
+@pytest.mark.parametrize(
+    ("cpus", "values", "speaks"),
+    [
+        (15.2, {"cpu_managed": "OFF"}, True),
+        (15.1, {"cpu_managed": "OFF"}, False),
+        (15.2, {"cpu_managed": "ON"}, False),
+        (15.2, {"cpu_managed": "OFF", "num_cpus": 0.0}, False),
+        (1.0, {"cpu_managed": "OFF", "num_cpus": 0.5}, True),
+    ],
+)
+def test_cpu_without_a_plan_is_told_from_95_percent_of_the_cpus_on(cpus: float, values: Any, speaks: bool) -> None:
+    found = cpu_without_plan(on(reading([using(cpus)]), **values))
+    assert [alert.subject for alert in found] == [""] * speaks
+
+
+def test_cpu_without_a_plan_is_told_of_each_instance_in_the_sum_of_its_groups() -> None:
+    groups = [using(16.0, 1), using(15.0, 2), using(1.0, 2, name="ETL"), using(31.0)]
+    first, second = cpu_without_plan(on(reading(groups, instances=2), cpu_managed="OFF"))
+    assert (first.subject, second.subject) == ("1", "2")
+    assert second.text == (
+        "CPU: 16.0 of 16.0 CPUs used on instance 2, no plan divides them: whoever asks for more gets more"
+    )
+    (alone,) = cpu_without_plan(on(reading([using(16.0)]), cpu_managed="OFF"))
+    assert alone.short == "16.0 of 16.0 CPUs used, no plan divides them"
+
+
+@pytest.mark.parametrize("values", [{"doubt": "impossible"}, {"used": None}, {"usage": None}])
+def test_what_groups_use_is_not_known_where_one_is_in_doubt_or_none_is_counted(values: dict[str, Any]) -> None:
+    assert cpu_without_plan(on(reading([using(16.0, **values)]), cpu_managed="OFF")) == []
+
+
+@pytest.mark.parametrize(
+    ("used", "values", "short"),
+    [
+        (12.0, {"host_busy": 1.0}, "4.0 of the host's 16 CPUs are used by others"),
+        (12.1, {"host_busy": 1.0}, None),
+        (11.2, {"host_busy": 0.95}, "4.0 of the host's 16 CPUs are used by others"),
+        (11.0, {"host_busy": 0.94}, None),
+        (1.0, {"host_busy": None}, None),
+        (1.0, {"host_busy": 1.0, "host_cpus": None}, None),
+    ],
+)
+def test_a_full_host_of_which_others_use_a_quarter_is_told(used: float, values: Any, short: str | None) -> None:
+    found = host_shared(on(reading([using(used)]), **values))
+    assert [alert.short for alert in found] == ([short] if short else [])
+    assert all(alert.subject == "" for alert in found)
+    assert all(alert.text.endswith(": no plan of this database limits them") for alert in found)
+
+
+def test_others_of_a_host_are_told_sooner_where_a_group_is_held_up_by_them() -> None:
+    (alert,) = host_shared(on(reading([using(13.0, verdict=Verdict.HOST)]), host_busy=0.9))
+    assert alert.text == "CPU: the host is 90 % busy, 1.4 of the host's 16 CPUs are used by others: " + (
+        "no plan of this database limits them"
+    )
+
+
+def test_other_instances_of_the_database_are_no_strangers_on_its_host() -> None:
+    """Of 16 CPUs 8 are used here and 3 beside: 5 are others'. Where 5 are used beside, 3 are, less than a quarter."""
+    three = on(reading([using(8.0, 1), using(3.0, 2), using(11.0)], instances=2), host_busy=1.0)
+    first, second = host_shared(three)
+    assert (first.subject, second.subject) == ("1", "2")
+    assert first.text.endswith(
+        "8.0 of the host's 16 CPUs are used by others on instance 1: 3.0 of them by other instances of this "
+        "database, each with a plan of its own"
+    )
+    assert host_shared(on(reading([using(8.0, 1), using(5.0, 2), using(13.0)], instances=2), host_busy=1.0)) == []
+    elsewhere = [replace(each, host=f"db{each.inst_id}") for each in three.header.instances]
+    apart = replace(three, header=replace(three.header, instances=tuple(elsewhere)))
+    assert [alert.text[-36:] for alert in host_shared(apart)] == ["no plan of this database limits them"] * 2
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "key", "state", "amount"),
+    [
+        (
+            {"verdict": Verdict.STARVED, "entitled": 6.0},
+            "CPU: BATCH starved, 2.5 of 6.0 CPUs; wants 4.0", "cpu_starved", "bad", 37.5,
+        ),
+        (
+            {"verdict": Verdict.SHORT, "entitled": 3.0},
+            "CPU: BATCH gets a little less than its due, 2.5 of 3.0 CPUs; wants 4.0", "cpu_starved", "warn", None,
+        ),
+        (
+            {"verdict": Verdict.SHORT, "entitled": 3.9},
+            "CPU: BATCH gets less than its due, 2.5 of 3.9 CPUs; wants 4.0", "cpu_starved", "warn", None,
+        ),
+        (
+            {"verdict": Verdict.ZERO_SHARE},
+            "CPU: BATCH no share while others run, 2.5 CPUs; wants 4.0", "cpu_zero_share", "bad", 37.5,
+        ),
+        (
+            {"verdict": Verdict.CAPPED, "limit": 2.5},
+            "CPU: BATCH at its limit, 2.5 of 2.5 CPUs; wants 4.0", "cpu_capped", "note", 37.5,
+        ),
+        (
+            {"verdict": Verdict.CAPPED, "limited_by": "HR (CPU_COUNT)", "limit_used": 3.9, "limit_allowed": 4.0},
+            "CPU: BATCH: HR (CPU_COUNT) at its limit, 3.9 of 4.0 CPUs; the group uses 2.5; wants 4.0",
+            "cpu_capped", "note", 37.5,
+        ),
+    ],
+)  # fmt: skip
+def test_a_group_that_is_held_off(values: Any, text: str, key: str, state: str, amount: float | None) -> None:
+    """It uses 2.5 CPUs and waits for 1.5: 37.5 % of what it wants."""
+    (alert,) = groups_held_off(reading([using(2.5, **values)]))
+    assert (alert.text, alert.key, alert.state, alert.amount, alert.subject) == (text, key, state, amount, "BATCH")
+
+
+def test_the_quiesced_database_names_who_sees_to_it_and_who_waits() -> None:
+    def told(*values: Any) -> str:
+        (alert,) = quiesced(replace(reading(), quiesce=Quiesce(*values)))
+        return alert.text
+
+    assert quiesced(reading()) == []
+    assert told("QUIESCING", ("SYS 1:7",), 1, 75.0) == (
+        "The database is being quiesced (by SYS 1:7, who waits for `wait for possible quiesce finish`); "
+        "1 session waits, the first for 1:15: ALTER SYSTEM UNQUIESCE lets them in"
+    )
+    assert told("QUIESCED", (), None, None) == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets them in"
+    assert "; 2 sessions wait:" in told("", ("A", "B", "C"), 2, None)
+    assert "(by A and B, who" in told("", ("A", "B", "C"), 2, None)
+
+
+@pytest.mark.parametrize(
+    ("pool", "text", "state", "amount"),
+    [
+        (ActiveSessionPool(4, 1, 75.0, 600), "BATCH: 1 waits for the session pool, the first for 1:15; "
+         "7 of 4 allowed active (ACTIVE_SESS_POOL_P1); timeout 10:00", "warn", 75.0),
+        (ActiveSessionPool(None, 2, None, None), "BATCH: 2 wait for the session pool; "
+         "7 active (ACTIVE_SESS_POOL_P1); without a timeout", "warn", None),
+        (ActiveSessionPool(4, 2, 599.0, 600), "BATCH: 2 wait for the session pool, the first for 9:59; "
+         "7 of 4 allowed active (ACTIVE_SESS_POOL_P1); timeout 10:00", "bad", None),
+        (ActiveSessionPool(4, 2, 5.0, None, timeout_known=False), "BATCH: 2 wait for the session pool, the first for "
+         "0:05; 7 of 4 allowed active (ACTIVE_SESS_POOL_P1); the timeout is not known", "warn", 5.0),
+        (ActiveSessionPool(4, 0, None, 600), None, "", None),
+    ],
+)  # fmt: skip
+def test_sessions_that_wait_for_the_pool(pool: Any, text: str | None, state: str, amount: float | None) -> None:
+    found = [(each.text, each.state, each.amount) for each in session_pools(reading([using(1.0, pool=pool)]))]
+    assert found == ([(text, state, amount)] if text else [])
+
+
+@pytest.mark.parametrize(("ago", "speaks"), [(-1, False), (0, True), (599, True), (600, False)])
+def test_a_plan_that_changed_is_news_for_ten_minutes(ago: int, speaks: bool) -> None:
+    found = reading()
+    at = found.at - timedelta(seconds=ago)
+    alerts = plan_switched(replace(found, switched=SwitchedPlan(at, "DAY", "", "")))
+    assert [alert.subject for alert in alerts] == ["DAY"] * speaks
+    assert all(alert.text.endswith(": no plan to DAY, no view shows who set it") for alert in alerts)
+
+
+def test_idle_holders_stand_behind_the_worst_and_notes_are_no_trouble() -> None:
+    def alert(state: Any, glyph: str = "▲") -> Alert:
+        return Alert(state, glyph, state, state, state)
+
+    note, warn, bad, idle = alert("note"), alert("warn"), alert("bad"), alert("warn", IDLE)
+    assert worst_first([note, idle, warn, bad]) == (bad, idle, warn, note)
+    assert worst_first([note, idle]) == (note, idle)
+    assert not is_wrong([note, alert("good")])
+    assert is_wrong([note, warn])
+    assert is_wrong([bad])

@@ -1,0 +1,56 @@
+"""Calibration: intervals before and after outcomes, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.analysis.readings.forecasts import ForecastRecord
+from presman.forecast.calibration import Calibration, Interval
+
+RAW = Interval(60.0, 50.0, 80.0)
+
+
+def judged(*outcomes: float) -> Calibration:
+    found = Calibration()
+    for outcome in outcomes:
+        found.judge(RAW, RAW, outcome, 1.0)
+    return found
+
+
+def test_an_interval_is_as_the_courses_make_it_until_five_have_started() -> None:
+    assert judged().widened(RAW, 1.0) == RAW
+    assert judged(300.0, 300.0, 300.0, 300.0).widened(RAW, 1.0) == RAW
+
+
+def test_it_is_as_wide_as_it_takes_to_hold_the_outcomes() -> None:
+    # All five are two half widths above: the next reaches twice as far, up and down.
+    assert judged(*[100.0] * 5).widened(RAW, 1.0) == Interval(60.0, 40.0, 100.0)
+    # All five are half a half width below.
+    assert judged(*[55.0] * 5).widened(RAW, 1.0) == Interval(60.0, 55.0, 70.0)
+
+
+def test_it_is_never_narrower_than_polls_can_tell_nor_begins_before_now() -> None:
+    assert judged().widened(Interval(60.0, 60.0, 60.0), 5.0) == Interval(60.0, 55.0, 65.0)
+    assert judged().widened(Interval(3.0, 3.0, 9.0), 5.0) == Interval(3.0, 0.0, 9.0)
+
+
+def test_a_miss_makes_the_next_hold_more() -> None:
+    few = judged(65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 70.0, 80.0)
+    # Ten distances, 0.25 eight times, 0.5, 1.0: all were held, so it is to hold less than 0.8 of 11, the eighth.
+    assert few.widened(RAW, 1.0).high == 65.0
+    missed = judged(65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 100.0, 100.0)
+    # Two misses raise 0.72 to 0.8: the ninth of ten, two half widths.
+    assert missed.widened(RAW, 1.0).high == 100.0
+
+
+def test_the_record_counts_those_that_were_held_and_tells_the_middle_error() -> None:
+    assert judged().record() == ForecastRecord(0, 0, None)
+    assert judged(50.0, 61.0, 90.0).record() == ForecastRecord(3, 2, 10.0)
+
+
+def test_fifty_outcomes_are_remembered() -> None:
+    assert judged(*[90.0] * 10, *[60.0] * 50).record() == ForecastRecord(50, 50, 0.0)
+
+
+def test_nothing_is_infinitely_wide() -> None:
+    assert judged(*[1e6] * 9).widened(RAW, 1.0).high == pytest.approx(60.0 + 8 * 20.0)

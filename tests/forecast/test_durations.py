@@ -1,0 +1,78 @@
+"""How long statements last, by Kaplan and Meier: survivals, conditional times left, censored and late-seen ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.forecast.durations import Durations, Lasted, durations
+
+FIVE = [Lasted(seconds) for seconds in (10.0, 20.0, 30.0, 40.0, 50.0)]
+
+
+def test_each_of_five_ends_takes_a_sixth() -> None:
+    found = durations(FIVE)
+    assert found is not None
+    assert found.lasts == pytest.approx((5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6))
+    assert found.mean == 30.0  # 150 seconds, five ends
+
+
+def test_four_ends_tell_nothing_and_those_that_still_run_are_no_ends() -> None:
+    assert durations(FIVE[:4]) is None
+    assert durations([*FIVE[:4], Lasted(60.0, ended=False)]) is None
+
+
+def test_one_that_still_runs_counts_for_as_long_as_it_has_run() -> None:
+    found = durations([*FIVE, Lasted(25.0, ended=False)])
+    assert found is not None
+    # Six are at risk at 10 s, five at 20 s; at 30 s three, without the one that has run for 25 s.
+    assert found.lasts == pytest.approx((6 / 7, 6 / 7 * 5 / 6, *(6 / 7 * 5 / 6 * part / 4 for part in (3, 2, 1))))
+    assert found.mean == 35.0  # 175 seconds, five ends
+
+
+def test_one_that_was_seen_late_is_not_at_risk_before() -> None:
+    found = durations([*FIVE, Lasted(45.0, seen_from=35.0)])
+    assert found is not None
+    # Five are at risk at 10 s, three at 30 s; at 40 s three again: the late one is there.
+    assert found.lasts[:3] == pytest.approx((5 / 6, 4 / 6, 3 / 6))
+    assert found.lasts[3:] == pytest.approx((3 / 6 * 3 / 4, 3 / 6 * 3 / 4 * 2 / 3, 3 / 6 * 3 / 4 * 2 / 3 / 2))
+    assert found.mean == pytest.approx(160 / 6)
+
+
+def test_ends_at_the_same_time_are_so_many_steps_there() -> None:
+    found = durations([Lasted(40.0)] * 5)
+    assert found is not None
+    assert found.times == (40.0,) * 5
+    assert found.lasts == pytest.approx((5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6))
+    # One in six ends before 40 s, one after it, four just then.
+    assert [found.left(0.0, chance) for chance in (1 / 12, 0.25, 0.5, 0.8)] == pytest.approx([20.0, 40.0, 40.0, 40.0])
+    assert found.longer_than(40.0) == pytest.approx(1 / 6)
+
+
+def test_one_that_ended_before_it_was_seen_tells_nothing() -> None:
+    assert durations([*FIVE[:4], Lasted(5.0, seen_from=5.0)]) is None
+
+
+HALVES = Durations((10.0, 20.0), (0.5, 0.25), 20.0)
+
+
+@pytest.mark.parametrize(
+    ("run", "chance", "left"),
+    [
+        (0.0, 0.0, 0.0),
+        (0.0, 0.25, 5.0),  # half of the half that ends before 10 s
+        (0.0, 0.5, 10.0),
+        (0.0, 0.75, 20.0),
+        (10.0, 0.25, 5.0),  # of those that last longer than 10 s half end before 20 s
+        (10.0, 0.5, 10.0),
+        (15.0, 0.0, 0.0),
+        (20.0, 1 - 1 / 2.718281828, 20.0),  # beyond the last end: its mean once more
+        (30.0, 1 - 1 / 2.718281828, 20.0),
+    ],
+)
+def test_the_time_left_is_what_is_left_to_those_that_last_longer(run: float, chance: float, left: float) -> None:
+    assert HALVES.left(run, chance) == pytest.approx(left, abs=1e-6)
+
+
+def test_what_part_lasts_longer() -> None:
+    assert [HALVES.longer_than(seconds) for seconds in (0.0, 5.0, 10.0, 15.0, 20.0)] == [1.0, 0.75, 0.5, 0.375, 0.25]
+    assert HALVES.longer_than(40.0) == pytest.approx(0.25 / 2.718281828)

@@ -1,0 +1,181 @@
+"""The forecaster: what it learns from readings, what it says of the queue, and that it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.parallel.queue_rules import QueueRules
+from presman.analysis.parallel.server_pools import ServerLimit
+from presman.analysis.readings.forecasts import ForecastRecord, StartForecast
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
+from presman.analysis.trends.statement_runs import StatementRun
+from presman.forecast.forecaster import MOST_STEPS, Forecaster
+from tests.tui.readings import AT, busy, queued, running
+
+RULES = QueueRules(
+    target=64, in_use=None, one_queue=True, plan=None, limits={}, unknown_limit=frozenset(), confined=frozenset(),
+    bypassing=frozenset(),
+)  # fmt: skip
+
+
+def reading(seconds: float, queue: Iterable[QueuedStatement] = (), held: Iterable[RunningStatement] = ()) -> Reading:
+    quiet = replace(busy(), groups=(), heads=())
+    header = replace(quiet.header, servers=replace(quiet.header.servers, counted=None))
+    return replace(quiet, at=AT + timedelta(seconds=seconds), header=header, queue=tuple(queue), running=tuple(held))
+
+
+def statement(sid: int, since: float, now: float, servers: int = 32) -> RunningStatement:
+    return running(sid, elapsed=now - since, servers=servers, sql_id="9md3ukh000j58")
+
+
+def watched(*, ends: int = 5, forecaster: Forecaster | None = None) -> Forecaster:
+    """One that has seen so many statements run for 60 seconds, one after the other, and another one begin."""
+    found = forecaster or Forecaster()
+    for second in range(0, 60 * ends + 5, 5):
+        number = second // 60
+        found.add(reading(second, held=(statement(600 + number, 60 * number, second),)), lambda: RULES)
+    return found
+
+
+def waiting(now: float, *, sid: int = 501, since: float = 300.0, **facts: object) -> QueuedStatement:
+    return queued(
+        sid=sid, waited=now - since, timeout_left=None, timeout_action="", wants=Servers(64, 64, WantsSource.PLAN),
+        sql_id="9md3ukh000j58", **facts,
+    )  # fmt: skip
+
+
+def foreseen(
+    forecaster: Forecaster, now: float, *queue: QueuedStatement, rules: QueueRules = RULES, servers: int = 32
+) -> StartForecast:
+    found = forecaster.add(reading(now, queue, (statement(605, 300.0, now, servers),)), lambda: rules)
+    assert found.queue[0].starts is not None
+    return found.queue[0].starts
+
+
+def test_it_starts_when_what_runs_should_end() -> None:
+    starts = foreseen(watched(), 310.0, waiting(310.0))
+    # Statements run for 57.5 seconds as polls see it; a sixth of such each ends before and after the five.
+    assert None not in (starts.median, starts.low, starts.high)
+    assert starts.median == pytest.approx(47.5, abs=0.1)
+    assert starts.high is not None
+    assert starts.high > 60.0
+    assert not starts.why_none
+
+
+def test_fewer_than_five_ends_tell_nothing_and_it_says_so() -> None:
+    starts = foreseen(watched(ends=3), 310.0, waiting(310.0))
+    assert starts == StartForecast(why_none="4 statements of the 5 it takes have ended since presman watches")
+
+
+@pytest.mark.parametrize(
+    ("row", "rules", "why"),
+    [
+        (waiting(310.0), RULES._replace(target=None), "the target is not known"),
+        (waiting(310.0), RULES._replace(confined=frozenset({(1, 501)})), "its servers may run on some instances only"),
+        (waiting(310.0, con_id=3), RULES._replace(unknown_limit=frozenset({3})), "how many servers its container may"),
+    ],
+)
+def test_what_the_model_does_not_know_is_not_foreseen(row: QueuedStatement, rules: QueueRules, why: str) -> None:
+    starts = foreseen(watched(), 310.0, row, rules=rules)
+    assert starts.median is None
+    assert starts.why_none.startswith(why)
+
+
+def test_without_its_servers_nothing_is_foreseen() -> None:
+    for wants in (None, Servers(16, 16, WantsSource.MEAN)):
+        starts = foreseen(watched(), 310.0, replace(waiting(310.0), wants=wants))
+        assert starts.why_none == "how many servers it wants is not known"
+
+
+def test_its_timeout_may_come_before() -> None:
+    row = replace(waiting(310.0), timeout_left=8.0, timeout_action="CANCEL")
+    assert foreseen(watched(), 310.0, row) == StartForecast(timeout=True)
+
+
+def test_an_idle_holder_of_which_nothing_is_known_makes_it_uncertain() -> None:
+    idle = running(700, idle=100.0, status="INACTIVE", elapsed=None, servers=64)
+    found = watched().add(reading(310.0, (waiting(310.0),), (idle,)), lambda: RULES).queue[0].starts
+    assert found is not None
+    assert found.median is not None
+    assert 50.0 < found.median < 200.0
+    assert found.high is not None
+    assert found.high > 300.0
+
+
+def test_servers_in_use_that_nobody_is_seen_to_hold_stay_in_use() -> None:
+    starts = foreseen(watched(), 310.0, waiting(310.0), rules=RULES._replace(in_use=40))
+    assert starts.why_none == "it does not start within 4 hours in most courses"
+
+
+def test_servers_of_a_group_that_nobody_is_seen_to_hold_stay_its_own() -> None:
+    limit = ServerLimit("BATCH", 40, 64, "", 0, "BATCH")
+    starts = foreseen(watched(), 310.0, waiting(310.0), rules=RULES._replace(limits={(0, "BATCH"): (limit,)}))
+    assert starts.median is None
+
+
+def test_a_forecast_is_judged_when_its_statement_starts() -> None:
+    forecaster = watched()
+    first = foreseen(forecaster, 310.0, waiting(310.0))
+    assert first.median is not None
+    for second in range(315, 355, 5):
+        foreseen(forecaster, second, waiting(second))
+    started = running(501, elapsed=2.0, serial=7, sql_id="9md3ukh000j58")
+    found = forecaster.add(reading(355.0, held=(started,)), lambda: RULES)
+    assert found.forecast is not None
+    # It started at 353 s, 43 seconds after the first forecast; later ones are not judged.
+    assert found.forecast.record == ForecastRecord(1, 1, pytest.approx(abs(first.median - 43.0)))
+
+
+def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:
+    forecaster = watched()
+    foreseen(forecaster, 310.0, waiting(310.0))
+    quiet = reading(315.0)
+    assert forecaster.add(quiet, lambda: RULES) is quiet
+
+
+def test_the_same_readings_make_the_same_forecasts_and_another_seed_others() -> None:
+    one, same, other = (foreseen(watched(forecaster=Forecaster(seed)), 310.0, waiting(310.0)) for seed in (1, 1, 2))
+    assert one == same != other
+
+
+def test_a_head_has_the_forecast_of_its_statement() -> None:
+    forecaster = watched()
+    plain = busy()
+    found = forecaster.add(
+        replace(plain, at=AT + timedelta(seconds=310), running=(statement(605, 300.0, 310.0),)), lambda: RULES
+    )
+    assert [head.statement.starts for head in found.heads] == [row.starts for row in found.queue if row.position == 1]
+
+
+def test_a_long_queue_is_played_as_far_as_steps_allow() -> None:
+    forecaster = watched()
+    crowd: Sequence[QueuedStatement] = [waiting(310.0, sid=1000 + number) for number in range(300)]
+    courses = 0
+    for second in (310.0, 312.0, 314.0):
+        found = forecaster.add(reading(second, crowd, (statement(605, 300.0, second),)), lambda: RULES)
+        assert found.forecast is not None
+        courses = found.forecast.courses
+    # 300 starts and 300 ends in each course, 9,000 steps at first and 600 more in two seconds.
+    assert MOST_STEPS / 600 <= courses < 40
+
+
+def test_what_was_seen_before_can_be_given() -> None:
+    forecaster = Forecaster()
+    runs = [
+        StatementRun(1, sid, 7, "9md3ukh000j58", 0, "BATCH", "RPT", 32, started=AT + timedelta(seconds=60 * sid),
+                     ended=AT + timedelta(seconds=60 * sid + 60), first_seen=AT + timedelta(seconds=60 * sid))
+        for sid in range(5)
+    ]  # fmt: skip
+    forecaster.begin(AT + timedelta(seconds=305), timedelta(seconds=305), runs)
+    assert foreseen(forecaster, 310.0, waiting(310.0)).median is not None
+
+
+def test_an_earlier_reading_begins_anew() -> None:
+    forecaster = watched()
+    starts = foreseen(forecaster, 100.0, waiting(100.0))
+    assert starts.why_none.startswith("0 statements")

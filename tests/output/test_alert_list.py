@@ -1,0 +1,38 @@
+"""The list of rules: how severe each is, with its settings and state."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.analysis.alerts.alert_settings import AlertSetting
+from presman.output.alert_list import listed
+
+OFF, CRITICAL = (AlertSetting("queue_waits", subject, severity=word) for subject, word in (("ETL", "off"), ("", "bad")))
+
+
+@pytest.mark.parametrize(
+    ("key", "settings", "usual"),
+    [
+        ("queue_waits", (), "warning"),
+        ("queue_waits", (CRITICAL,), "critical"),
+        ("queue_waits", (OFF,), "warning"),
+        ("queue_waits", (OFF, CRITICAL), "critical"),
+        ("queue_waits", (AlertSetting("queue_waits", warning=300.0),), "warning"),
+        ("no_plan", (), "silent"),
+        ("no_plan", (AlertSetting("no_plan", severity="bad"),), "critical"),
+        ("latency", (AlertSetting("latency", "log file sync", warning=0.02),), "warning"),
+    ],
+)
+def test_a_rule_is_as_severe_as_is_said_for_all_it_is_about(
+    key: str, settings: tuple[AlertSetting, ...], usual: str
+) -> None:
+    (line,) = [line for line in listed(settings, None, ()).splitlines() if line.split()[0] == key]
+    assert line.split()[1] == usual
+
+
+def test_settings_stand_below_their_rule_in_words() -> None:
+    settings = (AlertSetting("queue_waits", "ETL", 300.0, 3600.0, 60.0, 120.0),)
+    told = listed(settings, None, ()).splitlines()
+    place = next(number for number, line in enumerate(told) if line.startswith("queue_waits"))
+    assert told[place + 1].strip() == "thresholds: seconds the head of the queue has waited, per group"
+    assert told[place + 2].strip() == ("set: ETL: warning from 5 min, critical from 1 h, clears below 1 min, for 2 min")

@@ -1,0 +1,91 @@
+"""Figures of groups between polls as quotients: what instances have together, and what is not known; by hand."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping
+from math import nan
+from typing import Any
+
+import pytest
+
+from presman.recording.window_lines import GroupLines
+from presman.reports.compare.window_figures import add_groups
+
+SECONDS = (nan, 2.0, 4.0, 2.0)
+TIMES = (0.0, 2.0, 6.0, 8.0)
+
+
+class Collected:
+    """Takes quotients as a series does."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
+
+    def add(self, key: Any, place: int, value: float, weight: float) -> None:
+        self.found[f"{key.figure} of {key.subject}"].append((place, value, weight))
+
+
+def quotients(values: Mapping[tuple[str, int], tuple[float, ...]], con_id: int = 0) -> dict[str, Any]:
+    lines = GroupLines(
+        array("d", TIMES), array("d", SECONDS),
+        {(figure, (inst_id, con_id, "ETL")): array("d", line) for (figure, inst_id), line in values.items()},
+    )  # fmt: skip
+    collected = Collected()
+    add_groups(collected, lines)  # type: ignore[arg-type]
+    return collected.found
+
+
+def test_a_rate_counts_for_as_long_as_it_lasted() -> None:
+    found = quotients({("used", 1): (9.0, 1.0, nan, 3.0)})
+    assert found["used CPUs of ETL"] == [(1, 2.0, 2.0), (3, 6.0, 2.0)], "before the first poll no time has passed"
+    assert list(quotients({("used", 1): (9.0, 1.0, nan, 3.0)}, con_id=3)) == ["used CPUs of ETL#3"]
+
+
+def test_what_an_instance_that_is_there_does_not_know_is_not_known_of_the_cluster() -> None:
+    """The second instance has no row of the group at the third poll, and one without the figure at the last."""
+    found = quotients({
+        ("used", 1): (0.0, 1.0, 2.0, 3.0), ("servers", 1): (0.0, 0.0, 0.0, 0.0),
+        ("used", 2): (0.0, 4.0, nan, nan), ("servers", 2): (0.0, 1.0, nan, 1.0),
+    })  # fmt: skip
+    assert found["used CPUs of ETL"] == [(1, 10.0, 2.0), (2, 8.0, 4.0)]
+    assert found["servers in use of ETL"] == [(1, 2.0, 2.0), (2, 0.0, 4.0), (3, 2.0, 2.0)]
+
+
+def test_throttled_is_what_waited_of_what_was_wanted() -> None:
+    found = quotients({("used", 1): (1.0, 1.0, 2.0, 2.0), ("waiting", 1): (1.0, 3.0, nan, 0.0)})
+    assert found["throttled % of ETL"] == [(1, 600.0, 8.0), (3, 0.0, 4.0)]
+
+
+def test_the_time_of_a_request_counts_as_often_as_there_were_some() -> None:
+    found = quotients({
+        ("service", 1): (1.0, 5.0, 5.0, nan), ("requests", 1): (1.0, 100.0, 10.0, 1.0),
+        ("service", 2): (nan, 2.0, nan, nan), ("requests", 2): (nan, 10.0, nan, nan),
+    })  # fmt: skip
+    assert sorted(found["service ms of ETL"]) == [(1, 40.0, 20.0), (1, 1000.0, 200.0), (2, 200.0, 40.0)]
+
+
+@pytest.mark.parametrize(
+    ("counted", "servers", "grown"),
+    [
+        ((5.0, 7.0, 7.0, 10.0), (0.0,) * 4, [(1, 2.0, 2.0), (2, 0.0, 4.0), (3, 3.0, 2.0)]),
+        ((5.0, 7.0, 1.0, 2.0), (0.0,) * 4, [(1, 2.0, 2.0), (3, 1.0, 2.0)]),  # it began anew
+        ((5.0, nan, 9.0, 10.0), (0.0,) * 4, [(3, 1.0, 2.0)]),  # it was there, and not known
+        ((5.0, nan, 9.0, 10.0), (0.0, nan, 0.0, 0.0), [(2, 4.0, 6.0), (3, 1.0, 2.0)]),  # it was not there
+    ],
+)
+def test_a_counter_grows_by_what_it_is_more_in_hours(
+    counted: tuple[float, ...], servers: tuple[float, ...], grown: list[tuple[int, float, float]]
+) -> None:
+    found = quotients({("ever_queued", 1): counted, ("servers", 1): servers})
+    told = [(place, value, hours * 3600) for place, value, hours in found["queued per hour of ETL"]]
+    assert told == [pytest.approx(each) for each in grown]
+
+
+def test_a_counter_of_more_instances_than_before_has_not_grown_by_theirs() -> None:
+    found = quotients({
+        ("timeouts", 1): (1.0, 2.0, 3.0, 4.0), ("servers", 1): (0.0, 0.0, 0.0, 0.0),
+        ("timeouts", 2): (nan, nan, 50.0, 50.0), ("servers", 2): (nan, nan, 0.0, 0.0),
+    })  # fmt: skip
+    assert [each[:2] for each in found["timeouts per hour of ETL"]] == [(1, 1.0), (3, 1.0)]

@@ -1,0 +1,60 @@
+"""Which statements queue, by PARALLEL_DEGREE_POLICY and by themselves, and which are listed as long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from presman.rows.session_rows import Session
+from presman.sources.simulator.loading import FOLDER
+from tests.sources.simulator.conftest import Played
+
+Play = Callable[..., Played]
+
+
+class Longop(NamedTuple):
+    elapsed_seconds: int
+
+
+@pytest.fixture
+def busy(tmp_path: Path, play: Play) -> Callable[[str, str], Played]:
+    """Play statements that want 8 servers each, of which there are 8, for a minute."""
+
+    def played(policy: str, queue: str) -> Played:
+        text = (FOLDER / "quiet.toml").read_text()
+        text = text.replace(
+            "cpu_count = 8", f'cpu_count = 8\nparallel_servers_target = 8\nparallel_degree_policy = "{policy}"'
+        )
+        text = re.sub(r"every = .*", f'every = "4s"\nqueue = "{queue}"', text.replace("dop = [4]", "dop = [8]"))
+        text = text.replace("sessions = 1", "sessions = 6").replace('"12s"', '"60s"').replace('"60m"', '"1m"')
+        (tmp_path / "busy.toml").write_text(text)
+        return play(tmp_path / "busy.toml").to(60)
+
+    return played
+
+
+@pytest.mark.parametrize(
+    ("policy", "queue", "queues"),
+    [
+        ("AUTO", "policy", True),
+        ("ADAPTIVE", "policy", True),
+        ("LIMITED", "policy", False),
+        ("MANUAL", "policy", False),
+        ("LIMITED", "always", True),
+        ("AUTO", "never", False),
+    ],
+)
+def test_who_queues(busy: Callable[[str, str], Played], policy: str, queue: str, queues: bool) -> None:
+    waiting = [row for row in busy(policy, queue).rows(Session) if row.event == "resmgr:pq queued"]
+    assert bool(waiting) == queues
+
+
+def test_an_operation_is_long_from_its_sixth_second_on(busy: Callable[[str, str], Played]) -> None:
+    played, seen = busy("LIMITED", "policy"), set()
+    for second in range(61, 75):
+        seen |= {row.elapsed_seconds for row in played.to(second).view("V$SESSION_LONGOPS", Longop)}
+    assert min(seen) == 6
