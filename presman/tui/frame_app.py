@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base import terminal_guard
-from presman.rows.queries import of_measure
 from presman.tabs.link import LinkState
 from presman.tui import feed as feeds
 from presman.tui import textual_internals
@@ -220,7 +219,7 @@ class FrameApp(KeyedApp):
 
     def read_enough(self) -> None:
         """Have each poll read what the present tab shows and what is being written."""
-        self.feed.set_detail_level(self.panels.present.tab.detail_level | of_measure(self.recording.measure))
+        self.feed.set_detail_level(self.panels.present.tab.detail_level | self.recording.detail_level)
 
     # ---- painting
 
