@@ -22,7 +22,7 @@ def followable(row: object) -> QueuedStatement | RunningStatement | None:
     return row if isinstance(row, QueuedStatement | RunningStatement) else None
 
 
-class Following:
+class FollowedStatement:
     """A statement that is followed. `row` is it as it was last seen, None once it is over."""
 
     def __init__(self, row: QueuedStatement | RunningStatement) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
     from presman.tabs.alerts import AlertNews
     from presman.tui.feed import ActionGateway
-    from presman.tui.following import Following
+    from presman.tui.following import FollowedStatement
 
 SETTLED = 4.0
 """Seconds after the first reading by when everything that stays has been made."""
@@ -69,7 +69,7 @@ class FrameApp(KeyedApp):
         self.home = self.goes_home = False
         self.notice = ""
         self.news: AlertNews | None = None
-        self.following: Following | None = None
+        self.following: FollowedStatement | None = None
         self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
         self.moments = Moments(self.monitor, self.notify, self.repaint)
@@ -177,7 +177,7 @@ class FrameApp(KeyedApp):
             self.set_timer(2 * PACE, self.bind_tab_keys)
             self.set_timer(SETTLED, self._settle)
 
-    def _follow(self, following: Following, reading: Reading) -> None:
+    def _follow(self, following: FollowedStatement, reading: Reading) -> None:
         """Keep the cursor on the statement that is followed; tell when it starts, and when it is over."""
         if news := following.take(reading):
             self.notify(news, timeout=12)

@@ -11,7 +11,7 @@ from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.polling.sampler import Polled
 from presman.services.live import ReadingCame, Readings
-from presman.tui.following import Following
+from presman.tui.following import FollowedStatement
 from presman.tui.timeline import Timeline
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, queued, running
@@ -83,11 +83,11 @@ async def test_f_again_ends_it_and_where_there_is_no_statement_it_says_so() -> N
 def test_what_is_told_of_it() -> None:
     plain = busy()
     holder = running(526)
-    following = Following(holder)
+    following = FollowedStatement(holder)
     assert following.take(plain) == ""
     assert following.take(replace(plain, running=())) == "9md3ukh526j58 of BATCH (1:526) is over."
     assert following.row is None
-    waiting = Following(queued(1, waited=None))
+    waiting = FollowedStatement(queued(1, waited=None))
     holder = running(501, serial=7, sql_id="7xq3h001jskd0")
     assert waiting.take(replace(plain, queue=(), running=(holder,))) == (
         "7xq3h001jskd0 of BATCH (1:501) has started, with 32 servers."

@@ -117,14 +117,14 @@ def has_several(app: FrameApp) -> bool:
 
 def follow(app: FrameApp) -> None:
     """Follow the statement under the cursor, or follow none any more."""
-    from presman.tui.following import Following, followable
+    from presman.tui.following import FollowedStatement, followable
 
     row = followable(app.grid.row if app.grid is not None else None)
     if app.following is not None:
         app.notify(f"{app.following.name} is followed no more.")
         app.following = None
     elif row is not None:
-        app.following = Following(row)
+        app.following = FollowedStatement(row)
         app.notify(f"Following {app.following.name}: a bell and a line when it starts. f again ends that.")
     app.paint_lines()
 
