@@ -69,5 +69,5 @@ TAB = Tab(
         Rows(CPU_WAITERS, waiters, hidden, optional=True, filterable=False),
     ),
     detail_level=DetailLevel.IDLE_SESSIONS,
-    measure="session_io",
+    measure="sessions",
 )
