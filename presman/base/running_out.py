@@ -56,6 +56,27 @@ def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
     return what and what + _allowed(what)
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error came of memory that was refused, foreseen or not."""
+    return ran_out(error, foreseen=False).startswith(_MEMORY)
+
+
+def have_threads_end() -> None:
+    """Load what a thread needs to end, or the GNU C library aborts where no memory is left for that.
+
+    Raises OSError if there is none left now; other C libraries have no such file and need none.
+    """
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return
+    from ctypes import CDLL
+
+    try:
+        CDLL("libgcc_s.so.1")
+    except OSError as error:
+        if ran_out(error):
+            raise
+
+
 def too_little() -> str:
     """Return in one line that there is less memory than presman needs to say what it lacks; "" where there is more.
 

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from presman.base import secret
-from presman.base.running_out import ran_out, too_little
+from presman.base.running_out import have_threads_end, ran_out, too_little
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure, Terminated, ending_at_once
 
@@ -112,6 +112,7 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
         command, options = parse(arguments)
     if line := too_little():
         raise Failure(line, exit_codes.SOURCE)
+    have_threads_end()
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, _terminated)

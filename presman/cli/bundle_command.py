@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.formats import counted, spelled
+from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, some_seconds
@@ -65,21 +66,29 @@ def run(options: Namespace) -> int:
 
 
 def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
+    from presman.cli.record_command import Beginning
     from presman.services.recorder import Recorder
 
     redactor = Redactor()
     target = resolved.live()
     renamed = target._replace(name=redactor.target(target.name))
-    recorder = Recorder([renamed], str(path), console.tell, redact=redactor)
-    console.say(f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier")
+    # Its own name is told to who runs this: only the file has the other one.
+    beginning = Beginning(lambda event: console.tell(event._replace(database=event.database and target.name)))
+    recorder = Recorder([renamed], str(path), beginning.tell, redact=redactor)
+    text = f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier"
+    beginning.started = LogEvent("started", text)
+    (recorded,) = recorder.databases
     try:
-        recorder.run(options.minutes * 60, lambda: None)
+        recorder.run(options.minutes * 60, lambda: beginning.look(recorder))
     except KeyboardInterrupt:
+        beginning.end()
         console.say("ended earlier")
-    recorded = recorder.databases[0]
+    finally:
+        if not recorded.written:
+            recorder.location.remove_empty()
     if recorded.refused and not recorded.written:
-        remove_recording(path)
         raise Failure(recorded.refused, exit_codes.SOURCE)
+    beginning.end()
     return recorded.written
 
 

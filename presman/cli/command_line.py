@@ -32,6 +32,7 @@ COMMANDS = {
     "chart": "a file that `presman export` wrote: in the terminal, as a picture, as a page",
     "check": "one line and an exit code for Nagios, Icinga or cron",
     "alerts": "the rules behind the alerts, their thresholds, and with a TARGET their state",
+    "why": "why a queued statement has not started, when it should, and whose end would let it",
     "whatif": "replay observed parallel statements under other limits",
     "lint": "problems in the active plans, and why",
     "doctor": "what presman can see in a database, and which grants are missing",

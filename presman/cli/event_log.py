@@ -24,9 +24,13 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 
 def begin(options: Namespace) -> None:
     """Have all that is said from now on go where the options say. Raises Failure if the file cannot be written."""
-    if options.log_format is None and options.log_level is None and options.log_file is None:
-        return
-    console.log_to(EventLog(options.log_format or "text", options.log_level or "info", options.log_file))
+    if has_log(options):
+        console.log_to(EventLog(options.log_format or "text", options.log_level or "info", options.log_file))
+
+
+def has_log(options: Namespace) -> bool:
+    """Tell whether the options ask for a log."""
+    return (options.log_format, options.log_level, options.log_file) != (None, None, None)
 
 
 def is_plain(options: Namespace) -> bool:

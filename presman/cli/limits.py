@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from presman.base.formats import counted
-from presman.base.running_out import ran_out
 from presman.cli import exit_codes
 from presman.cli.exit_codes import Failure
 
@@ -24,27 +23,11 @@ def bound_memory(databases: int = 1) -> None:
     """Let what asks for more than MEMORY, and EACH, fail with MemoryError, unless less is allowed already."""
     import resource
 
-    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        _have_threads_end()
     most = MEMORY + (databases - 1) * EACH
     with suppress(OSError, ValueError):
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
         if soft == resource.RLIM_INFINITY or soft > most or soft == MEMORY:
             resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-
-
-def _have_threads_end() -> None:
-    """Load what a thread needs to end, or the GNU C library aborts where no memory is left for that.
-
-    Raises OSError if there is none left now; other C libraries have no such file and need none.
-    """
-    from ctypes import CDLL
-
-    try:
-        CDLL("libgcc_s.so.1")
-    except OSError as error:
-        if ran_out(error):
-            raise
 
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8

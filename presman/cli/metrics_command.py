@@ -102,10 +102,10 @@ def run(options: Namespace) -> int:
     server = WebServer(app, host, port, certificates, partial(console.say, event="not_accepted", level="warning"))
     names = ", ".join(each.target.name for each in exporter.databases)
     page = f"{server.url}/metrics"
-    console.say(f"metrics of {names} at {page}; Ctrl-C ends it", "started")
     try:
         with reporting("metrics", page, lambda: list(map(_status, exporter.databases)), console.tell):
             server.start()
+            console.say(f"metrics of {names} at {page}; Ctrl-C ends it", "started")
             if push is not None:
                 push.start()
             exporter.start()

@@ -190,6 +190,7 @@ _FITTING = {
     "bundle": ("scope", "packs", "start", "end"),
     "check": ("scope", "packs"),
     "alerts": ("scope", "packs", "at"),
+    "why": ("refresh", "scope", "at"),
     "whatif": ("scope", "start", "end"),
     "doctor": ("scope", "thick", "packs"),
     "lint": ("scope", "at"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Callable
 from datetime import timedelta
+from threading import Lock
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
@@ -13,7 +15,7 @@ from presman.base.private_files import expanded
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.running_out import ran_out
 from presman.cli import console, event_log, exit_codes
-from presman.cli.exit_codes import Failure
+from presman.cli.exit_codes import Failure, Terminated
 from presman.cli.limits import give_back_memory, make_room
 from presman.cli.parser import Parser, add_log_options, age, command_parser, positive, seconds, size, some_seconds
 from presman.cli.settings import load, resolve
@@ -75,30 +77,67 @@ def run(options: Namespace) -> int:
     make_room(len(targets), server=any(each.target.connect is not None for each in resolved))
     limits = RetentionLimits(None if options.retain is None else timedelta(seconds=options.retain), options.max_size)
     progress = ProgressLine(may_show=event_log.is_plain(options))
+    beginning = Beginning(progress.tell)
     try:
-        recorder = Recorder(targets, options.output, progress.tell, polls=options.polls, limits=limits, redact=redactor)
+        recorder = Recorder(
+            targets, options.output, beginning.tell, polls=options.polls, limits=limits, redact=redactor
+        )
     except RecordingError as error:
         raise Failure(str(error), exit_codes.OUTPUT) from error
     names = ", ".join(each.name for each in targets)
-    console.say(f"recording {names} to {recorder.location.name}; Ctrl-C ends it", "started")
+    beginning.started = LogEvent("started", f"recording {names} to {recorder.location.name}; Ctrl-C ends it")
+    if event_log.has_log(options):
+        beginning.end()
+    return _code(recorder, beginning, is_over=_record(recorder, options.duration, beginning, progress))
+
+
+def _record(recorder: Recorder, duration: float | None, beginning: Beginning, progress: ProgressLine) -> bool:
+    """Record until told to stop, and say what was written; return whether every database is over by itself."""
+
+    def look() -> None:
+        beginning.look(recorder)
+        progress.show(recorder)
+
+    def states() -> list[DatabaseStatus]:
+        return list(map(_status, recorder.databases))
+
     try:
-        with reporting("record", recorder.location.name, lambda: list(map(_status, recorder.databases)), progress.tell):
-            is_over = recorder.run(options.duration, lambda: progress.show(recorder))
+        with reporting("record", recorder.location.name, states, beginning.tell):
+            is_over = recorder.run(duration, look)
+        if not is_over or not all(each.refused or each.fault for each in recorder.databases):
+            beginning.end()
+        return is_over
+    except (KeyboardInterrupt, Terminated):
+        beginning.end()
+        raise
     finally:
         progress.clear()
-        for each in recorder.databases:
-            given_up = f", {each.given_up} given up" if each.given_up else ""
-            text = f"{each.written} poll{'s' * (each.written != 1)} of {each.target.name} written{given_up}"
-            console.say(text, "ended")
+        if beginning.has_ended:
+            for each in recorder.databases:
+                console.say(_ended(each), "ended")
+        if not any(each.written for each in recorder.databases):
+            recorder.location.remove_empty()
+
+
+def _code(recorder: Recorder, beginning: Beginning, *, is_over: bool) -> int:
+    """Return the exit code. Raises Failure where all databases were refused, and the fault that nothing told of."""
     refused = [f"{each.target.name}: {each.refused}" for each in recorder.databases if each.refused]
     if refused and is_over:
         raise Failure(f"nothing is left to record: {'; '.join(refused)}", exit_codes.SOURCE)
     faults = [each.fault for each in recorder.databases if each.fault is not None]
+    if faults and not beginning.has_ended:
+        raise faults[0]
     if faults:
         return exit_codes.SOURCE if all(map(ran_out, faults)) else exit_codes.INTERNAL
     if any(each.waiting for each in recorder.databases):
         return exit_codes.OUTPUT
     return exit_codes.OK if any(each.written for each in recorder.databases) else exit_codes.SOURCE
+
+
+def _ended(recorder: DatabaseRecorder) -> str:
+    """Say how much was written of a database."""
+    given_up = f", {recorder.given_up} given up" if recorder.given_up else ""
+    return f"{counted(recorder.written, 'poll')} of {recorder.target.name} written{given_up}"
 
 
 def _is_same(source: str, output: str) -> bool:
@@ -127,6 +166,46 @@ def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
         target.name, target.interval, recorder.written, recorder.polled_at, recorder.waiting, recorder.given_up,
         recorder.reachability.trouble, recorder.output_trouble, recorder.reachability.next_try,
     )  # fmt: skip
+
+
+_BEGINNING = 5.0
+"""Seconds after which it is said that a recorder runs, though nothing is written yet."""
+
+
+class Beginning:
+    """Holds back what is said before anything is recorded: where nothing can be, one line tells why, at the end."""
+
+    def __init__(self, tell: Callable[[LogEvent], None]) -> None:
+        self._tell = tell
+        self._held: list[LogEvent] = []
+        self._turn = Lock()
+        self._begun = time.monotonic()
+        self.started: LogEvent | None = None
+        """What is said first."""
+        self.has_ended = False
+
+    def tell(self, event: LogEvent) -> None:
+        """Say something, or hold it back. Called by several threads."""
+        with self._turn:
+            if not self.has_ended:
+                self._held.append(event)
+                return
+        self._tell(event)
+
+    def look(self, recorder: Recorder) -> None:
+        """Hold nothing back any more once something is written, or is tried again."""
+        is_lost = any(each.reachability.trouble and not each.refused for each in recorder.databases)
+        if is_lost or any(each.written for each in recorder.databases) or time.monotonic() > self._begun + _BEGINNING:
+            self.end()
+
+    def end(self) -> None:
+        """Say what was held back."""
+        with self._turn:
+            if not self.has_ended:
+                self.has_ended = True
+                for each in (self.started, *self._held):
+                    if each is not None:
+                        self._tell(each)
 
 
 class ProgressLine:

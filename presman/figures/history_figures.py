@@ -6,14 +6,8 @@ from collections.abc import Callable
 
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.statement_readings import Usual
-from presman.analysis.trends.database_events import (
-    ALERT_BEGAN,
-    ALERT_WORSE,
-    LOST,
-    TIMEOUT,
-    DatabaseEvent,
-    kind_in_words,
-)
+from presman.analysis.trends import database_events as kinds
+from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.base.formats import ABSENT, count, duration, number, percent
 from presman.figures.figure import COUNT, INSTANT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, Figure, State, Table
@@ -90,7 +84,7 @@ LEDGER: Table[Downgrade] = Table(
 
 Event = Figure[DatabaseEvent]
 
-_GRAVE = frozenset({ALERT_BEGAN, ALERT_WORSE, LOST, TIMEOUT})
+_GRAVE = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.LOST, kinds.TIMEOUT})
 
 
 def _event_state(row: DatabaseEvent) -> State:

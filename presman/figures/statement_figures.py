@@ -250,6 +250,12 @@ SERVERS_SOURCE = Queued(
     "Where that number comes from: PQ_SERVERS, one that runs, its plan, its DOP alone (one or two sets), or the mean "
     "of its group's queue.", "wants.source",
 )
+Q_REASON = Queued(
+    "reason", "Why", WORD,
+    "Why it waits, one of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, "
+    "order_of_plan, quiesced, unknown (V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, directives of the plan).",
+    "reason",
+)
 Q_EVENT = Queued("event", "Wait event", TEXT, "V$SESSION.EVENT.", "event")
 Q_PROGRAM = Queued("program", "Program", TEXT, "V$SESSION.PROGRAM.", "program")
 Q_MODULE = Queued("module", "Module", TEXT, "V$SESSION.MODULE.", "module")
@@ -340,7 +346,7 @@ R_TEXT = Running(
 IN_QUEUE = (
     *(Q_INST, Q_SID, Q_SERIAL, Q_GROUP, POSITION, Q_USER, Q_SQL_ID, CHILD, WAITED, TIMEOUT, TIMEOUT_ACTION, REQUESTED),
     *(DOP, REASON, QUEUING_REASON, SERVERS_LOW, SERVERS_HIGH, SERVERS_SOURCE, Q_EVENT, Q_PROGRAM, Q_MODULE, Q_SERVICE),
-    *(Q_MACHINE, Q_TEXT, STARTS, STARTS_LOW, STARTS_HIGH, NO_FORECAST),
+    *(Q_MACHINE, Q_TEXT, STARTS, STARTS_LOW, STARTS_HIGH, NO_FORECAST, Q_REASON),
 )
 """What files have of a statement that waits."""
 

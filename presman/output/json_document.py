@@ -94,7 +94,7 @@ def document(reading: Reading, assessment: Assessment | None = None) -> dict[str
         "latency_events": plain(events(reading, by_instance=True)),
         "alerts": [_alert(each) for each in worst_first(wrong(reading))],
         "to_do": _to_do(to_do(reading)),
-        "unblock": [_unblock(each) for each in unblock(reading)],
+        "unblock": [unblock_document(each) for each in unblock(reading)],
         "usual": [plain(each._asdict()) for each in compare(reading)],
     }
     return found if assessment is None else {**found, "assessment": plain(assessment)}
@@ -112,7 +112,7 @@ def _to_do(found: ToDo | None) -> dict[str, Any] | None:
     return {**told, "command": command, "commands": [_command(each) for each in found.commands]}
 
 
-def _unblock(found: Unblock) -> dict[str, Any]:
+def unblock_document(found: Unblock) -> dict[str, Any]:
     """Return what would let a head start; a statement is named by its session, its figures are under `running`."""
     who = found.head.statement
     return {

@@ -8,19 +8,8 @@ from datetime import datetime
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import Totals, totals
-from presman.analysis.trends.database_events import (
-    ALERT_BEGAN,
-    ALERT_ENDED,
-    ALERT_WORSE,
-    DIRECTIVE_CHANGED,
-    DOWNGRADE,
-    INSTANCE_CHANGED,
-    PARAMETER_CHANGED,
-    PLAN_CHANGED,
-    RECONNECT,
-    TIMEOUT,
-    EventWatch,
-)
+from presman.analysis.trends import database_events as kinds
+from presman.analysis.trends.database_events import EventWatch
 from presman.base.ascii_signs import ascii_only
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
@@ -30,9 +19,9 @@ from presman.tabs.alerts import availability_notes
 SUMMARY = 300.0
 """Seconds after which all is summed up once more, though nothing has changed."""
 
-_OF_ALERTS = frozenset({ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED})
-_CHANGES = frozenset({PLAN_CHANGED, PARAMETER_CHANGED, DIRECTIVE_CHANGED, INSTANCE_CHANGED})
-_TOLD = _OF_ALERTS | _CHANGES | {DOWNGRADE, TIMEOUT, RECONNECT}
+_OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_ENDED})
+_CHANGES = frozenset({kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED})
+_TOLD = _OF_ALERTS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
 """Events that are said: those that no alert tells of, and the alerts."""
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from presman.base.errors import InputError
 from presman.base.formats import spelled
 from presman.base.release import Release
-from presman.base.running_out import ran_out
+from presman.base.running_out import is_out_of_memory, ran_out
 from presman.base.text import clean, one_line
 from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
 from presman.rows.commands import Command
@@ -169,8 +169,11 @@ def next_poll(event: Event, begun: float, ended: float, read_at: float, refresh:
     return max(tick, read_at + APART * refresh)
 
 
-def no_thread(error: RuntimeError) -> SourceLost:
-    """Return the loss of a database for which no thread can be had: who watches many goes on with the others."""
+def no_room(error: Exception) -> SourceLost:
+    """Return the loss of a database for which there is no thread or memory: who watches many goes on with the others.
+
+    It is not tried again.
+    """
     return SourceLost(ran_out(error) or one_line(str(error), 500), "", None, datetime.now(UTC))
 
 
@@ -231,6 +234,7 @@ class PolledSource:
         self._attempts = 0
         self._since: datetime | None = None
         self._is_open = False
+        self.has_polled = False
         self.poller: Poller | None = None
         self.renewed: Callable[[], Source | None] | None = None
         """Makes a source with another password than the one that was refused last, None while there is none; to be set,
@@ -280,6 +284,7 @@ class PolledSource:
     def works(self) -> None:
         """Take it that a poll succeeded."""
         self._attempts, self._since, self.refused = 0, None, None
+        self.has_polled = True
 
     def lose(self, error: SourceError) -> SourceLost:
         """Close the source, and return what is to be said of that and when it is tried next."""
@@ -349,7 +354,7 @@ class Sampler:
         try:
             self.start()
         except RuntimeError as error:
-            self._post_to(no_thread(error))
+            self._post_to(no_room(error))
         return self.is_alive
 
     def set_refresh(self, seconds: float) -> None:
@@ -445,6 +450,8 @@ class Sampler:
                     return
                 self._wait(event, begun)
                 begun = time.monotonic()
+        except MemoryError as error:  # while a loss was to be told
+            self._post_to(no_room(error))
         finally:
             self.polled.close()
             self._over.set()
@@ -476,7 +483,9 @@ class Sampler:
         except InputError as error:
             lost = SourceError(str(error), retry=False)
         except Exception as error:
-            lost = SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}")
+            # What there was no memory for at the start there will be none for later.
+            retry = self.polled.has_polled or not is_out_of_memory(error)
+            lost = SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}", retry=retry)
         else:
             self.polled.works()
             return Polled(snapshot)

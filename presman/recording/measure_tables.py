@@ -171,6 +171,9 @@ def _timeout(row: QueuedStatement) -> float | None:
     return None if row.timeout_left is None or row.waited is None else round(row.waited + row.timeout_left, 3)
 
 
+NOT_KEPT = ("starts_in_s", "starts_low_s", "starts_high_s", "no_forecast", "reason")
+"""Figures of the queue that are not kept: they are worked out again from the polls."""
+
 QUEUE = RowTable(
     "queued",
     ("queue",),
@@ -178,8 +181,7 @@ QUEUE = RowTable(
     frozenset({"position", "waited_s"}),
     {
         "timeout_left_s": f"(c.timeout_s * {PART} - (p.at - r.waited_since)) / {MICRO}.0",
-        # What was foreseen at a poll is not kept: it is foreseen again where the polls are played.
-        **dict.fromkeys(("starts_in_s", "starts_low_s", "starts_high_s", "no_forecast"), "NULL"),
+        **dict.fromkeys(NOT_KEPT, "NULL"),
     },
     (Figure("timeout_s", "timeout", SECONDS, "PARALLEL_QUEUE_TIMEOUT of its group.", _timeout),),
     counting=frozenset({"waited_s"}),
@@ -254,7 +256,7 @@ def _selects(instant: Instant, where: str) -> dict[str, str]:
     found = {name: _of_rows(name, table, instant, where) for table in ROW_TABLES for name in table.measures}
     found["latency"] = _latency(instant, where)
     found["arrivals"] = _arrivals(instant, bool(where))
-    return {name: found[name] for name in MEASURES}
+    return {name: found[name] for name, measure in MEASURES.items() if measure.is_kept}
 
 
 def _common(instant: Instant, poll: str = "p") -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from presman.recording.schema import (
     STATEMENTS,
     TEXTS,
 )
+from presman.recording.sqlite_files import remove_recording
 from presman.recording.store import SUFFIX, RecordingError, Store, is_url, shown
 
 FILES_OPEN = 8
@@ -48,6 +50,7 @@ class RecordingLocation:
         self._location = location
         self._turn = threading.Lock()
         self._stores: dict[str, Store] = {}
+        self._made: list[Path] = []
         try:
             self.is_daily = not is_url(location) and (location.endswith(os.sep) or expanded(location).is_dir())
             if self.is_daily:
@@ -60,8 +63,11 @@ class RecordingLocation:
         location = str(self._day(at)) if self.is_daily else self._location
         with self._turn:
             if location not in self._stores or self._stores[location].was_removed():
+                is_new = not is_url(location) and not expanded(location).exists()
                 # One whose file is gone is not closed: whoever still writes to it would make a file in its place.
                 self._stores[location] = Store(location, writing=True)
+                if is_new:
+                    self._made.append(expanded(location))
                 if len(self._stores) > FILES_OPEN:
                     self._stores.pop(next(iter(self._stores))).close()
             found = self._stores[location] = self._stores.pop(
@@ -84,6 +90,15 @@ class RecordingLocation:
             store = self._stores.pop(str(location), None)
         if store is not None:
             store.close()
+
+    def remove_empty(self) -> None:
+        """Remove the files that were made here, once they are closed, where nobody has written a poll to them."""
+        for path in self._made:
+            with suppress(RecordingError, MemoryError):
+                with closing(Store(str(path), writing=False)) as store:
+                    has_polls = bool(store.rows(select(POLLS.c.poll).limit(1)))
+                if not has_polls:
+                    remove_recording(path)
 
     def close(self) -> None:
         """Close all stores."""
@@ -175,6 +190,16 @@ def _is_of(database_id: Any, targets: Sequence[str] | None) -> ColumnElement[boo
     return own
 
 
+def how_many(chains: int, over: float, *, is_file: bool) -> int:
+    """Return how many of the oldest chains go at once where the share `over` is too much: never the newest.
+
+    >>> how_many(10, 0.35, is_file=False), how_many(10, 0.01, is_file=False), how_many(10, 1.0, is_file=False)
+    (3, 1, 9)
+    """
+    most = _MOST_AT_ONCE // 4 if is_file else max(1, int(over * chains))
+    return max(0, min(most, chains - 1))
+
+
 def _remove_oldest(connection: Connection, before: int | None, over: float, targets: Sequence[str] | None) -> int:
     """Remove the oldest chains that ended before an instant, or, where the share `over` is too much, the very oldest.
 
@@ -186,8 +211,7 @@ def _remove_oldest(connection: Connection, before: int | None, over: float, targ
     is_file = connection.dialect.name == "sqlite"
     chains = connection.execute(ends.limit(_MOST_AT_ONCE + 1) if is_file else ends).all()
     if over:
-        most = _MOST_AT_ONCE // 4 if is_file else max(1, int(over * len(chains)))
-        chosen = chains[: max(0, min(most, len(chains) - 1))]
+        chosen = chains[: how_many(len(chains), over, is_file=is_file)]
     else:
         chosen = [row for row in chains[:_MOST_AT_ONCE] if before is not None and row.end < before]
     for row in chosen:

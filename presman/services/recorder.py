@@ -21,7 +21,7 @@ from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Tell
 from presman.base.running_out import ran_out
 from presman.base.text import with_more
-from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_thread, stop_all
+from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_room, stop_all
 from presman.recording.redaction import is_renamed
 from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, trim
 from presman.recording.schema import DATABASES
@@ -96,7 +96,7 @@ class DatabaseRecorder:
         try:
             self._thread.start()
         except RuntimeError as error:
-            self._post(no_thread(error))
+            self._post(no_room(error))
             self._is_over.set()
             return
         self.sampler.begin()

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from presman.analysis.trends.database_events import (
-    DIRECTIVE_CHANGED,
-    DOWNGRADE,
-    PARAMETER_CHANGED,
-    PLAN_CHANGED,
-    QUEUE_BEGAN,
-    QUEUE_ENDED,
-    TIMEOUT,
-    DatabaseEvent,
-)
+from presman.analysis.trends import database_events as kinds
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.figures.history_figures import EVENTS
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows, Tab
@@ -23,8 +15,10 @@ def events(moment: Moment) -> tuple[DatabaseEvent, ...]:
 
 
 _SHOWN_ON = {
-    **dict.fromkeys((QUEUE_BEGAN, QUEUE_ENDED, DOWNGRADE, TIMEOUT, PARAMETER_CHANGED), "parallel"),
-    **dict.fromkeys((PLAN_CHANGED, DIRECTIVE_CHANGED), "plan"),
+    **dict.fromkeys(
+        (kinds.QUEUE_BEGAN, kinds.QUEUE_ENDED, kinds.DOWNGRADE, kinds.TIMEOUT, kinds.PARAMETER_CHANGED), "parallel"
+    ),
+    **dict.fromkeys((kinds.PLAN_CHANGED, kinds.DIRECTIVE_CHANGED), "plan"),
 }
 
 

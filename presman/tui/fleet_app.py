@@ -17,7 +17,7 @@ from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
 from presman.tui.fleet_frame import FleetFrame, FleetView
 from presman.tui.keyed_app import AppKey, has_tables
-from presman.tui.keys import table_keys
+from presman.tui.keys import table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
 from presman.tui.pages.content import help_page
@@ -103,24 +103,17 @@ PAUSE = AppKey(
     Key("pause", "space", "Space", "pause", "Freeze the table, so that rows stay where they are; polling goes on."),
     lambda app: app.pause(), has_tables, _PAGE, relabel=lambda app: "pause" if app.paused_at is None else "go on",
 )  # fmt: skip
-FILTER = replace(
-    table_keys.FILTER,
-    key=table_keys.FILTER.key._replace(
-        help="Show only databases whose row contains a text: a name, lost, a plan; with ! before it, those without it; "
-        "of the help, lines. Enter keeps it, an empty text shows all."
-    ),
+FILTER = table_keys.FILTER.worded(
+    "Show only databases whose row contains a text: a name, lost, a plan; with ! before it, those without it; of the "
+    "help, lines. Enter keeps it, an empty text shows all.",
     relabel=None,
 )
-SORT = replace(
-    table_keys.SORT,
-    key=table_keys.SORT.key._replace(
-        help="Sort by the next column (or click its head); at first the worst come first."
-    ),
-    why_not=_PAGE,
+SORT = table_keys.SORT.worded(
+    "Sort by the next column (or click its head); at first the worst come first.", why_not=_PAGE
 )
 REVERSE, COLUMNS = replace(table_keys.REVERSE, why_not=_PAGE), replace(table_keys.COLUMNS, why_not=_PAGE)
-SLOWER = AppKey(Key("slower", "plus,equals_sign", "+", "slower", "Poll less often."), lambda app: refresh(app, 1))
-FASTER = AppKey(Key("faster", "minus", "-", "faster", "Poll more often."), lambda app: refresh(app, -1))
+SLOWER = replace(time_keys.SLOWER, run=lambda app: refresh(app, 1))
+FASTER = replace(time_keys.FASTER, run=lambda app: refresh(app, -1))
 POLL_NOW = AppKey(
     Key(
         "poll_now",

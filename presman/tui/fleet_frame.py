@@ -21,7 +21,7 @@ from presman.figures.fleet_figures import FLEET, MARKS, past, state_text, why
 from presman.tui import textual_internals
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
-from presman.tui.screen import LEAST
+from presman.tui.screen import too_small
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import PlainBackground
 from presman.tui.widgets.line_view import LineView, Sentences
@@ -165,16 +165,10 @@ class FleetScreen(Screen[None], PlainBackground):
 
     def paint_message(self) -> bool:
         """Say plainly when the terminal is too small; return whether it is."""
-        width, height = self.app.size
-        too_small = width < LEAST[0] or height < LEAST[1]
-        lines: list[Line] = [
-            (("terminal too small", "bad"),),
-            ((f"presman needs {LEAST[0]} x {LEAST[1]}, this one has {width} x {height}", ""),),
-            (("enlarge it, or q quits", "dim"),),
-        ]
-        self.message.show_lines(lines if too_small else [])
-        self.set_class(too_small, "-message")
-        return too_small
+        lines = too_small(self.app.size)
+        self.message.show_lines(lines)
+        self.set_class(bool(lines), "-message")
+        return bool(lines)
 
     def paint_keys(self, keys: Sequence[Labelled]) -> None:
         """Offer these keys."""

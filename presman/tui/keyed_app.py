@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
@@ -57,6 +58,10 @@ class AppKey(Struct, frozen=True, dict=True):
     when: When = always
     why_not: str | Callable[[Any], str] = ""
     relabel: Callable[[Any], str] | None = None
+
+    def worded(self, words: str, label: str = "", **changes: Any) -> AppKey:
+        """Return the key with another help, and perhaps another label and other fields."""
+        return replace(self, key=self.key._replace(help=words, label=label or self.key.label), **changes)
 
     @property
     def action(self) -> str:

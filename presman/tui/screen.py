@@ -23,6 +23,18 @@ LEAST = (60, 8)
 """The smallest terminal that shows anything useful, in columns and lines."""
 
 
+def too_small(size: Size, leaving: str = "quits") -> list[Line]:
+    """Say plainly that a terminal is too small, nothing of one that is not; `leaving` is what q does."""
+    if size.width >= LEAST[0] and size.height >= LEAST[1]:
+        return []
+    return [
+        (("terminal too small", "bad"),),
+        ((f"presman needs {LEAST[0]} x {LEAST[1]}", ""),),
+        ((f"this one has {size.width} x {size.height}", ""),),
+        ((f"enlarge it, or q {leaving}", "dim"),),
+    ]
+
+
 class MonitorScreen(PatientScreen, PlainBackground):
     """Textual's own paints everything anew when the focus moves; here only what has it looks different."""
 
@@ -75,14 +87,9 @@ class MonitorScreen(PatientScreen, PlainBackground):
         return bool(lines)
 
     def _message_of(self, monitor: Monitor, leaving: str) -> list[Line]:
-        width, height = self.app.size
-        if width < LEAST[0] or height < LEAST[1]:
-            return [
-                (("terminal too small", "bad"),),
-                ((f"presman needs {LEAST[0]} x {LEAST[1]}", ""),),
-                ((f"this one has {width} x {height}", ""),),
-                ((f"enlarge it, or q {leaving}", "dim"),),
-            ]
+        width = self.app.size.width
+        if lines := too_small(self.app.size, leaving):
+            return lines
         link = monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
             again = "F5 tries again now." if link.retry_at else "presman does not retry by itself; F5 retries."

@@ -83,6 +83,15 @@ def test_a_thread_takes_memory_too(limited: dict[int, int]) -> None:
     assert ran_out(RuntimeError("can't start new thread")) == "memory has run out: the limit is 1 MB (ulimit -v)"
 
 
+def test_memory_is_full_where_no_more_stack_of_a_thread_goes_in(limited: dict[int, int]) -> None:
+    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
+        taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    limited[resource.RLIMIT_AS] = taken + running_out.STACK // 2
+    assert ran_out(RuntimeError("can't start new thread")).startswith("memory has run out: ")
+    limited[resource.RLIMIT_AS] = taken + 4 * running_out.STACK
+    assert not ran_out(RuntimeError("can't start new thread")).startswith("memory has run out: ")
+
+
 def test_a_library_that_was_refused_memory_and_does_not_say_so(limited: dict[int, int]) -> None:
     error = SystemError("error return without exception set")
     assert ran_out(error) == ""
@@ -169,7 +178,21 @@ def test_without_threads_a_command_ends_in_a_line(
 ) -> None:
     monkeypatch.setattr(threading.Thread, "start", no_thread())
     name, *more = arguments
-    refused(inside(name, f"demo:{with_short_past('quiet')}", *more), PROCESSES)
+    done = inside(name, f"demo:{with_short_past('quiet')}", *more)
+    refused(done, PROCESSES)
+    assert done.stderr.count("\n") == 1
+    assert not list(Path().glob("*.presman"))
+
+
+@pytest.mark.parametrize("thread", ["presman-recorder", "presman-sampler"])
+def test_a_recorder_none_of_whose_databases_gets_a_thread_ends_in_a_line(
+    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch, thread: str
+) -> None:
+    monkeypatch.setattr(threading.Thread, "start", no_thread(thread))
+    done = inside("record", "demo:quiet", "-o", "x.presman")
+    assert done.returncode == exit_codes.SOURCE
+    assert done.stderr == f"presman: nothing is left to record: demo:quiet: {PROCESSES}\n"
+    assert not Path("x.presman").exists()
 
 
 def test_a_check_without_threads_is_unknown(
@@ -207,7 +230,19 @@ def test_a_recorder_that_cannot_write_for_lack_of_memory_ends_so(
     monkeypatch.setattr("presman.recording.writer.RecordingWriter.append", append)
     done = inside("record", f"demo:{with_short_past('quiet')}", "-o", "x.presman", "--interval", "0.5")
     assert done.returncode == exit_codes.SOURCE
-    assert f"cannot be written: {MEMORY}" in done.stderr
+    assert done.stderr == f"presman: {MEMORY}\n"
+
+
+def test_a_recorder_without_memory_for_its_first_poll_ends_in_a_line_and_leaves_no_file(
+    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Poller, "poll", mock.Mock(side_effect=MemoryError))
+    done = inside("record", f"demo:{with_short_past('quiet')}", "-o", "x.presman")
+    assert done.returncode == exit_codes.SOURCE
+    assert done.stderr.startswith("presman: nothing is left to record: demo:")
+    assert done.stderr.endswith(f"quiet.toml: {MEMORY}\n")
+    assert done.stderr.count("\n") == 1
+    assert not Path("x.presman").exists()
 
 
 def test_an_error_that_ends_a_thread_is_a_line(

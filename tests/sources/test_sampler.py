@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -206,6 +207,28 @@ def test_the_unexpected_becomes_one_line_and_the_thread_lives(start: Start) -> N
     assert (event.text, event.retry_in) == ("broken.sql: no SELECT", None)
     sampler.poll_now()
     polled(events)
+
+
+def test_memory_that_runs_out_before_the_first_poll_will_not_be_there_later(start: Start) -> None:
+    _, events = start(FakeSource(failures=[MemoryError()]))
+    event = lost(events)
+    assert event.line.startswith("memory has run out")
+    assert event.retry_in is None
+    source = FakeSource()
+    sampler, events = start(source)
+    assert polled(events) == 1
+    source.failures = [MemoryError()]
+    sampler.poll_now()
+    assert lost(events).retry_in is not None
+
+
+def test_where_there_is_no_memory_even_to_tell_a_loss_that_is_told_as_the_last(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("presman.polling.sampler.PolledSource.lose", mock.Mock(side_effect=MemoryError))
+    sampler, events = start(FakeSource(failures=[KeyError()]))
+    assert lost(events).retry_in is None
+    assert sampler._over.wait(PATIENCE)
 
 
 def test_a_source_that_cannot_be_made_is_lost(start: Start) -> None:

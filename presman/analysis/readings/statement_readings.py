@@ -25,6 +25,20 @@ class Cause(Enum):
     UNKNOWN = "not known"
 
 
+class QueueReason(Enum):
+    """Why a queued statement waits, in the words shown; files have the names. The set is closed."""
+
+    NEVER_FITS = "too large for its limit"
+    GROUP_LIMIT = "its group's limit is reached"
+    CONTAINER_LIMIT = "its container's limit is reached"
+    TARGET = "the servers target is reached"
+    BEHIND_IN_QUEUE = "behind others of its group"
+    OTHER_QUEUE = "behind statements of other groups"
+    ORDER_OF_PLAN = "the plan chooses between it and others"
+    QUIESCED = "the database is quiesced"
+    UNKNOWN = "not known"
+
+
 LONG_TOGETHER = 3600.0
 """Seconds that the statements of one queue have waited, added up, from which that is critical."""
 
@@ -124,7 +138,7 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     `waited` is None where no view tells how long.
     `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
     RUN, "" where it was not read); `wants` is None if nothing tells of it. `starts` is when it should start, None
-    where nobody forecasts.
+    where nobody forecasts; `reason` is why it waits.
     """
 
     position: int
@@ -133,6 +147,7 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     timeout_action: str
     wants: Servers | None
     starts: StartForecast | None = None
+    reason: QueueReason = QueueReason.UNKNOWN
 
 
 def longest_wait(queue: Iterable[QueuedStatement]) -> float | None:

@@ -381,7 +381,9 @@ class FrameDecoder:
         for each in range(near + 1, index + 1):
             try:
                 content = ZstdDecompressor(dict_data=_prefix(content)).decompress(self._frames[each])
-            except (ZstdError, MemoryError) as error:
+            except ZstdError as error:
+                if "memory" in str(error):
+                    raise MemoryError from error
                 raise DamagedError("it cannot be decompressed") from error
             if each % _STRIDE == 0:
                 self._unfolded[each] = content

@@ -9,18 +9,8 @@ from typing import Any
 
 from presman import __version__
 from presman.analysis.groups.verdicts import conformance, in_words
-from presman.analysis.trends.database_events import (
-    DIRECTIVE_CHANGED,
-    DOWNGRADE,
-    INSTANCE_CHANGED,
-    LOST,
-    PARAMETER_CHANGED,
-    PLAN_CHANGED,
-    RECONNECT,
-    TIMEOUT,
-    DatabaseEvent,
-    kind_in_words,
-)
+from presman.analysis.trends import database_events as kinds
+from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
 from presman.base.colours import OTHERS, GroupColours
 from presman.base.formats import ABSENT, count, counted, number, spelled
 from presman.base.markup import Markup, element, joined
@@ -144,7 +134,16 @@ _OF_SUMS = (
 )
 _TOP = 20
 _GRAVE = frozenset(
-    {PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST}
+    {
+        kinds.PLAN_CHANGED,
+        kinds.DIRECTIVE_CHANGED,
+        kinds.PARAMETER_CHANGED,
+        kinds.INSTANCE_CHANGED,
+        kinds.DOWNGRADE,
+        kinds.TIMEOUT,
+        kinds.RECONNECT,
+        kinds.LOST,
+    }
 )
 """Events that are listed at the top, too."""
 
@@ -334,7 +333,7 @@ def moment(incident: Incident) -> Markup:
 def _plan(at: Moment) -> str:
     from presman.tabs.plan import active_plan
 
-    view = at.once(active_plan)
+    view = active_plan(at)
     return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()
 
 

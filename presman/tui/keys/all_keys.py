@@ -8,37 +8,8 @@ from typing import TYPE_CHECKING
 from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey, has_tables
-from presman.tui.keys.drill_keys import DESCRIBE, FOLDING, UNFOLD
-from presman.tui.keys.drill_keys import where as breadcrumb_to
-from presman.tui.keys.go_keys import GO, TARGETS
-from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, SIGNS, SUSPEND, TABS, TABS_IN_HELP, THEME
-from presman.tui.keys.table_keys import (
-    COLUMNS,
-    DETAILS,
-    FILTER,
-    INSTANCES,
-    NEXT_TABLE,
-    REVERSE,
-    SORT,
-    WINDOW,
-    has_instances,
-)
-from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT, RECORD, REPORT
-from presman.tui.keys.time_keys import (
-    BACK,
-    FAR_BACK,
-    FAR_FORWARD,
-    FASTER,
-    FORWARD,
-    JUMP,
-    LIVE,
-    NEXT_EVENT,
-    PAUSE,
-    POLL_NOW,
-    PREVIOUS_EVENT,
-    SLOWER,
-    is_lost,
-)
+from presman.tui.keys import drill_keys, go_keys, page_keys, table_keys, take_keys, time_keys
+from presman.tui.keys.page_keys import TABS, TABS_IN_HELP
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
@@ -53,7 +24,7 @@ def show_help(app: FrameApp) -> None:
     bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
     in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
     present = app.panels.present.tab
-    content = help_of(present, breadcrumb_to(app), listed(app), in_table)
+    content = help_of(present, drill_keys.where(app), listed(app), in_table)
     app.reader.open(content, found_by_search=partial(help_of_others, present))
 
 
@@ -62,34 +33,32 @@ HELP = AppKey(
     show_help,
 )
 
-APP_KEYS: tuple[AppKey, ...] = (
-    HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, JUMP,
-    NEXT_EVENT, PREVIOUS_EVENT, FILTER, SORT, REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW,
-    COPY, COPY_TO_DO, ACT, EXPORT, RECORD, REPORT, GO, TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, SUSPEND, QUIT,
-)  # fmt: skip
+_MODULES = (drill_keys, go_keys, page_keys, table_keys, take_keys, time_keys)
+_NAMED = {each.key.name: each for module in _MODULES for each in vars(module).values() if isinstance(each, AppKey)}
+
+
+def _keys(names: str) -> tuple[AppKey, ...]:
+    """Return keys by their names, in that order."""
+    return tuple(_NAMED[name] for name in names.split())
+
+
+APP_KEYS = (
+    HELP,
+    *TABS,
+    *_keys(
+        "details describe escape leave pause back forward far_back far_forward live jump next_event previous_event "
+        "filter sort reverse unfold follow instances columns window slower faster poll_now copy copy_to_do act export "
+        "record report go targets theme signs palette next_table suspend quit"
+    ),
+)
 """In the order of the help page."""
 
 TAB_NAMES = tuple(each.name for each in tab_names())
 
-_BEFORE = (
-    HELP,
-    LEAVE,
-    POLL_NOW,
-    DETAILS,
-    DESCRIBE,
-    PAUSE,
-    LIVE,
-    BACK,
-    FORWARD,
-    FILTER,
-    SORT,
-    REVERSE,
-    UNFOLD,
-    INSTANCES,
-)
-_MOMENTS = (JUMP, NEXT_EVENT, PREVIOUS_EVENT)
-_TAKEN = (COPY, COPY_TO_DO, ACT, EXPORT, RECORD, REPORT)
-_BEHIND = (*_TAKEN, GO, *_MOMENTS, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
+_BEFORE = HELP, *_keys("leave poll_now details describe pause live back forward filter sort reverse unfold instances")
+_MOMENTS = _keys("jump next_event previous_event")
+_TAKEN = _keys("copy copy_to_do act export record report")
+_BEHIND = *_TAKEN, *_keys("follow go"), *_MOMENTS, *_keys("window slower faster targets columns theme palette")
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 
@@ -109,7 +78,7 @@ def offered(app: FrameApp) -> list[Labelled]:
     if not app.begun:
         return []
     own = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
-    before = [_own(app, each) for each in _BEFORE if each is not POLL_NOW or is_lost(app)]
+    before = [_own(app, each) for each in _BEFORE if each.key.name != "poll_now" or time_keys.is_lost(app)]
     more = [each for each in _MOMENTS if each.key.name in app.own_keys]
     behind = [_own(app, each) for each in _BEHIND if each not in more]
     return [
@@ -126,14 +95,13 @@ def _own(app: FrameApp, key: AppKey) -> AppKey:
 def listed(app: FrameApp) -> list[Key]:
     """Return the keys that the help of a tab lists: all but those that this database or this tab never has."""
     present = app.panels.present.tab
-    folding = app.monitor.choices.panel in FOLDING
-    has = ((INSTANCES, has_instances(app)), (WINDOW, present.over_time), (UNFOLD, folding))
-    without = [each for each, there in has if not there]
+    folding = app.monitor.choices.panel in drill_keys.FOLDING
+    has = {"instances": table_keys.has_instances(app), "window": present.over_time, "unfold": folding}
+    without = {name for name, there in has.items() if not there} | {each.key.name for each in TABS}
     if app.is_served:
-        without += [ACT, RECORD, REPORT, TARGETS, SUSPEND]
-    found = [each.key for each in keys_of(app) if each not in without and each not in TABS]
-    place = found.index(COPY.key)
-    return [*present.keys, TABS_IN_HELP, *found[:place], *found[place:]]
+        without |= {"act", "record", "report", "targets", "suspend"}
+    found = [each.key for each in keys_of(app) if each.key.name not in without]
+    return [*present.keys, TABS_IN_HELP, *found]
 
 
 def tab_key_action(keys: str) -> str:

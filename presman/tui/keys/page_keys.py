@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey, KeyedApp, always
@@ -166,23 +164,15 @@ async def leave_home(app: FrameApp) -> None:
 
 
 HOME_KEYS: tuple[AppKey, ...] = (
-    replace(
-        ESCAPE,
-        key=ESCAPE.key._replace(
-            help="Back to where you came from, on the same row; clears a filter; then to the fleet."
-        ),
-        run=escape_home,
-        when=always,
+    ESCAPE.worded(
+        "Back to where you came from, on the same row; clears a filter; then to the fleet.",
+        run=escape_home, when=always,
     ),
-    replace(
-        LEAVE,
-        key=LEAVE.key._replace(
-            label="back", help="Back to where you came from, on the same row; at the top, to the fleet."
-        ),
-        run=leave_home,
-        relabel=lambda app: "fleet" if is_at_top(app) else "back",
+    LEAVE.worded(
+        "Back to where you came from, on the same row; at the top, to the fleet.", "back",
+        run=leave_home, relabel=lambda app: "fleet" if is_at_top(app) else "back",
     ),
-)
+)  # fmt: skip
 
 
 def lead_home(app: FrameApp) -> None:

@@ -1,0 +1,58 @@
+"""`presman why TARGET SID|SQL_ID`: why a statement has not started, when it should, and whose end would let it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from presman.cli import console, exit_codes
+from presman.cli.parser import OneOf, Parser, command_parser, some_seconds
+
+_RECORDED = 60
+"""Polls of a recording that are read: the last of them is answered about, the others tell what was before."""
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman why`."""
+    parser = command_parser(
+        "why",
+        "Say why a parallel statement has not started, when it should, and whose end would let it. The reason is one\n"
+        "of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, order_of_plan, quiesced,\n"
+        "unknown. To say when it should start takes statements that are seen to end: watch, or ask a recording.",
+        """\
+  presman why prod 507
+  presman why prod 2:507 --duration 5m
+  presman why prod 7xq3hjskd0abc --format json | jq -r .reason
+  presman why prod.presman 507 --at 03:12""",
+    )
+    parser.add_argument("target", metavar="TARGET", help="what to read")
+    parser.add_argument("who", metavar="SID|SQL_ID", help="who is asked about: a SID, INSTANCE:SID or a SQL_ID")
+    parser.add_argument(
+        "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
+    )
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="watch so long before it is answered")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Run `presman why`."""
+    from presman.cli.polling import Polling
+    from presman.cli.settings import load, resolve
+    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
+
+    resolved = resolve(options.target, load(options), options)
+    asked, history = AskedStatement.of(options.who), ReasonHistory()
+    polling = Polling(resolved, foresees=True)
+    one_look = options.duration is None and polling.endless
+    moments = (
+        polling.moments(interval=1.0, polls=2)
+        if one_look
+        else polling.moments(duration=options.duration, newest=_RECORDED)
+    )
+    last = None
+    for _, last in moments:
+        history.add(last)
+    if last is not None and options.format == "json":
+        console.put(as_json(last, asked, history, ascii_only=console.wants_ascii()))
+    elif last is not None:
+        console.show(as_text(last, asked, history))
+    return exit_codes.OK

@@ -1,0 +1,178 @@
+"""Answer to why one statement has not started: for a chat or a ticket, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from presman.analysis.advice.contenders import Unblock
+from presman.analysis.advice.unblock import effect_words, unblock
+from presman.analysis.readings.forecasts import Executing
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import (
+    ParallelStatement,
+    QueuedStatement,
+    QueueReason,
+    RunningStatement,
+    group_title,
+)
+from presman.base.formats import clock, counted, duration, spelled
+from presman.figures.statement_figures import at_timeout, forecast_record, starts_in_words
+from presman.output.cells import word
+from presman.output.json_document import plain, unblock_document
+
+_SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})", re.ASCII)
+_NAMED = 3
+"""Ways to let it start that are named."""
+
+
+class AskedStatement(NamedTuple):
+    """Who is asked about: a SQL_ID, else a SID, of one instance or of any (0)."""
+
+    sql_id: str = ""
+    sid: int = 0
+    inst_id: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> AskedStatement:
+        """Read ``507``, ``2:507`` or a SQL_ID."""
+        found = _SESSION.fullmatch(text)
+        if found is None:
+            return cls(sql_id=text.lower())
+        return cls(sid=int(found[2]), inst_id=int(found[1] or 0))
+
+    def is_about(self, row: ParallelStatement) -> bool:
+        """Whether it is that statement."""
+        if self.sql_id:
+            return row.sql_id.lower() == self.sql_id
+        return row.sid == self.sid and self.inst_id in {0, row.inst_id}
+
+    def __str__(self) -> str:
+        session = f"{self.inst_id}:{self.sid}" if self.inst_id else f"{self.sid}"
+        return f"SQL_ID {self.sql_id}" if self.sql_id else f"session {session}"
+
+
+class ReasonSince(NamedTuple):
+    """Since when a statement was seen to wait for that reason."""
+
+    since: datetime
+    reason: QueueReason
+
+
+class ReasonHistory:
+    """The reasons for which each statement waited, while one watched."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Executing, list[ReasonSince]] = {}
+
+    def add(self, reading: Reading) -> None:
+        """Take the next reading."""
+        for row in reading.queue:
+            own = self._seen.setdefault(row.executing(), [])
+            if not own or own[-1].reason is not row.reason:
+                own.append(ReasonSince(reading.at, row.reason))
+
+    def of(self, row: ParallelStatement) -> tuple[ReasonSince, ...]:
+        """Return those of a statement, the oldest first."""
+        return tuple(self._seen.get(row.executing(), ()))
+
+
+def found_in(reading: Reading, asked: AskedStatement) -> QueuedStatement | RunningStatement | None:
+    """Return who is asked about: the first that is queued, else one that runs."""
+    queued = sorted((row for row in reading.queue if asked.is_about(row)), key=lambda row: row.position)
+    running = (row for row in reading.running if asked.is_about(row))
+    return next(iter(queued), None) or next(running, None)
+
+
+def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> str:
+    """Return the answer in a few lines. Ends in a newline."""
+    row = found_in(reading, asked)
+    if row is None:
+        lines: Iterable[str] = [_nobody(reading, asked)]
+    elif isinstance(row, RunningStatement):
+        lines = _running(row, history.of(row))
+    else:
+        lines = _queued(row, reading, asked, history.of(row))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _nobody(reading: Reading, asked: AskedStatement) -> str:
+    there = f"{counted(len(reading.queue), 'statement')} queued, {len(reading.running)} in parallel"
+    return f"{asked} is neither queued nor running in parallel ({there})"
+
+
+def _running(row: RunningStatement, history: Sequence[ReasonSince]) -> Iterator[str]:
+    state = f"is idle for {row.idle_time} and keeps" if row.idle is not None else f"runs {duration(row.elapsed)} with"
+    yield f"{_who(row)} has started: it {state} {counted(row.servers, 'server')}"
+    yield from _past(history)
+
+
+def _queued(
+    row: QueuedStatement, reading: Reading, asked: AskedStatement, history: Sequence[ReasonSince]
+) -> Iterator[str]:
+    yield f"{_who(row)} is queued for {spelled(row.waited)}: {row.reason.value} ({word(row.reason)})"
+    alike = sum(asked.is_about(each) for each in reading.queue)
+    if alike > 1:
+        yield f"  it is the first of {alike} that are queued with {asked}"
+    head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
+    if head is not None:
+        behind = "" if row.position == 1 else f"number {row.position} of its queue; the head, {head.statement.sql_id}, "
+        yield f"  {behind}{head.sentence}"
+    record = forecast_record(reading)
+    if words := starts_in_words(row):
+        yield f"  {words[0].lower()}{words[1:]}" + (f" Forecasts {record}." if record and row.starts else "")
+    if row.timeout_left is not None:
+        yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
+    yield from _ways(_unblock_of(row, reading), head is not None and row.position > 1)
+    yield from _past(history)
+
+
+def _unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
+    key = (row.con_id, row.group)
+    return next((each for each in unblock(reading) if (each.head.con_id, each.head.group) == key), None)
+
+
+def _ways(found: Unblock | None, behind: bool) -> Iterator[str]:
+    """Yield whose end would let it, or the head before it, start."""
+    if found is None:
+        return
+    yield f"  to start {'the head' if behind else 'it'}: {found.sentence}"
+    for way in found.ways[:_NAMED]:
+        effects = [each.effect for each in found.candidates if way == (each.statement,)]
+        effect = effect_words(effects[0] if effects else found.effect)
+        yield f"    end {' and '.join(map(_holder, way))}{f': {effect}' if effect else ''}"
+
+
+def _holder(each: RunningStatement) -> str:
+    doing = f"idle {each.idle_time}" if each.idle is not None else f"runs {duration(each.elapsed)}"
+    return f"{each.who},{each.serial} ({doing}, {counted(each.servers, 'server')})"
+
+
+def _past(history: Sequence[ReasonSince]) -> Iterator[str]:
+    if len(history) > 1:
+        yield "  it waited: " + ", ".join(f"{clock(each.since)} {word(each.reason)}" for each in history)
+
+
+def _who(row: QueuedStatement | RunningStatement) -> str:
+    session = f"{row.inst_id}:{row.sid},{row.serial}"
+    return f"{row.sql_id or 'a statement'} of {row.user or '?'} in {group_title(row)} ({session})"
+
+
+def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, ascii_only: bool = False) -> str:
+    """Return the answer as a JSON document: `state` is queued, running or gone."""
+    row = found_in(reading, asked)
+    found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
+    found["state"] = "gone" if row is None else "running" if isinstance(row, RunningStatement) else "queued"
+    if row is not None:
+        found["statement"] = plain(row)
+        found["reasons"] = [plain(each._asdict()) for each in history.of(row)]
+    if isinstance(row, QueuedStatement):
+        own = _unblock_of(row, reading)
+        head = None if own is None else own.head
+        found |= {"reason": word(row.reason), "sentence": "" if head is None else head.sentence}
+        found |= {"starts": plain(row.starts), "forecast": plain(reading.forecast)}
+        found["unblock"] = None if own is None else unblock_document(own)
+    return json.dumps(found, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"

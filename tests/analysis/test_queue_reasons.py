@@ -1,0 +1,59 @@
+"""Why statements wait, out of the closed set: of heads by what binds, of the others that they are behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.analysis.parallel.queue_reasons import head_reason, with_queue_reasons
+from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, QueueReason, Shortage
+from tests.tui.readings import queued
+
+GROUP = Shortage(8, con_id=3, group="BATCH")
+CONTAINER = Shortage(8, con_id=3)
+TARGET = Shortage(8, everybody=True)
+
+
+def head(cause: Cause, *shortages: Shortage, row: QueuedStatement | None = None) -> QueueHead:
+    row = row or queued()
+    return QueueHead(row.group, row, cause, row.wants, 0, 0, 0, 0, None, "", shortages=shortages)
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (head(Cause.NEVER_FITS), QueueReason.NEVER_FITS),
+        (head(Cause.SYSTEM, TARGET), QueueReason.TARGET),
+        (head(Cause.GROUP, GROUP), QueueReason.GROUP_LIMIT),
+        (head(Cause.GROUP, TARGET, GROUP, CONTAINER), QueueReason.GROUP_LIMIT),
+        (head(Cause.GROUP, TARGET, CONTAINER), QueueReason.CONTAINER_LIMIT),
+        (head(Cause.GROUP), QueueReason.GROUP_LIMIT),
+        (head(Cause.BEHIND), QueueReason.OTHER_QUEUE),
+        (head(Cause.NOT_CHOSEN), QueueReason.ORDER_OF_PLAN),
+        (head(Cause.UNEXPLAINED), QueueReason.UNKNOWN),
+        (head(Cause.UNKNOWN), QueueReason.UNKNOWN),
+    ],
+)
+def test_a_head_waits_for_what_binds(found: QueueHead, reason: QueueReason) -> None:
+    assert head_reason(found, (found, head(Cause.SYSTEM)), quiesced=False) is reason
+
+
+def test_a_head_alone_is_not_passed_over_by_the_plan() -> None:
+    found = head(Cause.NOT_CHOSEN)
+    assert head_reason(found, (found,), quiesced=False) is QueueReason.UNKNOWN
+
+
+def test_a_quiesced_database_explains_what_nothing_else_does() -> None:
+    for cause, reason in (
+        (Cause.UNEXPLAINED, QueueReason.QUIESCED),
+        (Cause.NOT_CHOSEN, QueueReason.QUIESCED),
+        (Cause.SYSTEM, QueueReason.TARGET),
+    ):
+        found = head(cause)
+        assert head_reason(found, (found, found), quiesced=True) is reason
+
+
+def test_the_others_are_behind_their_head() -> None:
+    first, second = queued(1), queued(2)
+    queue, heads = with_queue_reasons((first, second), (head(Cause.SYSTEM, row=first),), quiesced=False)
+    assert [row.reason for row in queue] == [QueueReason.TARGET, QueueReason.BEHIND_IN_QUEUE]
+    assert heads[0].statement is queue[0]

@@ -1,0 +1,100 @@
+"""The answer to why one statement has not started, on a reading made by hand."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.parallel.queue_reasons import with_queue_reasons
+from presman.analysis.readings.forecasts import EndingEffect, ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.reading import Reading
+from presman.base.formats import clock
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
+from tests.tui.readings import AT, busy
+
+
+def told() -> Reading:
+    plain = busy()
+    queue, heads = with_queue_reasons(plain.queue, plain.heads, quiesced=False)
+    holder = plain.running[0]
+    forecast = QueueForecast(ForecastRecord(50, 41, 22.0), (EndingEffect((holder.executing(),), 2, 60.0, 120.0),))
+    starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in queue}
+    return replace(plain, queue=queue, heads=heads).foreseen(starts, forecast)
+
+
+def answer(who: str, reading: Reading | None = None) -> list[str]:
+    return as_text(reading or told(), AskedStatement.of(who), ReasonHistory()).splitlines()
+
+
+def test_a_head_says_why_when_and_whose_end_helps() -> None:
+    lines = answer("501")
+    assert lines[0] == (
+        "7xq3h001jskd0 of RPT in BATCH (1:501,7) is queued for 3 min 41 s: its group's limit is reached (group_limit)"
+    )
+    assert lines[1].startswith("  wants 32 servers (DOP 16, two sets); BATCH holds 64 of 64 allowed")
+    assert lines[2] == (
+        "  it should start in 2:10, between 1:40 and 3:30 in 8 cases of 10. Forecasts held 41 of 50, off by 0:22."
+    )
+    assert lines[3] == "  it reaches its queue timeout in 56:26: then it ends with ORA-07454"
+    assert lines[4].startswith("  to start it: ending one idle holder frees the 32 servers")
+    assert lines[5] == (
+        "    end MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 start at once, the last queued in 1:00 instead of 2:00"
+    )
+
+
+def test_one_behind_it_is_told_of_its_head() -> None:
+    lines = answer("7XQ3H002JSKD0")
+    assert lines[0].endswith("behind others of its group (behind_in_queue)")
+    assert lines[1].startswith("  number 2 of its queue; the head, 7xq3h001jskd0, wants 32 servers")
+    assert any(line.startswith("  to start the head: ") for line in lines)
+
+
+def test_one_of_many_is_the_first() -> None:
+    plain = told()
+    alike = replace(plain, queue=tuple(replace(row, sql_id="7xq3h001jskd0") for row in plain.queue), heads=())
+    assert answer("7xq3h001jskd0", alike)[1] == "  it is the first of 14 that are queued with SQL_ID 7xq3h001jskd0"
+
+
+def test_one_that_runs_has_started_and_one_that_is_gone_is_neither() -> None:
+    assert answer("144") == ["9md3ukh144j58 of ETL in BATCH (1:144,60805) has started: it runs 7:40 with 32 servers"]
+    assert answer("1:526")[0].endswith("has started: it is idle for 22:10 and keeps 32 servers")
+    assert answer("2:501") == [
+        "session 2:501 is neither queued nor running in parallel (14 statements queued, 3 in parallel)"
+    ]
+
+
+def test_what_it_waited_for_before_is_kept() -> None:
+    history, now = ReasonHistory(), told()
+    first = replace(now, queue=(replace(now.queue[1], sid=501, sql_id="7xq3h001jskd0"),), heads=())
+    later = replace(now, at=AT + timedelta(seconds=60))
+    for reading in (first, first, later, later):
+        history.add(reading)
+    last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
+    assert last == f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit"
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("507", AskedStatement(sid=507)),
+        ("2:507", AskedStatement(sid=507, inst_id=2)),
+        ("7XQ3h002jskd0", AskedStatement("7xq3h002jskd0")),
+        ("1234567890123", AskedStatement("1234567890123")),
+    ],
+)
+def test_who_is_asked_about(text: str, asked: AskedStatement) -> None:
+    assert AskedStatement.of(text) == asked
+
+
+def test_json_has_the_reason_and_what_stands_behind_it() -> None:
+    history = ReasonHistory()
+    history.add(told())
+    found = json.loads(as_json(told(), AskedStatement.of("501"), history))
+    assert (found["state"], found["reason"], found["starts"]["median"]) == ("queued", "group_limit", 130.0)
+    assert [each["reason"] for each in found["reasons"]] == ["group_limit"]
+    assert found["unblock"]["candidates"][0]["effect"]["starts"] == 2
+    assert json.loads(as_json(told(), AskedStatement.of("144"), history))["state"] == "running"
+    assert json.loads(as_json(told(), AskedStatement.of("999"), history))["state"] == "gone"
