@@ -46,7 +46,7 @@ def wide(keys: tuple[str, ...]) -> str:
 
 def recording_page() -> str:
     """Return the page of a recording's tables."""
-    named = (f"[`{measure.name}`](csv.md#{measure.name})" for measure in MEASURES.values())
+    named = (f"[`{measure.name}`](csv.md#{measure.name})" for measure in MEASURES.values() if measure.is_kept)
     parts = [
         "What [a recording](../recording.md) is made of. Instants (`at`, `..._at`) are microseconds since 1970 in UTC; "
         "numbers that are not whole are kept in ten-thousandths.",

@@ -183,3 +183,10 @@ def seconds_of(text: str, *, bare: bool = True) -> float:
     if found is None or not (found[2] or bare):
         raise ValueError(f"{text!r} is not a duration such as {'20ms, 90, ' if bare else ''}90s, 15m, 2h or 14d")
     return float(found[1]) * UNITS[(found[2] or "s").lower()]
+
+
+def size(value: int | None) -> str:
+    """Return bytes with a binary unit in at most six characters: ``12.0G``, ``512M``; ``-`` for None."""
+    if value is None:
+        return ABSENT
+    return f"{value / 2**30:.1f}G" if value >= 2**30 else f"{value / 2**20:.0f}M"

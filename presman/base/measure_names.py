@@ -11,6 +11,7 @@ MEASURES: Mapping[str, str] = MappingProxyType(
         "session_io": "I/O per group",
         "parallel": "parallel statements and servers per group",
         "queue": "every queued statement",
+        "sessions": "every session",
         "latency": "wait histograms",
         "emphasis": "what the plan gives each group",
         "arrivals": "every parallel statement, once it is over",

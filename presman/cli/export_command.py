@@ -25,7 +25,7 @@ from presman.output.csv_export import KNOWN, VIEW, CsvExport, PastMinute, past_m
 from presman.output.csv_export import MEASURES as EXPORTED
 from presman.recording.time_words import span_of, spelled_instant
 from presman.rows.group_rows import GroupMetricHistory
-from presman.rows.queries import DetailLevel, of_measure
+from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def run(options: Namespace) -> int:
         notifier = notifier_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
     begun = time.monotonic()
     needed = notifier.detail_level if notifier is not None else DetailLevel.NARROW
-    polling = Polling(resolved, detail_level=of_measure(measure) | needed, foresees=measure == "queue")
+    polling = Polling(resolved, detail_level=EXPORTED[measure].detail_level | needed, foresees=measure == "queue")
     export = _Export(resolved, polling, file, notifier)
     try:
         with reporting("export", file.name if to_file else "standard output", export.look, console.tell):

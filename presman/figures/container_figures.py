@@ -7,8 +7,22 @@ from collections.abc import Hashable
 from presman.analysis.groups.container_io import reached
 from presman.analysis.groups.containers import PdbReading
 from presman.analysis.readings.group_readings import IoVerdict
-from presman.base.formats import ABSENT, count, number
-from presman.figures.figure import COUNT, CPUS, MEGABYTES, NUMBER, PERCENT, RATE, TEXT, WORD, Figure, State, Table, Unit
+from presman.base.formats import ABSENT, count, number, size
+from presman.figures.figure import (
+    BYTES,
+    COUNT,
+    CPUS,
+    MEGABYTES,
+    NUMBER,
+    PERCENT,
+    RATE,
+    TEXT,
+    WORD,
+    Figure,
+    State,
+    Table,
+    Unit,
+)
 from presman.figures.group_figures import INSTANCE, VERDICT_MARKS, cpu_bar, verdict_text
 
 Pdb = Figure[PdbReading]
@@ -32,13 +46,6 @@ def identity(row: PdbReading) -> Hashable:
     return row.inst_id, row.con_id
 
 
-def size(value: int | None) -> str:
-    """Return bytes with a binary unit in at most six characters: ``12.0G``, ``512M``; ``-`` for None."""
-    if value is None:
-        return ABSENT
-    return f"{value / 2**30:.1f}G" if value >= 2**30 else f"{value / 2**20:.0f}M"
-
-
 def _state(row: PdbReading) -> tuple[str, State]:
     """Return what is wrong with a container, and how it is marked: its CPU, unless its I/O limit throttles it."""
     cpu = VERDICT_MARKS[row.verdict][1]
@@ -59,7 +66,6 @@ def _io_limits(row: PdbReading) -> str:
 
 
 _HELD_MS = Unit("milliseconds", number, 7)
-_BYTES = Unit("bytes", size, 6)
 
 # fmt: off
 PDBS: Table[PdbReading] = Table(
@@ -105,7 +111,7 @@ PDBS: Table[PdbReading] = Table(
         Pdb("px_servers_active", "PX", COUNT,
             f"Parallel servers held now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues.",
             "px_servers", text=lambda row: f"{row.px_servers}/{count(row.servers_limit)}", width=8, narrow=False),
-        Pdb("memory_bytes", "SGA/PGA", _BYTES, f"SGA and PGA in use now ({_VIEW}.SGA_BYTES, PGA_BYTES).", "sga_bytes",
+        Pdb("memory_bytes", "SGA/PGA", BYTES, f"SGA and PGA in use now ({_VIEW}.SGA_BYTES, PGA_BYTES).", "sga_bytes",
             text=lambda row: f"{size(row.sga_bytes)}/{size(row.pga_bytes)}", width=11, narrow=False),
         Pdb("cpu_exhausted_percent", "full %", PERCENT,
             f"Percent of the checks of the last full minute at which CPU was exhausted ({_METRIC}.CPU_EXHAUSTED, from "

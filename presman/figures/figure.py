@@ -19,7 +19,7 @@ from typing import Any, Generic, Literal, TypeVar
 from msgspec import Struct
 
 from presman.analysis.readings.reading import LateView, Reading
-from presman.base.formats import ABSENT, clock, compact, count, duration, megabytes, number, percent
+from presman.base.formats import ABSENT, clock, compact, count, duration, megabytes, number, percent, size
 
 T = TypeVar("T")
 
@@ -54,6 +54,7 @@ COUNT = Unit("count", count, 4)
 TOTAL = Unit("count", compact, 4)
 """A count that grows without end."""
 RATE = Unit("per second", compact, 6)
+BYTES = Unit("bytes", size, 6)
 MEGABYTES = Unit("MB per second", megabytes, 6)
 CPUS = Unit("CPUs", number, 6)
 SESSIONS = Unit("average sessions", number, 6)

@@ -18,8 +18,9 @@ from presman.analysis.readings.wait_readings import Bucket, Histogram, WaitReadi
 from presman.analysis.trends.statement_runs import Arrival
 from presman.base.formats import count
 from presman.base.measure_names import MEASURES as NAMES
-from presman.figures import group_figures, io_figures, statement_figures
+from presman.figures import group_figures, io_figures, session_figures, statement_figures
 from presman.figures.figure import COUNT, INSTANT, NAME, NUMBER, SECONDS, SHARE, TEXT, TOTAL, Figure, Unit
+from presman.rows.queries import DetailLevel
 
 T = TypeVar("T")
 
@@ -30,7 +31,9 @@ class Measure(Struct, Generic[T], frozen=True):
     """What is exported under one name.
 
     Tidy: `rows` gives one record per line, `figures` its cells. Wide: `across` gives the columns of one line by
-    heading, each with the figure of one of the keys in `wide`, the first unless another is asked for.
+    heading, each with the figure of one of the keys in `wide`, the first unless another is asked for. Recordings
+    keep its rows in tables if it `is_kept`; otherwise they are worked out again from what was read at each poll.
+    `detail_level` is what must be read at each poll to write it.
     """
 
     name: str
@@ -38,6 +41,8 @@ class Measure(Struct, Generic[T], frozen=True):
     figures: tuple[Figure[T], ...]
     wide: tuple[str, ...]
     across: Callable[[Reading, str], Mapping[str, Any]]
+    is_kept: bool = True
+    detail_level: DetailLevel = DetailLevel.NARROW
 
     @property
     def help(self) -> str:
@@ -247,6 +252,8 @@ def _of_groups(name: str, figures: tuple[Figure[GroupReading], ...], wide: str) 
 
 _QUEUED_KEY = group_figures.QUEUED.key
 _queued = _across_groups((group_figures.QUEUED,))
+_ACTIVE_KEY = group_figures.ACTIVE.key
+_active = _across_groups((group_figures.ACTIVE,))
 
 MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
     {
@@ -256,7 +263,23 @@ MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
             _of_groups("session_io", _SESSION_IO, "io_mb_per_s"),
             _of_groups("parallel", _PARALLEL, "px_servers_active"),
             Measure("queue", lambda reading: reading.queue, _QUEUE, (_QUEUED_KEY,), _queued),
-            Measure("latency", _bucket_rows, _LATENCY, ("mean_ms",), _latency_means),
+            Measure(
+                "sessions",
+                lambda reading: reading.sessions,
+                session_figures.SESSIONS.columns,
+                (_ACTIVE_KEY,),
+                _active,
+                is_kept=False,
+                detail_level=DetailLevel.IDLE_SESSIONS,
+            ),
+            Measure(
+                "latency",
+                _bucket_rows,
+                _LATENCY,
+                ("mean_ms",),
+                _latency_means,
+                detail_level=DetailLevel.HISTOGRAMS,
+            ),
             Measure("arrivals", lambda _: (), _ARRIVALS, (_QUEUED_KEY,), _queued),
             _of_groups("emphasis", _EMPHASIS, "guaranteed_share"),
         )

@@ -32,7 +32,7 @@ from presman.analysis.readings.statement_readings import Downgrades, QueueHead
 from presman.analysis.readings.wait_readings import Histogram, InstanceTotals
 from presman.figures import group_figures, usage_figures
 from presman.figures.container_figures import PDBS
-from presman.figures.figure import COUNT, CPUS, SECONDS, Figure, Unit
+from presman.figures.figure import BYTES, COUNT, CPUS, SECONDS, Figure, Unit
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.measures import groups
 from presman.figures.metric import NAMESPACE, Distribution, Metric, MetricKind, Subject, info, of_figure, of_figures
@@ -175,7 +175,6 @@ def container_label(row: GroupReading | QueueHead) -> str:
     return row.container or ("CDB$ROOT" if row.con_id == ROOT else str(row.con_id or ""))
 
 
-_BYTES = Unit("bytes", str, 8)
 _EPOCH = Unit("seconds since 1970", str, 10)
 
 
@@ -305,8 +304,8 @@ PLUGGABLE_COUNTS: Subject[PdbReading] = Subject(
     rows_of("V$RSRC_PDB", counted_containers),
     (
         *of_figures("pdb_", map(PDBS.column, ("px_statements_queued", "px_servers_active"))),
-        of_figure("pdb_", Figure("sga_bytes", "SGA", _BYTES, "SGA in use now (V$RSRC_PDB.SGA_BYTES).", "sga_bytes")),
-        of_figure("pdb_", Figure("pga_bytes", "PGA", _BYTES, "PGA in use now (V$RSRC_PDB.PGA_BYTES).", "pga_bytes")),
+        of_figure("pdb_", Figure("sga_bytes", "SGA", BYTES, "SGA in use now (V$RSRC_PDB.SGA_BYTES).", "sga_bytes")),
+        of_figure("pdb_", Figure("pga_bytes", "PGA", BYTES, "PGA in use now (V$RSRC_PDB.PGA_BYTES).", "pga_bytes")),
         *of_figures("pdb_", usage(usage_figures.CONTAINERS)),
         *_io("pdb_", usage_figures.CONTAINERS),
     ),

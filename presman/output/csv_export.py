@@ -119,6 +119,8 @@ class CsvExport:
         tell: Tell = lambda _line: None,
     ) -> None:
         self._rows = TidyRows(measure)
+        self.detail_level = self._rows.measure.detail_level
+        """What has to be read at each poll for it."""
         self._column = column or self._rows.measure.wide[0]
         if self._column not in self._rows.measure.wide:
             raise KeyError(self._column)

@@ -256,7 +256,7 @@ def _selects(instant: Instant, where: str) -> dict[str, str]:
     found = {name: _of_rows(name, table, instant, where) for table in ROW_TABLES for name in table.measures}
     found["latency"] = _latency(instant, where)
     found["arrivals"] = _arrivals(instant, bool(where))
-    return {name: found[name] for name in MEASURES}
+    return {name: found[name] for name, measure in MEASURES.items() if measure.is_kept}
 
 
 def _common(instant: Instant, poll: str = "p") -> list[str]:

@@ -190,6 +190,16 @@ def _is_of(database_id: Any, targets: Sequence[str] | None) -> ColumnElement[boo
     return own
 
 
+def how_many(chains: int, over: float, *, is_file: bool) -> int:
+    """Return how many of the oldest chains go at once where the share `over` is too much: never the newest.
+
+    >>> how_many(10, 0.35, is_file=False), how_many(10, 0.01, is_file=False), how_many(10, 1.0, is_file=False)
+    (3, 1, 9)
+    """
+    most = _MOST_AT_ONCE // 4 if is_file else max(1, int(over * chains))
+    return max(0, min(most, chains - 1))
+
+
 def _remove_oldest(connection: Connection, before: int | None, over: float, targets: Sequence[str] | None) -> int:
     """Remove the oldest chains that ended before an instant, or, where the share `over` is too much, the very oldest.
 
@@ -201,8 +211,7 @@ def _remove_oldest(connection: Connection, before: int | None, over: float, targ
     is_file = connection.dialect.name == "sqlite"
     chains = connection.execute(ends.limit(_MOST_AT_ONCE + 1) if is_file else ends).all()
     if over:
-        most = _MOST_AT_ONCE // 4 if is_file else max(1, int(over * len(chains)))
-        chosen = chains[: max(0, min(most, len(chains) - 1))]
+        chosen = chains[: how_many(len(chains), over, is_file=is_file)]
     else:
         chosen = [row for row in chains[:_MOST_AT_ONCE] if before is not None and row.end < before]
     for row in chosen:

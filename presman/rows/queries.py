@@ -72,11 +72,6 @@ class DetailLevel(Flag):
     WHOLE = IDLE_SESSIONS | HISTOGRAMS
 
 
-def of_measure(name: str) -> DetailLevel:
-    """Return what has to be read for a measure to be written; "" is none."""
-    return DetailLevel.HISTOGRAMS if name == "latency" else DetailLevel.NARROW
-
-
 # ---- Queries: the files of queries/, their headers, and the record that each fills
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean
+from presman.rows.queries import DetailLevel
 
 if TYPE_CHECKING:
     from presman.output.csv_export import CsvExport
@@ -28,6 +29,11 @@ class CsvRecording:
         self._path = Path()
         self.measure = ""
         """What is being written, "" while nothing is."""
+
+    @property
+    def detail_level(self) -> DetailLevel:
+        """What has to be read at each poll for what is being written."""
+        return DetailLevel.NARROW if self._file is None else self._file.detail_level
 
     def toggle(self, name: str, measure: str, reading: Reading) -> tuple[str, bool]:
         """Begin with this reading of the database `name`, or end; return what to say, and if it went well."""

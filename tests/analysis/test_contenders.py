@@ -84,6 +84,16 @@ def test_where_one_queue_serves_all_only_who_has_waited_longer_comes_before() ->
     assert rivals(replace(found, header=fifo, queue=(found.queue[0], first)), running(1, servers=30)) == ("ETL",)
 
 
+@pytest.mark.parametrize(("sooner", "taken"), [(1.0, ("ETL",)), (-0.5, ("ETL",)), (-1.0, ()), (-1.5, ())])
+def test_who_came_within_a_second_may_come_before(sooner: float, taken: tuple[str, ...]) -> None:
+    found = heads()
+    waited = found.heads[0].statement.waited
+    assert waited is not None
+    rival = replace(found.queue[1], waited=waited + sooner)
+    fifo = replace(found.header, px_managed="FIFO")
+    assert rivals(replace(found, header=fifo, queue=(found.queue[0], rival)), running(1, servers=30)) == taken
+
+
 def test_a_rival_that_may_want_more_than_there_is() -> None:
     """4 free and 30 freed are 34."""
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from presman.analysis import analyse
 from presman.analysis.facts.plan_book import PlanBook, PlanShares
-from presman.analysis.groups.entitlement import Load, frame, verdict, worst
+from presman.analysis.groups.entitlement import Load, frame, lasting, verdict, worst
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
@@ -366,3 +366,10 @@ def test_a_container_whose_plan_cannot_be_read_still_takes_its_part() -> None:
         (4, "Y"): Verdict.CAPPED,
         (5, "OTHER_GROUPS"): Verdict.CONTENDED,
     }
+
+
+def test_who_came_in_the_middle_is_due_a_part_of_what_it_wants_and_who_was_there_all_of_it() -> None:
+    assert Load(2.0, 2.0).due(9.0) == 4.0
+    assert Load(2.0, 2.0).due(3.0) == 3.0
+    assert Load(2.0, 2.0, lasting=0.5).due(9.0) == 2.0
+    assert (lasting(2, 8), lasting(8, 2), lasting(4, 4), lasting(0, 0)) == (0.25, 0.25, 1.0, 1.0)

@@ -266,3 +266,10 @@ def test_blocks_that_resemble_each_other_get_small() -> None:
     for number in range(10 * TOGETHER):
         blocks.append(b"db file sequential read %d" % number * 8)
     assert blocks.size < sum(map(len, blocks.since(0))) / 5
+
+
+@pytest.mark.parametrize(
+    ("upper", "number"), [(-5, 0), (0, 0), (1, 0), (2, 1), (3, 2), (1024, 10), (1 << 60, NUMBERS - 1)]
+)
+def test_the_number_of_a_bucket_is_the_power_of_two_that_bounds_it(upper: int, number: int) -> None:
+    assert number_of(upper) == number

@@ -214,3 +214,13 @@ def test_counters_that_a_release_lacks_count_none_that_came() -> None:
     none = QueueTotals(*(None for _ in QueueTotals._fields))
     assert CounterMark(NOON, none, 0, 0).came == 0
     assert CounterMark(NOON, none._replace(completed=5, timeouts=2), 3, 4).came == 14
+
+
+def test_a_minute_of_no_length_is_none_however_short_one_is() -> None:
+    def short(length: int) -> GroupMetricHistory:
+        return row(GroupMetricHistory, consumer_group_name="BATCH", intsize_csec=length, end_time=NOON,
+                   avg_queued_parallel_stmts=3.0, avg_active_parallel_stmts=1.0)  # fmt: skip
+
+    assert hours([short(0)], NOON) == {}
+    (usual,) = hours([short(1)], NOON).values()
+    assert (usual.seconds, usual.mean_queue) == (0.01, 3.0)

@@ -194,3 +194,30 @@ def test_a_view_has_the_name_that_its_query_says_to_grant() -> None:
     queries = load(Release(23))
     for record, name in VIEWS.items():
         assert queries[record].view == name, record.__name__
+
+
+@pytest.mark.parametrize(
+    ("absent", "totals", "sessions", "used"),
+    [
+        ((), (7, 5), 3, 1.0),
+        (("io_service_time_xyz",), (7, 5), 3, 1.0),
+        (("pqs_completed",), (7, None), 3, 1.0),
+        (("active_session_limit_hit",), (7, 5), None, 1.0),
+        (("pqs_queued", "consumed_cpu_time"), (None, 5), 3, None),
+    ],
+)
+def test_a_counter_whose_column_is_not_there_is_not_zero(
+    absent: tuple[str, ...], totals: tuple[int | None, int | None], sessions: int | None, used: float | None
+) -> None:
+    counted = {"pqs_queued": 7, "pqs_completed": 5, "active_session_limit_hit": 3}
+    seen = []
+    for after in (0.0, 10.0):
+        now = calm(after)
+        rows = tuple(
+            each._replace(**counted, consumed_cpu_time=round(1000 * after)) for each in now.rows(ConsumerGroup)
+        )
+        seen.append(without(now, ConsumerGroup, Section(rows, now.at, absent=frozenset(absent))))
+    (group,) = [each for each in analyse(*seen).cluster_groups() if each.name == "A"]
+    assert (group.totals.queued, group.totals.completed) == totals
+    assert next(iter(group.sessions)) == sessions
+    assert group.used == used

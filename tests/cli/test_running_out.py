@@ -83,6 +83,15 @@ def test_a_thread_takes_memory_too(limited: dict[int, int]) -> None:
     assert ran_out(RuntimeError("can't start new thread")) == "memory has run out: the limit is 1 MB (ulimit -v)"
 
 
+def test_memory_is_full_where_no_more_stack_of_a_thread_goes_in(limited: dict[int, int]) -> None:
+    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
+        taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    limited[resource.RLIMIT_AS] = taken + running_out.STACK // 2
+    assert ran_out(RuntimeError("can't start new thread")).startswith("memory has run out: ")
+    limited[resource.RLIMIT_AS] = taken + 4 * running_out.STACK
+    assert not ran_out(RuntimeError("can't start new thread")).startswith("memory has run out: ")
+
+
 def test_a_library_that_was_refused_memory_and_does_not_say_so(limited: dict[int, int]) -> None:
     error = SystemError("error return without exception set")
     assert ran_out(error) == ""

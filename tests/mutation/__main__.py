@@ -47,6 +47,9 @@ NEVER = (
 SLOW = ("tests/oracle/", "tests/tui/", "tests/cli/")
 """Tests that wait for processes, servers and screens: not surveyed, and tried for what they import themselves."""
 
+SIMULATOR, PLAYS = "sources.simulator", ("presman/sources/simulator", "presman/forecast/")
+"""What plays, and the files that decide how."""
+
 SURVEY = "build/mutation_survey.json"
 
 PART = 10
@@ -92,6 +95,14 @@ class Nearest:
             if isinstance(node, ast.ImportFrom) and node.module:
                 found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         return found & self.modules
+
+    def is_below(self, path: str, room: str) -> bool:
+        """Whether a room's modules are made of a file: it is one of them, or they import it, or who imports it."""
+        known, new = set[str](), {_dotted(Path(path))}
+        while new:
+            known |= new
+            new = set().union(*(self.importers[each] for each in new)) - known
+        return any(each.startswith(f"presman.{room}.") for each in known)
 
     def stages(self, mutant: Mutant, survey: Survey) -> Iterator[tuple[list[str], dict[str, float], frozenset[str]]]:
         """Yield what to try: files, the tests of them with their seconds (all if none), those that were tried before.
@@ -153,10 +164,29 @@ def killed_by(files: list[str], log: Path, end: float, *plugins: object) -> str:
     return lines[0].split(" - ")[0] if lines else f"the tests ended, see {log}"
 
 
+def warm_ups(mutant: Mutant, near: Nearest, folder: Path) -> Path:
+    """Return where simulations are kept that were played up to their start: it takes longer than most tests.
+
+    A mutant below the simulator has a folder of its own, so that what it plays is nobody else's; one that the simulator
+    alone is made of finds nothing there, and plays its own.
+    """
+    shared, own = folder / "warm-ups", folder / "warm-ups-of-one"
+    shared.mkdir(exist_ok=True)
+    if not near.is_below(mutant.path, SIMULATOR):
+        return shared
+    shutil.rmtree(own, ignore_errors=True)
+    own.mkdir()
+    if not mutant.path.startswith(PLAYS):
+        for each in shared.iterdir():
+            os.link(each, own / each.name)
+    return own
+
+
 def tried(mutant: Mutant, near: Nearest, survey: Survey, seconds: float, log: Path) -> str:
     """Return the test that notices a mutant, "" if none, "?" if none did in time."""
     path = Path(mutant.path)
     original, end = path.read_bytes(), time.monotonic() + seconds
+    os.environ["PRESMAN_WARM_UPS"] = str(warm_ups(mutant, near, log.parent))
     path.write_bytes(mutant.source(original))
     try:
         found = ""
@@ -172,6 +202,7 @@ def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
     digests = {name: digest(Path(name)) for name in sorted(files)}
     found = load(kept, digests)
     missing = [name for name in digests if name not in found]
+    os.environ["PRESMAN_WARM_UPS"] = str(log.parent / "warm-ups")
     for begin in range(0, len(missing), PART):
         part, surveyor, result = missing[begin : begin + PART], Surveyor(Path.cwd()), log.with_suffix(".json")
         result.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.mutation.__main__ import ROOT, Nearest, equivalent
+from tests.mutation.__main__ import ROOT, Nearest, equivalent, warm_ups
 from tests.mutation.mutants import Mutant, chosen, mutants_of
 from tests.mutation.survey import Called, callers, load, plain, save
 
@@ -73,6 +73,20 @@ def test_the_nearest_tests_are_those_that_import_a_module_where_none_is_known_to
     stages = [files for files, _, _ in Nearest(ROOT).stages(LINT_CDB, {})]
     assert stages[0] == ["tests/analysis/test_lint_cdb.py"]
     assert "tests/analysis/test_lint.py" in stages[1]
+
+
+def test_what_a_simulation_is_made_of_is_played_by_each_mutant_itself(tmp_path: Path) -> None:
+    near = Nearest(ROOT)
+    text = Mutant("presman/base/text.py", "", 1, 0, 0, "", "")
+    plays = Mutant("presman/sources/simulator/machine.py", "", 1, 0, 0, "", "")
+    shared = warm_ups(LINT_CDB, near, tmp_path)
+    (shared / "one").write_text("played")
+    own = warm_ups(text, near, tmp_path)
+    assert own != shared
+    assert (own / "one").read_text() == "played"
+    assert warm_ups(plays, near, tmp_path) == own
+    assert list(own.iterdir()) == []
+    assert warm_ups(LINT_CDB, near, tmp_path) == shared
 
 
 def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> None:

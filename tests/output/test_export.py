@@ -32,7 +32,7 @@ def exported(tmp_path: Path, measure: str, *readings: object, layout: str = "tid
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_measure_has_a_line_per_item_with_all_columns(tmp_path: Path, measure: str) -> None:
     rows = exported(tmp_path, measure, reading(number=1), reading(number=2))
-    expected = {"queue": 1, "latency": 2}.get(measure, 2)
+    expected = {"queue": 1, "sessions": 1, "latency": 2}.get(measure, 2)
     # An arrival is a line of its own when it is over, or at the end: one is queued and one runs.
     assert len(rows) == (2 if measure == "arrivals" else 2 * expected)
     assert all(list(row) == MEASURES[measure].header() for row in rows)

@@ -17,7 +17,7 @@ from presman.base.release import SUPPORTED, Release
 from presman.config.offline_targets import scenarios
 from presman.figures.measures import MEASURES
 from presman.recording.codec.poll_codec import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
-from presman.recording.measure_tables import NOT_KEPT
+from presman.recording.measure_tables import NOT_KEPT, window_selects
 from presman.recording.reader import Recording
 from presman.rows.group_rows import GroupMetric
 from presman.rows.queries import Focus, Scope
@@ -177,7 +177,7 @@ def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
         playback = recording.playback()
         start, end = moments[6][0].at, moments[10][0].at
         readings = [reading for _, reading in moments[6:11]]
-        for measure in MEASURES.keys() - {"arrivals"}:
+        for measure in window_selects().keys() - {"arrivals"}:
             expected = sorted(_lines(measure, readings), key=_order)
             found = sorted(playback.figures(measure, start, end), key=_order)
             assert len(found) == len(expected)

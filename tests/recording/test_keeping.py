@@ -19,6 +19,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.polling.sampler import Polled
+from presman.recording.measure_tables import window_selects
 from presman.recording.reader import Recording
 from presman.recording.retention import RecordingLocation, RetentionLimits, trim
 from presman.recording.store import RecordingError, Store, StoreLostError, shown
@@ -45,7 +46,7 @@ def test_a_recording_that_is_there_is_continued(tmp_path: Path) -> None:
         playback = recording.playback()
         assert [playback.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
         assert [playback.reading(place).at for place in range(6)] == [reading.at for _, reading in moments]
-        for measure in MEASURES.keys() - {"arrivals"}:
+        for measure in window_selects().keys() - {"arrivals"}:
             assert len(playback.figures(measure)) == sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

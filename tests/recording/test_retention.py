@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, trim
+from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, how_many, trim
 from presman.recording.store import RecordingError
 
 NOW = datetime(2026, 3, 13, 12, 0, tzinfo=UTC)
@@ -44,6 +44,25 @@ def test_the_oldest_days_go_and_no_more_than_are_too_old_or_too_much(
     location = days(tmp_path)
     assert trim(location, limits, NOW) == 4 - len(left)
     assert [int(path.stem[-2:]) for path in location.days()] == left
+
+
+@pytest.mark.parametrize(
+    ("chains", "over", "is_file", "many"),
+    [
+        (10, 0.35, False, 3),
+        (10, 0.01, False, 1),
+        (10, 1.0, False, 9),
+        (1, 1.0, False, 0),
+        (0, 1.0, False, 0),
+        (10, 0.01, True, 5),
+        (3, 0.9, True, 2),
+        (1, 0.9, True, 0),
+    ],
+)
+def test_the_share_that_is_too_much_goes_and_never_the_newest_chain(
+    chains: int, over: float, is_file: bool, many: int
+) -> None:
+    assert how_many(chains, over, is_file=is_file) == many
 
 
 def test_a_day_that_goes_is_closed_first_and_the_others_are_not(tmp_path: Path) -> None:

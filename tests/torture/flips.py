@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from presman.figures.measures import MEASURES
 from presman.recording import writer
+from presman.recording.measure_tables import window_selects
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
@@ -77,7 +77,7 @@ def read_everything(path: Path) -> tuple[int, list[str]]:
     with Recording(str(path)) as recording:
         for playback in recording.playbacks:
             polls += read_polls(playback)
-            for measure in MEASURES:
+            for measure in window_selects():
                 playback.figures(measure)
             playback.marks(), playback.events(), playback.statements(), playback.strip(50), playback.damaged()
             if playback.first and playback.last:

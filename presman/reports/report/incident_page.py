@@ -333,7 +333,7 @@ def moment(incident: Incident) -> Markup:
 def _plan(at: Moment) -> str:
     from presman.tabs.plan import active_plan
 
-    view = at.once(active_plan)
+    view = active_plan(at)
     return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()
 
 

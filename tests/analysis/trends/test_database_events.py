@@ -13,6 +13,7 @@ from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.alert import Alert
 from presman.analysis.trends.database_events import (
     DIRECTIVE_CHANGED,
+    DOWNGRADE,
     INSTANCE_CHANGED,
     KEPT,
     LOST,
@@ -29,6 +30,7 @@ from presman.rows.instance_rows import Parameter, Pdb
 from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.snapshot import Snapshot
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
+from tests.output import readings
 from tests.tui.test_live import START, Play
 
 RESTARTED = START.astimezone() + timedelta(seconds=390)
@@ -249,6 +251,20 @@ def test_events_are_in_order_of_time_and_calm_verdicts_are_none() -> None:
     calm = {"wants no CPU", "not throttled"}
     verdicts = [each.text.partition(": ")[2].split(" → ") for each in changes() if each.kind == VERDICT_CHANGED]
     assert all(not calm.issuperset(each) for each in verdicts)
+
+
+def test_a_statement_with_fewer_servers_than_it_asked_for_is_told_once() -> None:
+    """24 of 32 are a quarter less. Who has what it asked for, or whose degree is not told, is none."""
+    one = readings.running()
+    whole, unknown = (
+        replace(one, sid=one.sid + 1, degree=degree, requested=degree, downgraded=0.0) for degree in (32, None)
+    )
+    watch, told = EventWatch(), []
+    for number, there in enumerate(((one, whole, unknown), (one, whole), (whole,), (one,)), 1):
+        found = watch.add(replace(readings.reading(number=number), running=there), snapshot())
+        told.append([event.text for event in found if event.kind == DOWNGRADE])
+    text = "ETL 4dz3dapm4uy8q: DOP 24 of 32 (25 % lost)"
+    assert told == [[text], [], [], [text]]
 
 
 def test_a_history_has_when_the_connection_was_lost_in_its_place() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from defusedxml.ElementTree import fromstring
 
-from presman.reports.compare.compare_page import compare_page
+from presman.base.colours import HUES, OTHERS
+from presman.reports.compare.compare_page import _bar, compare_page
 from presman.reports.compare.compare_text import compare_text
-from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, PlanDifference, histograms, lines
-from presman.reports.compare.noise import METHOD, Value
+from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line, PlanDifference, histograms, lines
+from presman.reports.compare.noise import METHOD, Judgement, Value
 from presman.reports.compare.window_figures import CPU, FigureKey
 from tests.recording.recorded import START
 from tests.reports.compare.test_comparison import TEN_MINUTES, THREE_HOURS, figures
@@ -48,3 +50,19 @@ def test_a_page_of_nothing_is_a_page() -> None:
     page = compare_page(ComparedWindows(window, window, (), (), (), (), METHOD), START)
     assert "Nothing can be compared" in page
     fromstring(page.removeprefix("<!DOCTYPE html>\n"))
+
+
+@pytest.mark.parametrize(
+    ("percent", "left", "width"),
+    [(50.0, "100", "50"), (-50.0, "50", "50"), (250.0, "100", "100"), (-250.0, "0", "100"), (0.1, "100", "0.5")],
+)
+def test_a_difference_is_a_bar_from_the_middle(percent: float, left: str, width: str) -> None:
+    drawn = str(_bar(Line("", "", "", 1.0, 2.0, percent, Judgement.NOISE)))
+    assert f'<rect x="{left}" y="1" width="{width}" height="10"' in drawn
+    assert f'fill="{HUES[OTHERS].page}"' in drawn
+    assert f'fill="{HUES[OTHERS].page}"' not in str(_bar(Line("", "", "", 1.0, 2.0, percent, Judgement.MORE)))
+
+
+@pytest.mark.parametrize("percent", [None, 0.0])
+def test_without_a_difference_there_is_no_bar(percent: float | None) -> None:
+    assert not _bar(Line("", "", "", 1.0, 1.0, percent, Judgement.SAME))

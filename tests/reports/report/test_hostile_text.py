@@ -65,7 +65,7 @@ def test_pages_are_made_of_their_own_parts_whatever_the_tables_of_a_recording_sa
 @pytest.mark.parametrize("number", some([EVERY, 0], list(rounds())[2:]))
 def test_pages_are_made_of_their_own_parts_whatever_the_views_say(number: int, tmp_path: Path) -> None:
     pages = list(pages_of_round(number, attack(BAIT), tmp_path))
-    assert len(pages) == (7 if number == EVERY else 2)
+    assert len(pages) >= 7 if number == EVERY else len(pages) == 2
     assert not held(pages, pages_of_round(number, HARMLESS, tmp_path))
 
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from defusedxml.ElementTree import fromstring
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from presman.base.markup import element
 from presman.recording import time_bins
 from presman.recording.reader import Recording
-from presman.reports.report.incident import Incident, gather
+from presman.reports.report.incident import Incident, edges, gather
 from presman.reports.report.incident_page import incident_page
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
@@ -56,6 +57,19 @@ def test_columns_of_heat_are_a_minute_at_least_and_one_where_there_is_less(
     assert len(found.heat) == 3, "events"
     for _, columns in found.heat:
         assert [(each.end - found.start).total_seconds() for each in columns] == ends
+
+
+def test_a_column_begins_with_the_poll_before_its_first_where_that_is_no_gap() -> None:
+    """A poll comes each 5 s: 15 s without one are no gap, more are."""
+    stretches = ((0, 10), (15, 25), (40, 50), (66, 70))
+    bins = [
+        SimpleNamespace(key=place, start=START + timedelta(seconds=start), end=START + timedelta(seconds=end))
+        for place, (start, end) in enumerate(stretches)
+    ]
+    found = edges(bins, 5.0).values()  # type: ignore[arg-type]
+    assert [((start - START).total_seconds(), (end - START).total_seconds()) for start, end in found] == [
+        (-5, 10), (10, 25), (25, 50), (61, 70),
+    ]  # fmt: skip
 
 
 class Tags(HTMLParser):

@@ -259,3 +259,14 @@ def test_minutes_are_watched_of_a_database_only(inside: Run, tmp_path: Path) -> 
     assert run.stderr == (
         "presman: --live-minutes watches a database; of a recording choose a stretch by --from and --to\n"
     )
+
+
+def test_who_began_before_takes_what_was_left_and_who_did_not_end_takes_longer_than_was_watched() -> None:
+    """64 servers. The first ran 60 of its 100 s before anybody looked: who comes at 0 waits for the other 40.
+
+    One that still ran when the observation ended, at 1,000 s, was not over then: the next starts no sooner.
+    """
+    arrivals = [came(-60, 64, 100), came(0, 64, 10, waited=40), came(5, 8, 10, waited=45)]
+    assert waited(arrivals)[1:] == [40, 45]
+    running = [came(0, 64, 10, outcome=ArrivalOutcome.RUNNING), came(10, 64, 10, waited=5)]
+    assert waited(running)[1] >= 990

@@ -11,9 +11,20 @@ import pytest
 
 from presman.rows.session_rows import Session
 from presman.sources.simulator.loading import FOLDER
+from tests.scenarios import with_short_past
 from tests.sources.simulator.conftest import Played
 
 Play = Callable[..., Played]
+
+
+class Owner(NamedTuple):
+    con_id: int
+    type: str
+
+
+class Waits(NamedTuple):
+    event: str
+    total_waits: int
 
 
 class Longop(NamedTuple):
@@ -58,3 +69,19 @@ def test_an_operation_is_long_from_its_sixth_second_on(busy: Callable[[str, str]
     for second in range(61, 75):
         seen |= {row.elapsed_seconds for row in played.to(second).view("V$SESSION_LONGOPS", Longop)}
     assert min(seen) == 6
+
+
+@pytest.mark.parametrize(("scenario", "con_id"), [("quiet", 0), ("pdb", 1)])
+def test_background_processes_are_of_the_root_where_there_is_one(scenario: str, con_id: int, play: Play) -> None:
+    found = [row for row in play(with_short_past(scenario)).view("GV$SESSION", Owner) if row.type == "BACKGROUND"]
+    assert found
+    assert {row.con_id for row in found} == {con_id}
+
+
+def test_nobody_commits_more_often_than_there_are_calls(play: Play) -> None:
+    played = play(with_short_past("mixed"))
+    before, after = (
+        {row.event: row.total_waits for row in played.to(at).view("GV$SYSTEM_EVENT", Waits)} for at in (10, 60)
+    )
+    commits, calls = (after[event] - before[event] for event in ("log file sync", "SQL*Net message from client"))
+    assert 0 < commits < calls

@@ -1,0 +1,35 @@
+"""Totals of a reading: what is none, and what is not known."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.readings.reading import Evidence
+from presman.analysis.totals import totals
+from tests.output.readings import group, queued, reading
+
+
+def test_an_empty_queue_has_waited_for_no_time_and_one_that_is_not_seen_is_not_known() -> None:
+    found = reading()
+    empty = totals(replace(found, queue=(), basis=()))
+    assert (empty.queued, empty.longest) == (0, 0.0)
+    two = totals(replace(found, queue=(replace(queued(), waited=10.0), replace(queued(), waited=75.0)), basis=()))
+    assert (two.queued, two.longest) == (2, 75.0)
+    unseen = totals(replace(found, queue=(), basis=(Evidence("queue", ("V$SESSION",), "no grant"),)))
+    assert (unseen.queued, unseen.longest) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "used", "waiting"),
+    [
+        (group("A", used=2.5), group("B", used=1.0), 3.5, 3.0),
+        (group("A", used=2.5), group("B", used=None), None, None),
+        (group("A", used=2.5), group("B", used=1.0)._replace(doubt="impossible"), None, None),
+    ],
+)
+def test_cpus_are_those_of_all_groups_or_not_known(
+    first: object, second: object, used: float | None, waiting: float | None
+) -> None:
+    found = totals(reading([first, second]))  # type: ignore[list-item]
+    assert (found.used, found.waiting, found.cpus) == (used, waiting, 16.0)

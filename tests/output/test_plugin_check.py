@@ -1,0 +1,68 @@
+"""The line of a plug-in: which alerts it tells in full, how many in short, what is not known; written by hand."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.alerts.alert_settings import AlertSetting
+from presman.analysis.readings.alert import Alert, Severity
+from presman.analysis.readings.reading import Evidence, Reading
+from presman.output.plugin_check import PluginState, result
+from tests.output.readings import reading
+
+
+def alert(number: int, state: Severity = "warn", key: str = "queue_length") -> Alert:
+    return Alert(state, "▲", f"text {number}", f"short {number}", key, f"G{number}")
+
+
+def judged(*alerts: Alert, lacking: str = "") -> Reading:
+    basis = (Evidence("queue", ("V$SESSION",), lacking),)
+    return replace(reading(), alerts=alerts, basis=basis, late=())
+
+
+def line(found: Reading, *lacking: str) -> tuple[PluginState, str]:
+    told = result(found, (), lacking)
+    return told.state, told.line.partition(" | ")[0]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1, "text 0"),
+        (2, "text 0; short 1"),
+        (4, "text 0; short 1; short 2; short 3"),
+        (5, "text 0; short 1; short 2; short 3; and 1 more"),
+        (7, "text 0; short 1; short 2; short 3; and 3 more"),
+    ],
+)
+def test_the_worst_is_told_in_full_three_in_short_and_how_many_more(number: int, text: str) -> None:
+    found = judged(*(alert(each) for each in range(number)))
+    assert line(found) == (PluginState.WARNING, f"PRESMAN WARNING - ORCL: {text}")
+
+
+def test_the_worst_decides_and_comes_first() -> None:
+    found = judged(alert(1), alert(2, "note"), alert(3, "bad"))
+    assert line(found) == (PluginState.CRITICAL, "PRESMAN CRITICAL - ORCL: text 3; short 1")
+    more = result(found, (), ()).more
+    assert more[:3] == ("CRITICAL queue_length: text 3", "WARNING queue_length: text 1", "note queue_length: text 2")
+
+
+def test_of_a_queue_it_is_told_first_how_many_wait() -> None:
+    waits = Alert("warn", "▲", "G1: BATCH is short by 16.", "G1: 3 queued, head 5:00", "queue_waits", "G1")
+    assert line(judged(waits))[1].endswith(" - ORCL: G1: 3 queued, head 5:00: BATCH is short by 16.")
+
+
+def test_what_is_not_known_is_no_ok_unless_it_is_said_that_it_is() -> None:
+    found = judged(lacking="V$SESSION: no grant")
+    state, text = line(found)
+    assert state is PluginState.UNKNOWN
+    assert text == "PRESMAN UNKNOWN - ORCL: not known: whether there is a queue (V$SESSION: no grant)"
+    assert result(found, (AlertSetting("not_known", severity="off"),), ()).state is PluginState.OK
+    assert line(judged(), "a", "b")[1].endswith("not known: a; b")
+    assert line(judged(), "a", "b", "c")[1].endswith("not known: a; b …")
+    assert line(judged(alert(1)), "a") == (PluginState.WARNING, "PRESMAN WARNING - ORCL: text 1; not known: a")
+
+
+def test_nothing_may_be_taken_for_performance_data() -> None:
+    assert line(judged(alert(1)._replace(text="a | b")))[1].endswith("a / b")
