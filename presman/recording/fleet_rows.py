@@ -64,8 +64,8 @@ class FleetRowWriter:
 
     def mark(self, link: str, reason: str, connection: Connection) -> None:
         """Note that the database was lost, or that the recorder was ended."""
-        told = one_line(clean(reason), LONGEST)
-        run_named(connection, _MARKED, [{"link": link, "reason": told, "database_id": self._database_id}])
+        message = one_line(clean(reason), LONGEST)
+        run_named(connection, _MARKED, [{"link": link, "reason": message, "database_id": self._database_id}])
 
 
 # ---- Reader of fleet rows: every database of a store by one SELECT, whatever their number

@@ -116,7 +116,7 @@ def gather(recording: Recording, playback: Playback, indexes: range, at: datetim
         moment=_moment(looks, at),
         damaged=tuple(playback.damaged(start, end)) if len(indexes) <= CHECKED else (),
         step=max((time_bins.sampled(part)[0] for part in playback.parts(start, end)), default=1),
-        damage=tuple(recording.told(playback)),
+        damage=tuple(recording.damage_of(playback)),
         colours=GroupColours((each.con_id, each.group) for each in groups),
     )  # fmt: skip
 
