@@ -31,7 +31,7 @@ from presman.rows.queries import DetailLevel
 from presman.rows.session_rows import SessionCount
 from presman.tabs import title
 from presman.tabs.choices import DrillScope, breadcrumb
-from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
+from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, once, servers_scale
 from presman.tabs.parts import Lines, Rows, Tab
 from presman.tabs.sessions import nobody_blocked, not_listed
 from presman.tabs.table_notes import CPU_LEGEND, servers_folded, statements_folded, unavailable
@@ -156,12 +156,9 @@ def within(outer: Sequence[DrillScope], scope: DrillScope) -> DrillScope:
 _NOTHING = ScopeContents((), (), (), ())
 
 
+@once
 def there(moment: Moment) -> ScopeContents:
     """Return what is in the scope on show."""
-    return moment.once(_contents)
-
-
-def _contents(moment: Moment) -> ScopeContents:
     scopes = moment.choices.scopes
     return contents_of(scopes[-1], moment.reading) if scopes else _NOTHING
 
@@ -171,6 +168,7 @@ def groups(moment: Moment) -> tuple[GroupReading, ...]:
     return there(moment).groups
 
 
+@once
 def queue(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return its queued statements. In a statement they are its executions, and never folded."""
     rows = there(moment).queue
@@ -182,12 +180,9 @@ def running(moment: Moment) -> tuple[RunningStatement, ...]:
     return there(moment).running
 
 
+@once
 def sessions(moment: Moment) -> tuple[SessionReading, ...]:
     """Return its sessions."""
-    return moment.once(_folded)
-
-
-def _folded(moment: Moment) -> tuple[SessionReading, ...]:
     return collapse_sessions(there(moment).sessions, unfolded=moment.choices.unfolded)
 
 
@@ -203,12 +198,13 @@ def session_note(moment: Moment) -> str:
 
 def _not_listed(moment: Moment) -> str:
     """Return how many idle sessions of the scope are not listed, "" where all are."""
-    total, listed = moment.once(_counted), len(there(moment).sessions)
+    total, listed = _counted(moment), len(there(moment).sessions)
     if moment.reading.unlisted == 0 or total == listed:
         return ""
     return not_listed(moment, None if total is None else total - listed)
 
 
+@once
 def _counted(moment: Moment) -> int | None:
     """Return how many sessions there are in the scope, listed or not; None where nobody knows."""
     snapshot, listed = moment.snapshot, len(there(moment).sessions)
@@ -228,7 +224,7 @@ def about(moment: Moment) -> list[Line]:
     """Return where one is, how much of what is there, and what is said of a group."""
     found, scopes = there(moment), moment.choices.scopes
     active = sum(row.status == "ACTIVE" for row in found.sessions)
-    total = moment.once(_counted)
+    total = _counted(moment)
     number = f"{counted(len(found.sessions), 'session')} listed" if total is None else counted(total, "session")
     counts = [f"{number}, {active} active"]
     if found.running:
@@ -264,9 +260,9 @@ TAB = Tab(
         Rows(OVERVIEW, groups, alike_in_groups, note=lambda _: CPU_LEGEND, least=servers_scale, optional=True),
         Rows(
             QUEUE,
-            lambda moment: moment.once(queue),
+            queue,
             alike_on_one_instance,
-            lambda moment: statements_folded(moment.once(queue)),
+            lambda moment: statements_folded(queue(moment)),
             measure="queue",
             optional=True,
         ),

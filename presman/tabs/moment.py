@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import wraps
 from typing import Any, TypeAlias, TypeVar, cast
 
 from presman.analysis.latency.latency_history import LatencyHistory
-from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import QUIET, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.analysis.trends.series import Series
@@ -23,6 +23,18 @@ T = TypeVar("T")
 
 Pair: TypeAlias = tuple[Snapshot | None, Snapshot]
 """The snapshot before, and that of the instant."""
+
+
+def once(work_out: Callable[[Moment], T]) -> Callable[[Moment], T]:
+    """Have a function of a moment work it out once, however many parts of a tab ask."""
+
+    @wraps(work_out)
+    def known(moment: Moment) -> T:
+        if work_out not in moment.worked_out:
+            moment.worked_out[work_out] = work_out(moment)
+        return cast(T, moment.worked_out[work_out])
+
+    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +54,8 @@ class Moment:
     watch: Watch = field(default_factory=Watch)
     events: Sequence[DatabaseEvent] = ()
     find: Callable[[], Pair | None] = lambda: None
-    _worked_out: dict[Callable[[Moment], Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def once(self, work_out: Callable[[Moment], T]) -> T:
-        """Return `work_out(self)`, worked out once for all parts of a tab that need it.
-
-        Raises ValueError for a function made where it is called, a lambda: it would be another one each time.
-        """
-        if "<" in work_out.__qualname__:
-            raise ValueError(f"{work_out.__qualname__} would be worked out each time: name it in its module")
-        if work_out not in self._worked_out:
-            self._worked_out[work_out] = work_out(self)
-        return cast(T, self._worked_out[work_out])
+    worked_out: dict[Callable[[Moment], Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By function of those that are :func:`once`."""
 
     @property
     def snapshots(self) -> Pair | None:
@@ -74,7 +76,7 @@ class Moment:
     @property
     def colours(self) -> GroupColours:
         """The colours of the groups, those that are in the charts only, too."""
-        return self.once(_colours)
+        return _colours(self)
 
     def groups(self) -> tuple[GroupReading, ...]:
         """Return the groups to show, those in trouble first: the cluster's, or those of each instance side by side.
@@ -101,6 +103,7 @@ class Moment:
         return tuple(apart) or cluster
 
 
+@once
 def _colours(moment: Moment) -> GroupColours:
     found = moment.watch.colours
     found.add((group.con_id, group.name) for group in moment.reading.groups)

@@ -20,7 +20,7 @@ from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.tabs.alerts import unseen_queue
-from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
+from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, once, servers_scale
 from presman.tabs.parts import Key, Rows, Tab
 from presman.tabs.table_notes import statements_folded, unavailable
 
@@ -129,12 +129,14 @@ def _held(group: GroupReading) -> str:
     return f"{group.name} {count(group.px_servers)}{limit}{queued}"
 
 
+@once
 def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return the queue, identical statements in one row unless they are unfolded."""
     choices = moment.choices
     return moment.reading.queue if choices.plain or choices.unfolded else collapse_queue(moment.reading.queue)
 
 
+@once
 def compared(moment: Moment) -> tuple[Comparison, ...]:
     """Return each group's queue now against the last hour and since its plan, the worse ones first."""
     found = moment.watch.queue_marks.compare(moment.reading)
@@ -150,9 +152,9 @@ TAB = Tab(
     parts=(
         Rows(
             QUEUE,
-            lambda moment: moment.once(queue_rows),
+            queue_rows,
             alike_on_one_instance,
-            lambda moment: statements_folded(moment.once(queue_rows)),
+            lambda moment: statements_folded(queue_rows(moment)),
             measure="queue",
             news=True,
             unavailable=lambda moment: unseen_queue(moment.reading),
@@ -178,7 +180,7 @@ TAB = Tab(
             note=lambda _: "█ in use ┊ target",
             filterable=False,
         ),
-        Rows(USUAL, lambda moment: moment.once(compared), filterable=False),
+        Rows(USUAL, compared, filterable=False),
         Rows(
             LEDGER,
             downgraded,

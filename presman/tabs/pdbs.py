@@ -7,11 +7,12 @@ from presman.analysis.readings.instance_readings import CLUSTER
 from presman.figures.container_figures import PDBS
 from presman.figures.drawing.lines import Line
 from presman.tabs.charts import capacity
-from presman.tabs.moment import Moment
+from presman.tabs.moment import Moment, once
 from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
 from presman.tabs.table_notes import CPU_LEGEND, pdb_lines
 
 
+@once
 def containers(moment: Moment) -> tuple[PdbReading, ...]:
     """Return the containers of the cluster, then those of each instance."""
     pair = moment.snapshots
@@ -20,7 +21,7 @@ def containers(moment: Moment) -> tuple[PdbReading, ...]:
 
 def chosen(moment: Moment, *, by_instance: bool) -> tuple[PdbReading, ...]:
     """Return the containers side by side, or (where there are several instances) on each of them."""
-    found = moment.once(containers)
+    found = containers(moment)
     apart = tuple(row for row in found if row.inst_id != CLUSTER) if by_instance else ()
     return apart or tuple(row for row in found if row.inst_id == CLUSTER)
 

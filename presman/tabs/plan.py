@@ -10,7 +10,7 @@ from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.base.formats import count, number
 from presman.figures.drawing.lines import Line
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
-from presman.tabs.moment import Moment
+from presman.tabs.moment import Moment, once
 from presman.tabs.parts import Key, Rows, Tab
 
 
@@ -36,6 +36,7 @@ def plan_line(view: PlanView) -> Line:
     return ((" Plan ", "dim"), (head, "title"), (f"   {', '.join(rest)}", ""))
 
 
+@once
 def active_plan(moment: Moment) -> PlanView | None:
     """Return the view of the active plan; None where what was read is not kept any more."""
     snapshot = moment.snapshot
@@ -56,7 +57,7 @@ def unjudged(moment: Moment) -> str:
 
 def elsewhere(moment: Moment) -> Sequence[Any]:
     """Return the lines of the plans that other instances run."""
-    view, snapshot = moment.once(active_plan), moment.snapshot
+    view, snapshot = active_plan(moment), moment.snapshot
     if view is None or snapshot is None:
         return ()
     others = (plan_view(moment.reading, snapshot, run.plan) for run in view.elsewhere if run.plan)
@@ -65,7 +66,7 @@ def elsewhere(moment: Moment) -> Sequence[Any]:
 
 def _of_active(name: str) -> Any:
     def rows(moment: Moment) -> Sequence[Any]:
-        view = moment.once(active_plan)
+        view = active_plan(moment)
         return getattr(view, name) if view else ()
 
     return rows

@@ -9,22 +9,22 @@ from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.session_figures import CPU_WAITERS, SESSIONS
 from presman.rows.queries import DetailLevel
-from presman.tabs.moment import Moment
+from presman.tabs.moment import Moment, once
 from presman.tabs.parts import Rows, Tab
 from presman.tabs.table_notes import servers_folded, unavailable
 
 
+@once
 def waiters(moment: Moment) -> tuple[CpuWaiter, ...]:
     """Return the statements whose sessions are held off CPU."""
     return cpu_waiters(moment.reading)
 
 
+@once
 def shown(moment: Moment) -> Sequence[SessionReading]:
     """Return the sessions, parallel servers under their coordinators unless they are unfolded."""
-    return moment.reading.sessions if moment.choices.plain else moment.once(_folded)
-
-
-def _folded(moment: Moment) -> tuple[SessionReading, ...]:
+    if moment.choices.plain:
+        return moment.reading.sessions
     return collapse_sessions(moment.reading.sessions, unfolded=moment.choices.unfolded)
 
 
@@ -40,7 +40,7 @@ def nobody_blocked(moment: Moment) -> set[str]:
 
 def hidden(moment: Moment) -> set[str]:
     """Return the column of the container where all are in one."""
-    return set() if len({row.con_id for row in moment.once(waiters)}) > 1 else {"con_id"}
+    return set() if len({row.con_id for row in waiters(moment)}) > 1 else {"con_id"}
 
 
 def without_idle(moment: Moment) -> str:
@@ -66,7 +66,7 @@ def session_note(moment: Moment) -> str:
 TAB = Tab(
     parts=(
         Rows(SESSIONS, shown, nobody_blocked, session_note, unavailable=unavailable("V$SESSION")),
-        Rows(CPU_WAITERS, lambda moment: moment.once(waiters), hidden, optional=True, filterable=False),
+        Rows(CPU_WAITERS, waiters, hidden, optional=True, filterable=False),
     ),
     detail_level=DetailLevel.IDLE_SESSIONS,
     measure="sessions",

@@ -19,7 +19,7 @@ from presman.figures.top_figures import (
 )
 from presman.rows.session_state import ON_CPU
 from presman.tabs.charts import capacity
-from presman.tabs.moment import Moment
+from presman.tabs.moment import Moment, once
 from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
 from presman.tabs.table_notes import unavailable
 
@@ -37,12 +37,9 @@ def _average(moment: Moment, name: str, seconds: float) -> tuple[float | None, f
     return (area / measured, area) if measured else (None, None)
 
 
+@once
 def classes(moment: Moment) -> tuple[ClassActivity, ...]:
     """Return the wait classes in which anybody was active in the window, the busiest first."""
-    return moment.once(_classes)
-
-
-def _classes(moment: Moment) -> tuple[ClassActivity, ...]:
     now = moment.reading.activity
     window = {name: _average(moment, name, _MINUTE * moment.choices.window) for name in CLASSES}
     everything = sum(seconds or 0.0 for _, seconds in window.values())
@@ -57,12 +54,9 @@ def _classes(moment: Moment) -> tuple[ClassActivity, ...]:
     return tuple(sorted(rows, key=lambda row: (-(row.seconds or 0.0), -(row.now or 0))))
 
 
-def statements(moment: Moment) -> Sequence[TopStatement]:
+@once
+def statements(moment: Moment) -> tuple[TopStatement, ...]:
     """Return the statements that were active or held servers in the window."""
-    return moment.once(_statements)
-
-
-def _statements(moment: Moment) -> tuple[TopStatement, ...]:
     reading, texts = moment.reading, moment.watch.sql_texts
     servers: dict[tuple[int, str], int] = {}
     for row in reading.running:
@@ -85,12 +79,9 @@ def with_servers(moment: Moment) -> Sequence[TopStatement]:
     return [row for row in statements(moment) if row.activity.servers > 0]
 
 
+@once
 def blocked(moment: Moment) -> tuple[Blocking, ...]:
     """Return who waits for whom."""
-    return moment.once(_blocked)
-
-
-def _blocked(moment: Moment) -> tuple[Blocking, ...]:
     return blocking(moment.reading.sessions)
 
 

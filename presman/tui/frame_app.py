@@ -20,9 +20,11 @@ from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
 
 if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
     from presman.recording.recording_source import RecordingSource
     from presman.tabs.alerts import AlertNews
     from presman.tui.feed import ActionGateway
+    from presman.tui.following import FollowedStatement
 
 SETTLED = 4.0
 """Seconds after the first reading by when everything that stays has been made."""
@@ -67,6 +69,7 @@ class FrameApp(KeyedApp):
         self.home = self.goes_home = False
         self.notice = ""
         self.news: AlertNews | None = None
+        self.following: FollowedStatement | None = None
         self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
         self.moments = Moments(self.monitor, self.notify, self.repaint)
@@ -159,6 +162,8 @@ class FrameApp(KeyedApp):
             self.paint_lines()
         else:
             self.repaint()
+        if self.following is not None:
+            self._follow(self.following, event.reading)
         if self.news is not None and self.news.is_any(event.reading, monitor.link):
             self.bell()
         self.poll_recording.write(event.snapshot)
@@ -171,6 +176,18 @@ class FrameApp(KeyedApp):
             self.set_timer(PACE, self.panels.mount_ahead)
             self.set_timer(2 * PACE, self.bind_tab_keys)
             self.set_timer(SETTLED, self._settle)
+
+    def _follow(self, following: FollowedStatement, reading: Reading) -> None:
+        """Keep the cursor on the statement that is followed; tell when it starts, and when it is over."""
+        if news := following.take(reading):
+            self.notify(news, timeout=12)
+            self.bell()
+        if following.row is None:
+            self.following = None
+        elif not self.monitor.is_frozen and not self.reader.is_open:
+            grid = following.select(self.panels.present.grids())
+            if news and grid is not None:
+                grid.focus()
 
     def _settle(self) -> None:
         textual_internals.settle_garbage()

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
 from presman.analysis.latency.latency_history import LatencyHistory
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
 from presman.rows.snapshot import Snapshot
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 _KEPT_READINGS = 2
 """Readings made again from the history; each takes some 100 kB, and megabytes where there are thousands of sessions."""
 
+
+_KEPT_FORECASTS = 120
+"""Polls whose forecasts are kept; each takes some 100 bytes a queued statement."""
+
+Starts = dict[Executing, StartForecast]
 
 _SAME = 1e-6
 """Seconds that a float of seconds since 1970 may be off."""
@@ -43,6 +48,7 @@ class Timeline:
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
         self._alerts: OrderedDict[tuple[int, int], tuple[Alert, ...]] = OrderedDict()
+        self._foreseen: OrderedDict[tuple[int, int], tuple[Starts, QueueForecast | None]] = OrderedDict()
 
     def __len__(self) -> int:
         return 0 if self._history is None else len(self._history)
@@ -66,6 +72,11 @@ class Timeline:
                 self._alerts[snapshot.epoch, snapshot.number] = reading.alerts
                 while len(self._alerts) > len(self._history):
                     self._alerts.popitem(last=False)
+            if reading.forecast is not None:  # no more does it tell what was to come
+                starts = {row.executing(): row.starts for row in reading.queue if row.starts is not None}
+                self._foreseen[snapshot.epoch, snapshot.number] = starts, reading.forecast
+                while len(self._foreseen) > min(_KEPT_FORECASTS, len(self._history)):
+                    self._foreseen.popitem(last=False)
         self.series.add(reading, containers)
         self.watch.add(reading)
         self.latencies.add(reading)
@@ -112,7 +123,8 @@ class Timeline:
         if key not in self._readings:
             from presman.analysis import analyse
 
-            self._keep(key, replace(analyse(previous, current, self._cache), alerts=self._alerts.get(key)))
+            found = replace(analyse(previous, current, self._cache), alerts=self._alerts.get(key))
+            self._keep(key, found.foreseen(*self._foreseen[key]) if key in self._foreseen else found)
         return self._readings[key]
 
     def _keep(self, key: tuple[int, int], reading: Reading) -> None:

@@ -19,7 +19,7 @@ from presman.rows.plan_rows import RsrcPlanHistory
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.charts import chart_data
 from presman.tabs.io import io_source
-from presman.tabs.moment import Moment
+from presman.tabs.moment import Moment, once
 from presman.tabs.plan import plan_line
 from presman.tui.feed import Arrived
 from presman.tui.panels.plan_panel import PlanPanel
@@ -204,8 +204,14 @@ def test_changes_of_plan_are_marks_on_the_chart() -> None:
     assert 0 < place < 60
 
 
-def test_what_is_worked_out_once_has_a_name() -> None:
-    """A lambda is another function each time, and would be worked out each time without anybody noticing."""
-    moment = Moment(busy())
-    with pytest.raises(ValueError, match="name it in its module"):
-        moment.once(lambda each: each.reading.at)
+def test_what_many_parts_of_a_tab_ask_for_is_worked_out_once_for_each_moment() -> None:
+    asked: list[Moment] = []
+
+    @once
+    def number(moment: Moment) -> int:
+        asked.append(moment)
+        return len(asked)
+
+    first, second = Moment(busy()), Moment(busy())
+    assert [number(first), number(first), number(second), number(first)] == [1, 1, 2, 1]
+    assert asked == [first, second]

@@ -280,12 +280,16 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     return f"{after}{together} frees the {counted(freed, 'server')} {lets}{same}"
 
 
+_NO_SOONER = 0.98
+"""What is not sooner by more than two parts in a hundred is not told: so much differs by chance."""
+
+
 def effect_words(effect: EndingEffect | None) -> str:
     """Return what an end would do to the whole queue, "" where that is not known."""
     if effect is None:
         return ""
     words = at_once(effect)
-    if effect.through is None or effect.otherwise is None or effect.otherwise - effect.through < 1:
+    if effect.through is None or effect.otherwise is None or effect.through > _NO_SOONER * effect.otherwise:
         return words
     return f"{words}, the last queued in {duration(effect.through)} instead of {duration(effect.otherwise)}"
 

@@ -47,8 +47,8 @@ APP_KEYS = (
     *TABS,
     *_keys(
         "details describe escape leave pause back forward far_back far_forward live jump next_event previous_event "
-        "filter sort reverse unfold instances columns window slower faster poll_now copy copy_to_do act export record "
-        "report go targets theme signs palette next_table suspend quit"
+        "filter sort reverse unfold follow instances columns window slower faster poll_now copy copy_to_do act export "
+        "record report go targets theme signs palette next_table suspend quit"
     ),
 )
 """In the order of the help page."""
@@ -58,7 +58,7 @@ TAB_NAMES = tuple(each.name for each in tab_names())
 _BEFORE = HELP, *_keys("leave poll_now details describe pause live back forward filter sort reverse unfold instances")
 _MOMENTS = _keys("jump next_event previous_event")
 _TAKEN = _keys("copy copy_to_do act export record report")
-_BEHIND = *_TAKEN, *_keys("go"), *_MOMENTS, *_keys("window slower faster targets columns theme palette")
+_BEHIND = *_TAKEN, *_keys("follow go"), *_MOMENTS, *_keys("window slower faster targets columns theme palette")
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 

@@ -115,6 +115,35 @@ def has_several(app: FrameApp) -> bool:
     return has_tables(app) and len(app.panels.present.grids()) > 1
 
 
+def follow(app: FrameApp) -> None:
+    """Follow the statement under the cursor, or follow none any more."""
+    from presman.tui.following import FollowedStatement, followable
+
+    row = followable(app.grid.row if app.grid is not None else None)
+    if app.following is not None:
+        app.notify(f"{app.following.name} is followed no more.")
+        app.following = None
+    elif row is not None:
+        app.following = FollowedStatement(row)
+        app.notify(f"Following {app.following.name}: a bell and a line when it starts. f again ends that.")
+    app.paint_lines()
+
+
+def can_follow(app: FrameApp) -> bool:
+    """On a statement, queued or running, and while one is followed."""
+    if not has_tables(app) or app.following is not None:
+        return has_tables(app)
+    from presman.tui.following import followable
+
+    return app.grid is not None and followable(app.grid.row) is not None
+
+
+FOLLOW = AppKey(
+    Key("follow", "f", "f", "follow", "Keep the cursor on this statement through sorting and refresh, from the queue "
+        "to its servers; a bell and a line tell when it starts and when it is over. f again ends that."),
+    follow, can_follow, "The cursor is on no statement of the queue, or that runs in parallel.",
+    relabel=lambda app: "follow" if app.following is None else "unfollow",
+)  # fmt: skip
 DETAILS = AppKey(
     Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and "
         "statements. On a session or statement: open its page. On the page of a statement: list the sessions that run "

@@ -301,7 +301,7 @@ class ParallelPanel(Panel):
         """Fill the widgets."""
         self._moment = moment
         self._unblocks = unblock(moment.reading)
-        self._compared = moment.once(compared)
+        self._compared = compared(moment)
         for table in (QUEUE, RUNNING):
             self.fill(table, moment)
         self._divide()
@@ -337,7 +337,7 @@ class ParallelPanel(Panel):
         lines = self._why_lines(moment, width, height)
         held = summary(moment.reading, width)
         reading = moment.reading
-        rows = len(moment.once(queue_rows)), len(reading.running), len(moment.groups())
+        rows = len(queue_rows(moment)), len(reading.running), len(moment.groups())
         parts = divide(height, Contents(len(lines), *rows, len(held)))
         if self.has_class("-gantt"):
             parts = Division(parts.why, 0, 0, 0, 0, height - parts.why - parts.gap, parts.gap)

@@ -43,7 +43,7 @@ class PlanPanel(Panel):
     def show(self, moment: Moment) -> None:
         """Fill the widgets."""
         self._moment = moment
-        active, snapshot = moment.once(active_plan), moment.snapshot
+        active, snapshot = active_plan(moment), moment.snapshot
         if active is None or snapshot is None:
             self.grid_of(PLAN).show_rows(())
             self.grid_of(FINDINGS).show_rows(())
@@ -89,7 +89,7 @@ class PlanPanel(Panel):
 
     def action_next_plan(self) -> None:
         """Show the next plan there is; after the last the active one again."""
-        active = self._moment.once(active_plan) if self._moment is not None else None
+        active = active_plan(self._moment) if self._moment is not None else None
         if self._moment is None or active is None or not active.plans:
             return
         others = ["", *(plan for plan in active.plans if plan != active.plan)]

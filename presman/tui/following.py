@@ -1,0 +1,56 @@
+"""Following of one statement: through sorting and refresh, from the queue to its servers, until it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.base.formats import duration
+from presman.figures.statement_figures import QUEUE, RUNNING, statement_identity
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+    from presman.tui.widgets.grid import Grid
+
+
+def followable(row: object) -> QueuedStatement | RunningStatement | None:
+    """Return the statement that a row is; of folded ones the first."""
+    if isinstance(row, CollapsedStatements):
+        return row.first
+    return row if isinstance(row, QueuedStatement | RunningStatement) else None
+
+
+class FollowedStatement:
+    """A statement that is followed. `row` is it as it was last seen, None once it is over."""
+
+    def __init__(self, row: QueuedStatement | RunningStatement) -> None:
+        self._who = row.executing()
+        self.row: QueuedStatement | RunningStatement | None = row
+        self.name = f"{row.sql_id or 'the statement'} of {row.group} ({row.inst_id}:{row.sid})"
+
+    def take(self, reading: Reading) -> str:
+        """Take the next reading; return what is to be told of it: that it has started, or is over."""
+        before, self.row = self.row, self._found(reading)
+        if isinstance(before, QueuedStatement) and isinstance(self.row, RunningStatement):
+            waited = f" after {duration(before.waited)} in the queue" if before.waited is not None else ""
+            return f"{self.name} has started{waited}, with {self.row.servers} servers."
+        if before is not None and self.row is None:
+            return f"{self.name} {'has left the queue' if isinstance(before, QueuedStatement) else 'is over'}."
+        return ""
+
+    def _found(self, reading: Reading) -> QueuedStatement | RunningStatement | None:
+        rows: Iterable[QueuedStatement | RunningStatement] = (*reading.queue, *reading.running)
+        return next((row for row in rows if row.executing() == self._who), None)
+
+    def select(self, grids: Iterable[Grid]) -> Grid | None:
+        """Put the cursor on it in the table that it stands in, also where it is folded; return that table."""
+        table = QUEUE if isinstance(self.row, QueuedStatement) else RUNNING
+        grid = next((each for each in grids if each.table is table), None)
+        if grid is None or self.row is None:
+            return None
+        shown = {statement_identity(each) for each in grid.rows.shown}
+        folded = isinstance(self.row, QueuedStatement) and self._who not in shown
+        grid.select(kind_of(self.row) if folded and isinstance(self.row, QueuedStatement) else self._who)
+        return grid

@@ -1,0 +1,145 @@
+"""Following one statement: the cursor goes with it, a line and the bell tell when it starts and when it is over."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+from msgspec.structs import replace
+
+from presman.analysis.readings.forecasts import ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.reading import Reading
+from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.polling.sampler import Polled
+from presman.services.live import ReadingCame, Readings
+from presman.tui.following import FollowedStatement
+from presman.tui.timeline import Timeline
+from tests.tui.drive import Stage, acted, stage
+from tests.tui.readings import busy, queued, running
+from tests.tui.test_live import Play
+
+
+def later(number: int, reading: Reading) -> Reading:
+    return replace(reading, at=busy(number).at, number=number)
+
+
+def started(number: int, sid: int) -> Reading:
+    """The database a poll later: the statement of a session has left the queue and holds servers."""
+    plain = busy()
+    row = next(row for row in plain.queue if row.sid == sid)
+    holder = running(sid, serial=row.serial, sql_id=row.sql_id, elapsed=1.0)
+    queue = tuple(each for each in plain.queue if each.sid != sid)
+    heads = tuple(head for head in plain.heads if head.statement.sid != sid)
+    return later(number, replace(plain, queue=queue, heads=heads, running=(*plain.running, holder)))
+
+
+def under_cursor(acting: Stage) -> int:
+    grid = acting.app.panels.grid
+    assert grid is not None
+    assert grid.row is not None
+    return int(grid.row.sid)
+
+
+def told(acting: Stage) -> list[str]:
+    return [each.message for each in acting.app._notifications]
+
+
+@acted
+async def test_the_cursor_goes_with_a_statement_from_the_queue_to_its_servers() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.press("4", "down", "down")
+        assert under_cursor(acting) == 503
+        assert "Following 7xq3h003jskd0 of BATCH (1:503)" in await acting.press("f")
+        await acting.press("up", "up")
+        await acting.show(busy(2))
+        assert under_cursor(acting) == 503
+        await acting.press("S")
+        await acting.show(busy(3))
+        assert under_cursor(acting) == 503
+        with mock.patch.object(type(acting.app), "bell") as bell:
+            await acting.show(started(4, 503))
+            assert bell.called
+        assert "7xq3h003jskd0 of BATCH (1:503) has started after 3:27 in the queue, with 32 servers." in told(acting)
+        grid = acting.app.panels.grid
+        assert grid is not None
+        assert grid.table is RUNNING
+        assert under_cursor(acting) == 503
+        await acting.show(later(5, busy(5)))
+        assert acting.app.following is not None  # the same session queues once more
+        await acting.show(later(6, replace(busy(6), queue=(), heads=())))
+        assert "7xq3h003jskd0 of BATCH (1:503) has left the queue." in told(acting)
+        assert acting.app.following is None
+
+
+@acted
+async def test_f_again_ends_it_and_where_there_is_no_statement_it_says_so() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.press("4", "f")
+        assert acting.app.following is not None
+        assert "is followed no more" in await acting.press("f")
+        assert acting.app.following is None
+        assert "The cursor is on no statement" in await acting.press("1", "f")
+
+
+def test_what_is_told_of_it() -> None:
+    plain = busy()
+    holder = running(526)
+    following = FollowedStatement(holder)
+    assert following.take(plain) == ""
+    assert following.take(replace(plain, running=())) == "9md3ukh526j58 of BATCH (1:526) is over."
+    assert following.row is None
+    waiting = FollowedStatement(queued(1, waited=None))
+    holder = running(501, serial=7, sql_id="7xq3h001jskd0")
+    assert waiting.take(replace(plain, queue=(), running=(holder,))) == (
+        "7xq3h001jskd0 of BATCH (1:501) has started, with 32 servers."
+    )
+
+
+@acted
+async def test_folded_statements_are_followed_by_the_first() -> None:
+    alike = tuple(replace(row, sql_id="7xq3h001jskd0") for row in busy().queue[:12])
+    reading = replace(busy(), queue=alike, heads=())
+    async with stage(reading, size=(200, 50)) as acting:
+        await acting.press("4", "f")
+        assert acting.app.following is not None
+        assert acting.app.following.row == alike[0]
+        await acting.show(later(2, reading))
+        grid = acting.app.panels.grid
+        assert grid is not None
+        assert grid.table is QUEUE
+
+
+@acted
+async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> None:
+    plain = busy()
+    starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in plain.queue}
+    starts[plain.queue[0].executing()] = StartForecast(timeout=True)
+    starts[plain.queue[1].executing()] = StartForecast(why_none="it is being worked out")
+    reading = plain.foreseen(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
+    async with stage(reading, size=(200, 50)) as acting:
+        lines = (await acting.press("4")).splitlines()
+        assert any("forecasts held 41 of 50, off by 0:22" in line for line in lines)
+        first, second, third = (
+            next(line for line in lines if f" 7xq3h00{number}jskd0 " in line and "BATCH  " in line)
+            for number in (1, 2, 3)
+        )
+        assert "timeout" in first
+        assert "2:10" in third
+        assert "1:40-3:30" in third
+        assert "2:10" not in second
+        page = await acting.press("down", "d")
+        assert "When it should start is not known: it is being worked out." in page
+
+
+def test_looking_back_shows_what_was_foreseen_then() -> None:
+    play = Play("storm")
+    readings, timeline, came = Readings(foresees=True), Timeline(), []
+    for _ in range(3):
+        heard = readings.of(Polled(play.poll()))
+        assert isinstance(heard, ReadingCame)
+        came.append(heard.reading)
+        timeline.add(heard.reading, heard.snapshot)
+    back = timeline.reading(2)
+    assert back is not None
+    assert back.queue[0].starts is not None
+    assert [row.starts for row in back.queue] == [row.starts for row in came[0].queue]
+    assert back.forecast == came[0].forecast
