@@ -331,9 +331,6 @@ class StatementQueue:
     def _system_binds(self, ticket: QueueEntry) -> bool:
         return _exceeds(ticket.needs, self.in_use, self.limits.target)
 
-    def _group_binds(self, ticket: QueueEntry) -> bool:
-        return self.held.binds(ticket, self.limits.rule(ticket.group))
-
     def _choose(self) -> Group | None:
         """Return the group whose head is next: among those within their limits by level, then by a draw.
 
@@ -353,7 +350,7 @@ class StatementQueue:
             return min(heads, key=lambda group: (heads[group].submitted, heads[group].number))
         candidates = self._candidates(self.limits.root, frozenset(heads))
         if self._next not in candidates or not self._drawn_from.issuperset(candidates):
-            self._next = self._draw(candidates)
+            self._next = _draw(candidates, self._random)
         self._drawn_from = frozenset(candidates)
         return self._next
 
@@ -363,12 +360,6 @@ class StatementQueue:
             self._drawn[groups] = _first_level(root, groups) or dict.fromkeys(sorted(groups), 1.0)
         return self._drawn[groups]
 
-    def _draw(self, candidates: Mapping[Group, float]) -> Group:
-        groups = list(candidates)
-        if len(groups) == 1:
-            return groups[0]
-        return self._random.choices(groups, [candidates[group] for group in groups])[0]
-
     def why(self, ticket: QueueEntry) -> QueueHold:
         """Explain why `ticket` waits, from the very figures that decide."""
         if self.limits.queueing is Queueing.FULL:
@@ -377,7 +368,7 @@ class StatementQueue:
             queue = sorted(self.queued(), key=lambda other: (other.submitted, other.number))
         ahead = queue.index(ticket)
         own_ahead = self._queues[ticket.group].index(ticket)
-        system, group = self._system_binds(ticket), self._group_binds(ticket)
+        system, group = self._system_binds(ticket), self.held.binds(ticket, self.limits.rule(ticket.group))
         pools = self.limits.rule(ticket.group).pools
         tightest = min(pools, key=lambda pool: pool.limit - self.held.of(pool.name), default=None)
         if own_ahead:
@@ -402,6 +393,13 @@ class StatementQueue:
             group,
             needs > self.limits.target or any(needs > pool.limit for pool in pools),
         )
+
+
+def _draw(candidates: Mapping[Group, float], random: Random) -> Group:
+    groups = list(candidates)
+    if len(groups) == 1:
+        return groups[0]
+    return random.choices(groups, [candidates[group] for group in groups])[0]
 
 
 def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) -> dict[Group, float]:
