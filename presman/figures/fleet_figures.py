@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from presman.analysis.fleet import rank
-from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.analysis.readings.reading import SEVERITY_WORDS
 from presman.base.formats import ABSENT, count, duration, number, retry
 from presman.base.text import with_more
 from presman.figures.figure import COUNT, CPUS, NAME, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table

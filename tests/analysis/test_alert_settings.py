@@ -11,8 +11,7 @@ from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.analysis.alerts.alert_settings import merged
 from presman.analysis.alerts.judge import AlertChanges, Judge, groupless
 from presman.analysis.alerts.rule_book import RULE_BOOK
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Evidence, Reading
+from presman.analysis.readings.reading import Alert, Evidence, Reading
 from presman.analysis.readings.statement_readings import Cause, Downgrades
 from presman.config.alert_lines import read_alerts, with_thresholds
 from presman.output.alert_list import listed
@@ -42,6 +41,13 @@ def test_without_settings_a_reading_stays_as_it_is() -> None:
 def test_a_threshold_grades_what_the_rule_found(waited: float, state: str) -> None:
     judge = Judge(read_alerts("queue_waits warning=5m critical=30m"))
     assert states(judge, waiting(waited)) == [state]
+
+
+def test_with_a_critical_threshold_alone_what_is_a_warning_otherwise_stays_one() -> None:
+    for said, state in (("critical=10m", "warn"), ("warning=5m critical=10m", "note")):
+        judge = Judge(read_alerts(f"queue_waits {said}"))
+        assert states(judge, waiting(60.0)) == [state]
+        assert states(judge, waiting(600.0)) == ["bad"]
 
 
 def test_what_can_never_start_is_critical_whatever_the_threshold() -> None:

@@ -6,8 +6,8 @@ from enum import Enum
 
 from msgspec import Struct
 
-from presman.analysis.readings.alert import Severity
 from presman.analysis.readings.group_readings import throttled_percent
+from presman.analysis.readings.reading import Severity
 
 
 class ConnectionState(Enum):

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from presman.analysis import analyse
 from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.colours import GroupColours
 from presman.recording import incident_rows, time_bins

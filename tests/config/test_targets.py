@@ -153,6 +153,10 @@ def test_names(text: str, name: str) -> None:
         (f"spool:{SPOOL}?zone=Atlantis", "zone=Atlantis is neither an offset (+02:00) nor a region (Europe/Vienna)"),
         ("pord", "no target 'pord', did you mean 'prod'?"),
         ("night", "no [night] yet: presman connect night"),
+        (
+            __file__,
+            f"no target {__file__!r}: that file is no recording of presman (whose names end in .presman)",
+        ),
         ("stor", "no target 'stor', did you mean 'demo:storm'?"),
         ("???", "no target '???': neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"),
         ("anna@", f"not a connect string: write {FORMS}"),
@@ -235,8 +239,8 @@ def test_scenarios_are_found_by_name() -> None:
 def test_a_url_of_postgresql_is_a_recording(scheme: str) -> None:
     target = parse_target(f"{scheme}://anna:geheim@host:5433/presman?database=prod&sslmode=require")
     assert target.kind == "recording"
-    assert target.playback is not None
-    assert (target.playback.place, target.playback.database) == (
+    assert target.recorded is not None
+    assert (target.recorded.location, target.recorded.database) == (
         f"{scheme}://anna:geheim@host:5433/presman?sslmode=require",
         "prod",
     )
