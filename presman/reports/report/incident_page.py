@@ -325,10 +325,9 @@ def moment(incident: Incident) -> Markup:
         if table is PLAN:
             parts.append(element("p", _plan(at), class_="note"))
         parts.append(_rows(part, at, incident.colours))
-        if table is QUEUE and (words := forecast_record(reading)):
-            parts.append(
-                element("p", f"Forecasts {words}: of the last statements, by the first that was made.", class_="note")
-            )
+        if table is QUEUE and (record := forecast_record(reading)):
+            note = f"Forecasts {record}: of the last statements, by the first that was made of each."
+            parts.append(element("p", note, class_="note"))
     why = f": {look.why}" if look.why else ""
     since = "" if reading.interval is None else f" Rates are over the last {spelled(reading.interval)}."
     return section(f"At {clock(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
