@@ -13,15 +13,14 @@ import argparse
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from statistics import fmean, median
 from typing import NamedTuple
 
 from presman.analysis import analyse
 from presman.analysis.caches import RowCache
-from presman.analysis.facts.facts import Facts
-from presman.analysis.parallel.queue_rules import queue_rules
+from presman.analysis.readings.forecasts import Executing, StartForecast
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.forecast.forecaster import Forecaster
 from presman.polling.poller import Poller
@@ -29,7 +28,8 @@ from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 
-SCENARIOS = ("mixed", "storm", "queueing", "rac", "tenants", "pdb", "holders", "changes")
+SCENARIOS = ("mixed", "storm", "rac", "pdb", "changes")
+"""Those in which statements queue again and again."""
 EVERY = 5.0
 HOURS = 1.0
 SEEDS = 3
@@ -38,12 +38,30 @@ SEEDS = 3
 class Forecasted(NamedTuple):
     """A forecast of a statement and what came of it, in seconds from the moment at which it was made."""
 
-    median: float
-    low: float
-    high: float
+    starts: StartForecast
     outcome: float
     mean_wait: float
     last_wait: float
+
+    @property
+    def held(self) -> bool:
+        """Whether it started between low and high."""
+        return (self.starts.low or 0.0) <= self.outcome <= (self.starts.high or 0.0)
+
+    @property
+    def error(self) -> float:
+        """By how much the median was off."""
+        return abs((self.starts.median or 0.0) - self.outcome)
+
+    @property
+    def by_mean(self) -> float:
+        """By how much the mean wait of its group was off."""
+        return abs(self.mean_wait - self.outcome)
+
+    @property
+    def by_last(self) -> float:
+        """By how much the wait of the last that started was off."""
+        return abs(self.last_wait - self.outcome)
 
 
 class Scored(NamedTuple):
@@ -72,73 +90,83 @@ def readings(scenario: str, seed: int, seconds: float) -> Iterator[tuple[Snapsho
     poller.close()
 
 
+class _First(NamedTuple):
+    """The first forecast that was shown of a statement, with the guesses of that moment."""
+
+    at: datetime
+    starts: StartForecast
+    mean_wait: float
+    last_wait: float
+
+
+class Trial:
+    """One scenario, forecast poll after poll; what is told of each statement is held against when it starts."""
+
+    def __init__(self, seed: int) -> None:
+        self._forecaster, self._runs = Forecaster(seed), StatementRuns(kept=100_000)
+        self._told: dict[Executing, _First] = {}
+        self._waiting: dict[Executing, StatementRun] = {}
+        self._waits: dict[tuple[int, str], list[float]] = {}
+        self.found: list[Forecasted] = []
+        self.cpu, self.polls, self.statements = 0.0, 0, 0
+
+    def add(self, previous: Snapshot | None, snapshot: Snapshot, plain: Reading, cache: RowCache) -> None:
+        """Take a poll."""
+        begun = time.process_time()
+        reading = self._forecaster.read(plain, previous, snapshot, cache)
+        self.cpu += time.process_time() - begun
+        self.polls += 1
+        self._runs.add(plain)
+        for who, run in [(who, run) for who, run in self._waiting.items() if run.started or run.ended]:
+            del self._waiting[who]
+            if run.started is not None:
+                self._started(who, run, run.started)
+        for row in reading.queue:
+            if (run_now := self._runs.now(row.executing())) is not None:
+                self._waiting[row.executing()] = run_now
+            self._tell(row, reading.at)
+
+    def _started(self, who: Executing, run: StatementRun, at: datetime) -> None:
+        self.statements += 1
+        self._waits.setdefault((run.con_id, run.group), []).append((at - run.began).total_seconds())
+        first = self._told.pop(who, None)
+        if first is not None and at >= first.at:
+            outcome = (at - first.at).total_seconds()
+            self.found.append(Forecasted(first.starts, outcome, first.mean_wait, first.last_wait))
+
+    def _tell(self, row: QueuedStatement, at: datetime) -> None:
+        past = self._waits.get((row.con_id, row.group))
+        if row.executing() not in self._told and row.starts and row.starts.median is not None and past:
+            waited = row.waited or 0.0
+            guesses = max(0.0, fmean(past) - waited), max(0.0, past[-1] - waited)
+            self._told[row.executing()] = _First(at, row.starts, *guesses)
+
+
 def score(scenario: str, seed: int, seconds: float) -> Scored:
     """Play a scenario and judge the forecasts."""
-    forecaster, runs = Forecaster(seed), StatementRuns(kept=100_000)
-    told: dict[tuple[int, int, int, str], tuple[Reading, tuple[float, float, float], float, float]] = {}
-    found: list[Forecasted] = []
-    waits: dict[tuple[int, str], list[float]] = {}
-    cpu, polls, statements = 0.0, 0, 0
-    for previous, snapshot, plain, cache in readings(scenario, seed, seconds):
-        begun = time.process_time()
-        facts = Facts.of(previous, snapshot, cache)
-        reading = forecaster.add(plain, partial(queue_rules, facts, plain))
-        cpu += time.process_time() - begun
-        polls += 1
-        runs.add(plain)
-        for session in [each for each in told if (run := runs.now(each)) is None or run.started is not None]:
-            first, (middle, low, high), mean, last = told.pop(session)
-            run = runs.now(session)
-            if run is not None and run.started is not None and run.started >= first.at:
-                outcome = (run.started - first.at).total_seconds()
-                found.append(Forecasted(middle, low, high, outcome, mean, last))
-        for run in started(runs):
-            statements += 1
-            waits.setdefault((run.con_id, run.group), []).append((run.started - run.began).total_seconds())  # type: ignore[operator]
-        for row in reading.queue:
-            session = (row.inst_id, row.sid, row.serial, row.sql_id)
-            past = waits.get((row.con_id, row.group))
-            if session in told or row.starts is None or row.starts.median is None or not past:
-                continue
-            starts, waited = row.starts, row.waited or 0.0
-            guesses = max(0.0, fmean(past) - waited), max(0.0, past[-1] - waited)
-            told[session] = (reading, (starts.median, starts.low, starts.high), *guesses)  # type: ignore[assignment]
-    return Scored(found, statements, polls, cpu)
-
-
-def started(runs: StatementRuns) -> list[StatementRun]:
-    """Return the runs that left the queue since the poll before."""
-    found = [run for run in runs.open if run.started and run.queued and id(run) not in _SEEN]
-    _SEEN.update(map(id, found))
-    _KEPT.extend(found)
-    return found
-
-
-_SEEN: set[int] = set()
-_KEPT: list[StatementRun] = []
+    trial = Trial(seed)
+    for poll in readings(scenario, seed, seconds):
+        trial.add(*poll)
+    return Scored(trial.found, trial.statements, trial.polls, trial.cpu)
 
 
 def line(name: str, scored: Sequence[Scored]) -> str:
     """Return one line of the table."""
     found = [each for one in scored for each in one.forecasts if each.outcome >= EVERY]
     cost = 1000 * sum(each.cpu for each in scored) / (EVERY * sum(each.polls for each in scored))
-    statements = sum(each.statements for each in scored)
+    begin = f"{name:<12} {sum(each.statements for each in scored):>8} {len(found):>8}"
     if not found:
-        return f"{name:<12} {statements:>8} {0:>8} {'-':>9} {'-':>9} {'-':>9} {'-':>9} {'-':>9} {cost:>8.2f}"
-    held = sum(each.low <= each.outcome <= each.high for each in found)
-    error = median(abs(each.median - each.outcome) for each in found)
-    by_mean = median(abs(each.mean_wait - each.outcome) for each in found)
-    by_last = median(abs(each.last_wait - each.outcome) for each in found)
-    wait = median(each.outcome for each in found)
-    return (
-        f"{name:<12} {statements:>8} {len(found):>8} {100 * held / len(found):>8.0f}% {wait:>9.0f} {error:>9.0f} "
-        f"{by_mean:>9.0f} {by_last:>9.0f} {cost:>8.2f}"
-    )
+        return f"{begin} {'-':>6} {'-':>7} {'-':>8} {'-':>10} {'-':>10} {cost:>9.1f}"
+    held = sum(each.held for each in found)
+    figures = [median(getattr(each, name) for each in found) for name in ("outcome", "error", "by_mean", "by_last")]
+    wait, error, by_mean, by_last = figures
+    guesses = f"{by_mean:>10.0f} {by_last:>10.0f}"
+    return f"{begin} {100 * held / len(found):>5.0f}% {wait:>7.0f} {error:>8.0f} {guesses} {cost:>9.1f}"
 
 
 HEAD = (
-    f"{'scenario':<12} {'queued':>8} {'forecast':>8} {'held':>9} {'wait s':>9} {'error s':>9} {'mean wait':>9} "
-    f"{'last wait':>9} {'CPU ms/s':>8}"
+    f"{'scenario':<12} {'queued':>8} {'forecast':>8} {'held':>6} {'start s':>7} {'error s':>8} {'mean wait':>10} "
+    f"{'last wait':>10} {'CPU ms/s':>9}"
 )
 
 

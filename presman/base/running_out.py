@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import resource
+import threading
 
 _FILES, _MEMORY, _PROCESSES = "open files have run out", "memory has run out", "processes and threads have run out"
 
@@ -38,6 +39,9 @@ LEAST = 64 << 20
 
 STACK = 24 << 20
 """Bytes of addresses that a thread takes, with some to spare: where there are no more, no thread can be had."""
+
+_BEGINNING = 10 << 20
+"""Bytes of addresses of a stack and of the first that a thread does."""
 
 
 def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
@@ -77,6 +81,16 @@ def have_threads_end() -> None:
             raise
 
 
+def start(thread: threading.Thread) -> None:
+    """Start a thread. Raises RuntimeError where none can be had, or there is hardly memory for one.
+
+    One that runs out of memory before it can say that it runs would be waited for by Python without end.
+    """
+    if _is_full_of_memory(_BEGINNING):
+        raise RuntimeError("can't start new thread")
+    thread.start()
+
+
 def too_little() -> str:
     """Return in one line that there is less memory than presman needs to say what it lacks; "" where there is more.
 
@@ -110,14 +124,14 @@ def _files_left() -> int:
         return 0 if error.errno == errno.EMFILE else FEW
 
 
-def _is_full_of_memory() -> bool:
+def _is_full_of_memory(room: int = STACK) -> bool:
     allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
     try:
         with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
             pages = int(file.read().split()[0])
     except (OSError, MemoryError):
         return False
-    return allowed != resource.RLIM_INFINITY and pages * os.sysconf("SC_PAGE_SIZE") + STACK > allowed
+    return allowed != resource.RLIM_INFINITY and pages * os.sysconf("SC_PAGE_SIZE") + room > allowed
 
 
 def _allowed(what: str) -> str:

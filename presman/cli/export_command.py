@@ -56,7 +56,7 @@ def past_of(resolved: Resolved, measure: str, start: str, end: str) -> list[Past
     (snapshot,) = Polling(resolved).snapshots(polls=1)
     minutes = _minutes(snapshot, measure)
     first, last = minutes[0].at, minutes[-1].at
-    begins, ends = span_of(start, end, first, snapshot.at, tell=console.say)
+    begins, ends = span_of(start, end, first, snapshot.at, note=console.say)
     found = within(minutes, begins, ends)
     if not found:
         raise Failure(f"{VIEW} has no rows for that time: it has {spelled_instant(first)} to {spelled_instant(last)}")

@@ -122,14 +122,12 @@ def _of_store(store: Target, options: Namespace) -> int:
 
 
 def _printed(fleet: Fleet, options: Namespace) -> int:
-    """Print the fleet once there is something to say of each database; the code tells whether all were seen.
-
-    What is lost is not tried again, and when it would have been is nobody's business.
-    """
+    """Print the fleet once there is something to say of each database; the code tells whether all were seen."""
     from presman.analysis.fleet import by_trouble
     from presman.output import fleet_list
 
-    members = by_trouble([replace(each, retry_in=None) for each in _settled(fleet, options.timeout)])
+    found = _settled(fleet, options.timeout)
+    members = by_trouble(map(_seen_once, found) if isinstance(fleet, LiveFleet) else found)
     if options.format == "json":
         console.put(fleet_list.dump(fleet.name, members, ascii_only=console.wants_ascii()))
     elif options.format == "csv":
@@ -138,6 +136,12 @@ def _printed(fleet: Fleet, options: Namespace) -> int:
     else:
         console.show(fleet_list.text(fleet.name, members, console.width()))
     return _code(members)
+
+
+def _seen_once(member: Member) -> Member:
+    """Return a database that was looked at once: what lets nobody in is tried again by the next look."""
+    outlook = "tried again by the next presman fleet" if member.outlook else ""
+    return replace(member, retry_in=None, outlook=outlook)
 
 
 def _settled(fleet: Fleet, timeout: float) -> list[Member]:

@@ -34,6 +34,9 @@ OUTLIERS: Sequence[RecordType] = (IoOutlier, LgwrioOutlier)
 
 Moment = tuple[Snapshot, Reading]
 
+RECORDED = 30
+"""Polls of a recording that lead to the one that is asked about, so that it is known how good forecasts were."""
+
 GRACE = 2.0
 """Seconds after its time by which a read that nothing else ended is cancelled."""
 
@@ -79,14 +82,20 @@ class Polling:
         """
         previous: Snapshot | None = None
         last: Snapshot | None = None
-        forecaster = Forecaster()
         for snapshot in self.snapshots(interval=interval, polls=2 if self.endless else None, newest=2):
             previous, last = last, snapshot
-            forecaster = self._forecaster(self._before(previous))
         if last is None:
             raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
         previous = self._before(previous)
-        return previous, last, forecaster.read(analyse(previous, last), previous, last, None)
+        found = analyse(previous, last)
+        if not found.queue:
+            return previous, last, found
+        if self._resolved.target.kind != "recording":
+            return previous, last, Forecaster().read(found, previous, last, None)
+        self._foresees = True
+        for _, reading in self.moments(newest=RECORDED):
+            found = reading
+        return previous, last, found
 
     def _forecaster(self, previous: Snapshot | None) -> Forecaster:
         """Return what forecasts the queue behind a poll: a recording has what was seen before it."""

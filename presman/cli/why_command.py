@@ -7,9 +7,6 @@ from argparse import Namespace
 from presman.cli import console, exit_codes
 from presman.cli.parser import OneOf, Parser, command_parser, some_seconds
 
-_RECORDED = 60
-"""Polls of a recording that are read: the last of them is answered about, the others tell what was before."""
-
 
 def arguments() -> Parser:
     """Return the parser of `presman why`."""
@@ -35,7 +32,7 @@ def arguments() -> Parser:
 
 def run(options: Namespace) -> int:
     """Run `presman why`."""
-    from presman.cli.polling import Polling
+    from presman.cli.polling import RECORDED, Polling
     from presman.cli.settings import load, resolve
     from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 
@@ -46,7 +43,7 @@ def run(options: Namespace) -> int:
     moments = (
         polling.moments(interval=1.0, polls=2)
         if one_look
-        else polling.moments(duration=options.duration, newest=_RECORDED)
+        else polling.moments(duration=options.duration, newest=RECORDED)
     )
     last = None
     for _, last in moments:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, merged
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
-from presman.analysis.readings.alert import SEVERITY_WORDS
+from presman.analysis.readings.reading import SEVERITY_WORDS
 from presman.base.errors import did_you_mean
 from presman.base.formats import seconds_of
 

@@ -55,10 +55,6 @@ def _state(row: PdbReading) -> tuple[str, State]:
     return verdict_text(row.verdict), cpu
 
 
-def _throttle_state(row: PdbReading) -> State:
-    return "warn" if row.io_throttle_ms else ""
-
-
 def _io_limits(row: PdbReading) -> str:
     if row.iops_limit is None and row.mb_limit is None:
         return ABSENT
@@ -107,7 +103,7 @@ PDBS: Table[PdbReading] = Table(
             text=_io_limits, side="right", narrow=False, most=15),
         Pdb("io_throttle_ms", "held ms", _HELD_MS,
             f"Milliseconds each I/O was throttled on average in the last full minute ({_METRIC}.AVG_IO_THROTTLE).",
-            "io_throttle_ms", narrow=False, state=_throttle_state),
+            "io_throttle_ms", narrow=False, state=lambda row: "warn" if row.io_throttle_ms else ""),
         Pdb("px_servers_active", "PX", COUNT,
             f"Parallel servers held now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues.",
             "px_servers", text=lambda row: f"{row.px_servers}/{count(row.servers_limit)}", width=8, narrow=False),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from presman.analysis.fleet import rank
-from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.analysis.readings.reading import SEVERITY_WORDS
 from presman.base.formats import ABSENT, count, duration, number, retry
+from presman.base.text import with_more
 from presman.figures.figure import COUNT, CPUS, NAME, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
 
 Database = Figure[Member]
@@ -42,7 +43,7 @@ def why(row: Member) -> str:
         return f"{late}: {row.reason}" if row.reason else late
     if row.connection is not ConnectionState.LIVE:
         if row.retry_in is None:
-            return row.reason
+            return with_more(row.reason, row.outlook)
         return f"{retry(row.retry_in)}: {row.reason}"
     return "" if row.key_figures is None else row.key_figures.worst
 

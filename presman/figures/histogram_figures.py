@@ -80,10 +80,6 @@ def _sessions(row: EventLatency) -> str:
     return f"{'~' if row.estimated else ''}{row.sessions:.2f}" if row.sessions < 10 else number(row.sessions)
 
 
-def _p99(row: EventLatency) -> str:
-    return ABSENT if row.p99 is None else percentile_bound(row.p99)
-
-
 def figures(now: Latency | None, window: Latency | None, startup: Latency | None) -> tuple[SpanFacts, ...]:
     """Return what three spans of one histogram say, one line per figure."""
     spans = (now, window, startup)
@@ -184,18 +180,6 @@ def _disks(row: Outlier) -> str:
     return ", ".join(f"{name} {latency:,}" for name, latency in row.disks) or ABSENT
 
 
-def _event(row: EventLatency) -> Hashable:
-    return row.inst_id, row.event
-
-
-def _fact(row: SpanFacts) -> Hashable:
-    return row.name
-
-
-def _bucket(row: LatencyBucket) -> Hashable:
-    return row.upper_us
-
-
 def _outlier(row: Outlier) -> Hashable:
     return row.view, row.inst_id, row.function, row.file, row.event, row.latency_ms, row.size_kb
 
@@ -224,12 +208,13 @@ EVENTS: Table[EventLatency] = Table(
               "Mean wait since the last poll, measured (V$SYSTEM_EVENT); of idle events estimated.", "mean_ms"),
         Event("p99_us", "p99", _BOUND,
               "Bound of the bucket in which the 99th percentile of the waits since the last poll lies.", "p99.lower_us",
-              text=_p99, narrow=False),
+              text=lambda row: ABSENT if row.p99 is None else percentile_bound(row.p99), narrow=False),
         Event("longest_us", "longest", _BOUND, "Bound of the bucket of the longest wait since the last poll.",
               "longest.lower_us", text=lambda row: bound_text(row.longest)),
         Event("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=12, narrow=False),
     ),
-    _event, "No waits, and no histogram could be read.", order="waiting_sessions", descending=True,
+    lambda row: (row.inst_id, row.event),
+    "No waits, and no histogram could be read.", order="waiting_sessions", descending=True,
 )
 FACTS: Table[SpanFacts] = Table(
     "figures", "Latency",
@@ -247,7 +232,7 @@ FACTS: Table[SpanFacts] = Table(
         FactFigure("startup", "since startup", TEXT, "Since the instance was started.", "startup", sortable=False,
                    width=20),
     ),
-    _fact, "Choose an event.",
+    lambda row: row.name, "Choose an event.",
 )
 BUCKETS: Table[LatencyBucket] = Table(
     "buckets", "Buckets",
@@ -264,7 +249,7 @@ BUCKETS: Table[LatencyBucket] = Table(
                      "last bucket has no bound, so it may be more.", "time_percent", sortable=False,
                      bar=lambda row: Bar(100.0, row.time_percent), most=40),
     ),
-    _bucket, "No waits in this span.",
+    lambda row: row.upper_us, "No waits in this span.",
 )
 OUTLIERS: Table[Outlier] = Table(
     "outliers", "I/O outliers",
@@ -292,10 +277,6 @@ LatencyFigure = Figure[Latency]
 _MS = Unit("milliseconds", lambda value: milliseconds(value, "{:,.3f}".format), 9)
 _RANGE = Unit("microseconds", number, 8)
 _PERCENT = Unit("percent", lambda value: ABSENT if value is None else f"{value:.4f}", 10)
-
-
-def _identity(row: Latency) -> Hashable:
-    return row.inst_id, row.event, row.span
 
 
 def _over(row: Latency) -> str:
@@ -349,5 +330,5 @@ HISTOGRAMS: Table[Latency] = Table(
                       text=lambda row: bound_text(row.longest)),
         *map(_under, THRESHOLDS_US),
     ),
-    _identity, "V$EVENT_HISTOGRAM has no rows.",
+    lambda row: (row.inst_id, row.event, row.span), "V$EVENT_HISTOGRAM has no rows.",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.statement_readings import Usual
@@ -14,10 +14,6 @@ from presman.figures.figure import COUNT, INSTANT, NAME, PERCENT, SECONDS, SESSI
 
 Compared = Figure[Comparison]
 Downgraded = Figure[Downgrade]
-
-
-def _group(row: Comparison) -> Hashable:
-    return row.con_id, row.name
 
 
 def _both(text: Callable[[Usual], str]) -> Callable[[Comparison], str]:
@@ -33,10 +29,6 @@ def _share(usual: Usual) -> float | None:
     return None if usual.queued_share is None else 100 * usual.queued_share
 
 
-def _state(row: Comparison) -> State:
-    return "warn" if row.worse else ""
-
-
 # fmt: off
 USUAL: Table[Comparison] = Table(
     "usual", "Worse than usual?",
@@ -47,7 +39,7 @@ USUAL: Table[Comparison] = Table(
                  "those queued at the poll until presman has watched for a minute. ▲: 2 or more, and more than twice "
                  "that of the last hour.",
                  "now.mean_queue", text=lambda row: number(row.now.mean_queue) + (" ▲" if row.worse else ""),
-                 state=_state),
+                 state=lambda row: "warn" if row.worse else ""),
         Compared("usual_queue", "hour / plan", SESSIONS,
                  "The same over the last hour (what presman watched of it, else AVG_QUEUED_PARALLEL_STMTS of "
                  "V$RSRCMGRMETRIC_HISTORY, its minutes in that hour) and since the plan was activated.",
@@ -69,7 +61,7 @@ USUAL: Table[Comparison] = Table(
                  "Statements that reached PARALLEL_QUEUE_TIMEOUT, hour / since the plan (PQ_QUEUE_TIME_OUTS).",
                  "hour.timeouts", text=_both(lambda usual: count(usual.timeouts)), width=9),
     ),
-    _group, "No group has had a parallel statement.",
+    lambda row: (row.con_id, row.name), "No group has had a parallel statement.",
     json="usual",
 )
 

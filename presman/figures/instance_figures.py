@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from presman.analysis.readings.instance_readings import InstanceReading, ServerPool
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.analysis.readings.wait_readings import WaitReading
@@ -26,22 +24,6 @@ def pool_bar(pool: ServerPool) -> Bar | None:
     return Bar(full, pool.in_use, limit=pool.target, beyond=most if most > full else 0.0) if full else None
 
 
-def _pool_bar(row: InstanceReading) -> Bar | None:
-    return pool_bar(row.servers)
-
-
-def _instance(row: InstanceReading) -> Hashable:
-    return row.inst_id
-
-
-def _wait(row: WaitReading) -> Hashable:
-    return row.inst_id, row.event
-
-
-def _downgrade(row: Downgrades) -> Hashable:
-    return row.inst_id, row.name
-
-
 # fmt: off
 SERVERS: Table[InstanceReading] = Table(
     "servers", "Servers by instance",
@@ -51,7 +33,7 @@ SERVERS: Table[InstanceReading] = Table(
         Server("servers_bar", "in use of target", COUNT,
                "Parallel servers in use now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'). ┊ is PARALLEL_SERVERS_TARGET, "
                "above which statements queue; the rest goes up to PARALLEL_MAX_SERVERS. At the poll.",
-               "servers.in_use", side="left", bar=_pool_bar, flexible=True),
+               "servers.in_use", side="left", bar=lambda row: pool_bar(row.servers), flexible=True),
         Server("servers_in_use", "in use", COUNT,
                "Processes in use now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'). At the poll.", "servers.in_use"),
         Server("servers_counted", "counted", COUNT,
@@ -69,7 +51,7 @@ SERVERS: Table[InstanceReading] = Table(
                "Percent of the host's CPU time that was busy since the last poll (V$OSSTAT, BUSY_TIME and IDLE_TIME).",
                lambda row: None if row.host_busy is None else 100 * row.host_busy, narrow=False),
     ),
-    _instance, "No instances: V$INSTANCE has no rows.",
+    lambda row: row.inst_id, "No instances: V$INSTANCE has no rows.",
     json="header.instances",
 )
 WAITS: Table[WaitReading] = Table(
@@ -92,7 +74,8 @@ WAITS: Table[WaitReading] = Table(
              "mean_ms"),
         Wait("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=14, narrow=False),
     ),
-    _wait, "No waits since the last poll, or there is no delta yet.", order="waiting_sessions", descending=True,
+    lambda row: (row.inst_id, row.event),
+    "No waits since the last poll, or there is no delta yet.", order="waiting_sessions", descending=True,
     json="waits",
 )
 DOWNGRADES: Table[Downgrades] = Table(
@@ -106,6 +89,6 @@ DOWNGRADES: Table[Downgrades] = Table(
                   "those of other monitors too.", "delta", width=6, state=lambda row: "warn" if row.delta else ""),
         Downgrade("operations_total", "total*", TOTAL, "Operations since startup (V$SYSSTAT.VALUE).", "total", width=8),
     ),
-    _downgrade, "V$SYSSTAT gave no statistics of parallel execution.",
+    lambda row: (row.inst_id, row.name), "V$SYSSTAT gave no statistics of parallel execution.",
     json="downgrades",
 )

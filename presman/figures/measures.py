@@ -80,94 +80,6 @@ def groups(reading: Reading) -> Sequence[GroupReading]:
     return tuple(group._replace(inst_id=only) for group in reading.cluster_groups())
 
 
-_WHICH = (group_figures.INST, group_figures.CON, group_figures.NAME)
-
-_CPU = (
-    *_WHICH,
-    group_figures.USED,
-    group_figures.WAITING,
-    group_figures.CAPACITY,
-    group_figures.LIMIT,
-    group_figures.GUARANTEED,
-    group_figures.ENTITLED,
-    group_figures.USED_PERCENT,
-    group_figures.THROTTLED,
-    group_figures.VERDICT,
-    group_figures.STATE,
-    group_figures.ACTIVE,
-    group_figures.CPU_WAITERS,
-    group_figures.YIELDS,
-    group_figures.REQUESTS,
-    group_figures.POOL_QUEUE,
-    group_figures.POOL_ALLOWED,
-    group_figures.POOL_LONGEST,
-    group_figures.POOL_TIMEOUT,
-)
-_SESSION_IO = (
-    *_WHICH,
-    group_figures.IO_MB,
-    io_figures.REQUESTS,
-    *io_figures.MEGABYTES_OF_KINDS,
-    *io_figures.REQUESTS_OF_KINDS,
-    io_figures.SERVICE,
-)
-_PARALLEL = (
-    *_WHICH,
-    group_figures.PX_STATEMENTS,
-    group_figures.PX_SERVERS,
-    group_figures.QUEUED,
-    group_figures.PX_LIMIT,
-    group_figures.PX_LIMIT_PERCENT,
-    group_figures.HEAD,
-    group_figures.EVER_QUEUED,
-    group_figures.COMPLETED,
-    group_figures.SERVERS_USED,
-    group_figures.ACTIVE_MS,
-    group_figures.QUEUED_MS,
-    group_figures.TIMEOUTS,
-)
-_EMPHASIS = (
-    *_WHICH,
-    group_figures.IN_PLAN,
-    group_figures.GUARANTEED_SHARE,
-    group_figures.GUARANTEED,
-    group_figures.ENTITLED,
-    group_figures.LIMIT,
-    group_figures.PX_LIMIT,
-)
-_QUEUE = (
-    statement_figures.Q_INST,
-    statement_figures.Q_SID,
-    statement_figures.Q_SERIAL,
-    statement_figures.Q_GROUP,
-    statement_figures.POSITION,
-    statement_figures.Q_USER,
-    statement_figures.Q_SQL_ID,
-    statement_figures.CHILD,
-    statement_figures.WAITED,
-    statement_figures.TIMEOUT,
-    statement_figures.TIMEOUT_ACTION,
-    statement_figures.REQUESTED,
-    statement_figures.DOP,
-    statement_figures.REASON,
-    statement_figures.QUEUING_REASON,
-    statement_figures.SERVERS_LOW,
-    statement_figures.SERVERS_HIGH,
-    statement_figures.SERVERS_SOURCE,
-    statement_figures.Q_EVENT,
-    statement_figures.Q_PROGRAM,
-    statement_figures.Q_MODULE,
-    statement_figures.Q_SERVICE,
-    statement_figures.Q_MACHINE,
-    statement_figures.Q_TEXT,
-    statement_figures.STARTS,
-    statement_figures.STARTS_LOW,
-    statement_figures.STARTS_HIGH,
-    statement_figures.NO_FORECAST,
-    statement_figures.Q_REASON,
-)
-
-
 class BucketRow(Struct, frozen=True):
     """One bucket of one event's histogram."""
 
@@ -246,7 +158,7 @@ def _latency_means(reading: Reading, _key: str) -> Mapping[str, Any]:
 
 
 def _of_groups(name: str, figures: tuple[Figure[GroupReading], ...], wide: str) -> Measure[GroupReading]:
-    others = (figure.key for figure in figures[len(_WHICH) :] if figure.key != wide)
+    others = (figure.key for figure in figures[len(group_figures.WHICH) :] if figure.key != wide)
     return Measure(name, groups, figures, (wide, *others), _across_groups(figures))
 
 
@@ -259,10 +171,10 @@ MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
     {
         measure.name: measure
         for measure in (
-            _of_groups("cpu", _CPU, "used_cpus"),
-            _of_groups("session_io", _SESSION_IO, "io_mb_per_s"),
-            _of_groups("parallel", _PARALLEL, "px_servers_active"),
-            Measure("queue", lambda reading: reading.queue, _QUEUE, (_QUEUED_KEY,), _queued),
+            _of_groups("cpu", group_figures.IN_CPU, "used_cpus"),
+            _of_groups("session_io", io_figures.IN_SESSION_IO, "io_mb_per_s"),
+            _of_groups("parallel", group_figures.IN_PARALLEL, "px_servers_active"),
+            Measure("queue", lambda reading: reading.queue, statement_figures.IN_QUEUE, (_QUEUED_KEY,), _queued),
             Measure(
                 "sessions",
                 lambda reading: reading.sessions,
@@ -281,7 +193,7 @@ MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
                 detail_level=DetailLevel.HISTOGRAMS,
             ),
             Measure("arrivals", lambda _: (), _ARRIVALS, (_QUEUED_KEY,), _queued),
-            _of_groups("emphasis", _EMPHASIS, "guaranteed_share"),
+            _of_groups("emphasis", group_figures.IN_EMPHASIS, "guaranteed_share"),
         )
     }
 )

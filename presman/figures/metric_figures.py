@@ -23,10 +23,9 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.latency.histograms import OPEN_FROM
-from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import Header, InstanceReading
-from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
+from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, LateView, Reading, UnansweredQuery
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.readings.statement_readings import Downgrades, QueueHead
 from presman.analysis.readings.wait_readings import Histogram, InstanceTotals

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from datetime import datetime
 
 from presman.analysis.plans.lint_rules import Finding, Severity
@@ -75,10 +74,6 @@ def when(at: datetime | None) -> str:
     return ABSENT if at is None else f"{at.astimezone():%m-%d %H:%M:%S}"
 
 
-def _line(row: PlanRow) -> Hashable:
-    return row.con_id, row.depth, row.kind, row.name
-
-
 _PERCENT = Unit("percent", lambda value: f"{value:.2f}", 6)
 _DAY = Unit("instant", when, 14, "left")
 
@@ -135,7 +130,8 @@ PLAN: Table[PlanRow] = Table(
              "The guaranteed minimum level by level, in percent of all CPU (presman 1.x's `emphasis`).", _levels,
              sortable=False, narrow=False, most=16),
     ),
-    _line, "No directives of this plan can be read: DBA_RSRC_PLAN_DIRECTIVES gave none, or no plan is active.",
+    lambda row: (row.con_id, row.depth, row.kind, row.name),
+    "No directives of this plan can be read: DBA_RSRC_PLAN_DIRECTIVES gave none, or no plan is active.",
     json="assessment.plan.lines",
 )
 FINDINGS: Table[Finding] = Table(

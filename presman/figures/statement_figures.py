@@ -116,10 +116,6 @@ def starts_between(row: QueuedStatement) -> str:
     return f"{duration(starts.low)}-{duration(starts.high)}"
 
 
-def _servers_bar(row: RunningStatement) -> Bar:
-    return Bar(0.0, row.servers)
-
-
 def stands_for(row: QueuedStatement) -> int:
     """Return how many statements a row of the queue is."""
     return row.count if isinstance(row, CollapsedStatements) else 1
@@ -304,7 +300,7 @@ R_USER = Running("user", "User", TEXT, "V$SESSION.USERNAME of the coordinator.",
 SERVERS = Running(
     "servers", "Servers", COUNT,
     "Parallel servers it holds now, all instances (rows of V$PX_SESSION). The longest bar is the largest holder.",
-    "servers", text=lambda row: str(row.servers), width=9, bar=_servers_bar, vital=True,
+    "servers", text=lambda row: str(row.servers), width=9, bar=lambda row: Bar(0.0, row.servers), vital=True,
 )
 DEGREE = Running(
     "degree", "DOP got/req", COUNT,
@@ -346,6 +342,13 @@ R_TEXT = Running(
     narrow=False,
 )
 # fmt: on
+
+IN_QUEUE = (
+    *(Q_INST, Q_SID, Q_SERIAL, Q_GROUP, POSITION, Q_USER, Q_SQL_ID, CHILD, WAITED, TIMEOUT, TIMEOUT_ACTION, REQUESTED),
+    *(DOP, REASON, QUEUING_REASON, SERVERS_LOW, SERVERS_HIGH, SERVERS_SOURCE, Q_EVENT, Q_PROGRAM, Q_MODULE, Q_SERVICE),
+    *(Q_MACHINE, Q_TEXT, STARTS, STARTS_LOW, STARTS_HIGH, NO_FORECAST, Q_REASON),
+)
+"""What files have of a statement that waits."""
 
 RUNNING: Table[RunningStatement] = Table(
     "running",

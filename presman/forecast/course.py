@@ -20,8 +20,8 @@ from presman.forecast.scheduler import Group, Limits, QueueEntry, QueueOutcome, 
 HORIZON = 4 * 3600.0
 """Seconds after which a course ends, whoever still waits."""
 
-MOST_STEPS = 2_000
-"""Starts, ends and arrivals after which a course ends."""
+MOST_STEPS = 4_000
+"""Ends and arrivals after which a course ends."""
 
 
 class Holder(NamedTuple):
@@ -93,10 +93,14 @@ class Draw(NamedTuple):
 
 
 class Played(NamedTuple):
-    """After how many seconds each that waited started, infinite for one that did not; how many `steps` it took."""
+    """After how many seconds each that waited started, infinite for one that did not; how many `steps` it took.
+
+    `whole` is false where steps came to an end before those did that waited.
+    """
 
     starts: tuple[float, ...]
     steps: int
+    whole: bool = True
 
     @property
     def at_once(self) -> int:
@@ -174,22 +178,24 @@ class _Course:
 
     def run(self) -> Played:
         """Play until all have started that wait now."""
-        steps = 1
+        steps = len(self._starts) + len(self._now.holders)
+        most = steps + MOST_STEPS
         self._start(0.0, 0.0)
-        while self._to_start > 0 and steps < MOST_STEPS:
+        while self._to_start > 0 and steps < most:
             timeout = self._queue.next_timeout()
             timeout = inf if timeout is None else timeout
             when = min(self._ends[0][0] if self._ends else inf, self._comes, timeout)
             if when > HORIZON:
                 break
-            steps += 1
             while self._ends and self._ends[0][0] <= when:
+                steps += 1
                 self._queue.release(self._entries.pop(heappop(self._ends)[1]))
                 self._moves = True
             while self._comes <= when:
+                steps += 1
                 self._come(when)
             self._start(when, timeout)
-        return Played(tuple(self._starts), steps)
+        return Played(tuple(self._starts), steps, steps < most)
 
     def _hold(self, holder: Holder, left: float) -> None:
         entry = QueueEntry(self._next, holder.group, max(1, holder.servers), 1, 0.0, managed=holder.managed)

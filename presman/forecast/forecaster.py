@@ -144,7 +144,8 @@ class Forecaster:
             self._steps -= played.steps
             fresh.append((drawn, played))
             starts = zip(model.waiting, played.starts, strict=True)
-            self._courses.append(_Course(reading.at, {each.executing(): now + start for each, start in starts}))
+            known = {each.executing(): now + start for each, start in starts if played.whole or start < inf}
+            self._courses.append(_Course(reading.at, known))
         for _ in range(ways):
             if self._steps > 0:
                 self._steps -= self._effects.play(model, fresh[:FRESH])

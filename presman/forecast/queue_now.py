@@ -12,6 +12,7 @@ from presman.analysis.advice.contenders import Counted
 from presman.analysis.advice.ending import time_left
 from presman.analysis.facts.plan_book import Branch, Key
 from presman.analysis.parallel.queue_rules import QueueRules
+from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.forecast.course import Came, Holder, QueueNow, Waiting
@@ -45,7 +46,8 @@ def modelled(reading: Reading, rules: QueueRules, seen: SeenStatements) -> Model
     if rules.target is None or seen.lasting(0, "", "") is None:
         return None
     counts = Counted.of(reading)
-    held = [(each, _holder(each, counts, seen)) for each in reading.running]
+    unmanaged = _unmanaged(reading, counts)
+    held = [(each, _holder(each, seen, managed=each.executing() not in unmanaged)) for each in reading.running]
     shown: list[tuple[RunningStatement | None, Holder]] = [
         (each, holder) for each, holder in held if counts.of_statement(each, everybody=True) is not False
     ]
@@ -67,9 +69,25 @@ def is_known(wants: Servers | None) -> bool:
     return wants is not None and wants.source is not WantsSource.MEAN
 
 
-def _holder(each: RunningStatement, counts: Counted, seen: SeenStatements) -> Holder:
+def _unmanaged(reading: Reading, counts: Counted) -> frozenset[Executing]:
+    """Return the statements that their groups do not count; where it may be one of several, idle ones are taken."""
+    over = Counter[Key]()
+    for row in reading.cluster_groups():
+        over[row.con_id, row.name] -= row.px_servers or 0
+    for each in reading.running:
+        over[each.con_id, each.group] += each.servers
+    known = [(each, counts.of_statement(each, everybody=False)) for each in reading.running]
+    found = set()
+    for each, is_counted in sorted(known, key=lambda pair: (pair[1] is not False, pair[0].idle is None)):
+        key = each.con_id, each.group
+        if is_counted is False or (is_counted is None and each.servers <= over[key]):
+            over[key] -= each.servers
+            found.add(each.executing())
+    return frozenset(found)
+
+
+def _holder(each: RunningStatement, seen: SeenStatements, *, managed: bool) -> Holder:
     group = Group(each.con_id, each.group)
-    managed = counts.of_statement(each, everybody=False) is not False
     known = time_left(each)
     if each.idle is not None and known is None:
         lasts = seen.idling(each.con_id, each.group) if each.idle_known else None

@@ -6,8 +6,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.alerts.judge import groupless
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
-from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, Reading
 from presman.analysis.totals import totals
 from presman.base.formats import spelled
 from presman.base.text import one_line

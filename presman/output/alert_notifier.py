@@ -19,8 +19,7 @@ from presman import __version__
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSettings
 from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, sees_all
-from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, Reading
 from presman.base.running_out import ran_out
 from presman.rows.queries import DetailLevel
 

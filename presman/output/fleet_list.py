@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from textwrap import wrap
 from typing import Any
 
 from presman import __version__
@@ -13,7 +14,7 @@ from presman.analysis.fleet import counts
 from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.base.formats import counted
 from presman.figures.drawing.lines import fit
-from presman.figures.fleet_figures import FLEET, MARKS, WRITTEN
+from presman.figures.fleet_figures import FLEET, MARKS, WRITTEN, why
 from presman.output.cells import instant, lines
 from presman.output.json_document import plain
 from presman.output.text_table import table
@@ -34,7 +35,19 @@ def text(name: str, members: Sequence[Member], width: int | None = None) -> str:
     head = [f"{name}  {told}"] if width is None or len(name) + 2 + len(told) <= width else [name, told]
     body = table(FLEET.columns, members, width) if members else [FLEET.empty]
     lines = [*head, "", *body]
-    return "\n".join(lines if width is None else [fit(line, width).rstrip() for line in lines]) + "\n"
+    if width is not None:
+        lines = [fit(line, width).rstrip() for line in lines]
+    lines += _cut_reasons(members, "\n".join(lines), width)
+    return "\n".join(lines) + "\n"
+
+
+def _cut_reasons(members: Sequence[Member], shown: str, width: int | None) -> list[str]:
+    """Return in full why databases do not answer, where that finds no room in the table."""
+    cut = [each for each in members if each.connection is not ConnectionState.LIVE and why(each) not in shown]
+    told = [f"{each.name}: {why(each)}" for each in cut]
+    if width is not None:
+        told = [line for each in told for line in wrap(each, max(width, 20), subsequent_indent="  ")]
+    return ["", *told] if told else []
 
 
 def csv(members: Sequence[Member], at: datetime | None = None) -> str:

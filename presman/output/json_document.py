@@ -26,8 +26,7 @@ from presman.analysis.plans.lint import LintCoverage, lint, lint_coverage
 from presman.analysis.plans.lint_rules import Finding
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from presman.output.cells import instant, word
 from presman.rows.commands import Command
 from presman.rows.snapshot import Snapshot

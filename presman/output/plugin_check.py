@@ -20,8 +20,7 @@ from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
 from presman.analysis.alerts.judge import Mark, ReportedAlert
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.totals import totals
 from presman.base.formats import ABSENT, duration
 from presman.base.private_files import open_private, read_private, state_folder

@@ -17,7 +17,7 @@ from msgspec import Struct
 from presman.base.errors import InputError
 from presman.base.formats import spelled
 from presman.base.release import Release
-from presman.base.running_out import is_out_of_memory, ran_out
+from presman.base.running_out import is_out_of_memory, ran_out, start
 from presman.base.text import clean, one_line
 from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
 from presman.rows.commands import Command
@@ -346,7 +346,7 @@ class Sampler:
 
     def start(self) -> None:
         """Begin. Raises RuntimeError where no thread can be had."""
-        self._thread.start()
+        start(self._thread)
         self._begun = True
 
     def begin(self) -> bool:

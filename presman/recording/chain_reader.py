@@ -80,18 +80,18 @@ class _BlockRow(NamedTuple):
         return all(type(each) is int and 0 <= each < _MOST for each in self) and 0 < self.polls <= MOST_POLLS
 
 
-def read_chains(store: Store, database_id: int, told: list[str]) -> list[Chain]:
+def read_chains(store: Store, database_id: int, messages: list[str]) -> list[Chain]:
     """Return the chains of a database in one store; what cannot be read is told."""
     rows: Iterable[Sequence[Any]]
     is_whole = True
     try:
         rows = store.rows(_blocks(database_id))
     except DamagedStoreError as error:
-        told.append(str(error))
+        messages.append(str(error))
         is_whole, rows = False, _one_by_one(store, database_id)
     found = [_BlockRow._make(row) for row in rows]
     if any(not row.is_sane() for row in found):
-        told.append(f"{store.name}: a block that no recorder wrote is skipped")
+        messages.append(f"{store.name}: a block that no recorder wrote is skipped")
     chains: dict[int, Chain] = {}
     for row in sorted(row for row in found if row.is_sane()):
         known = chains.get(row.chain)
@@ -99,16 +99,16 @@ def read_chains(store: Store, database_id: int, told: list[str]) -> list[Chain]:
             chains[row.chain] = Chain(store, database_id, row.chain, row.polls, row.first_at, row.last_at)
         else:
             chains[row.chain] = known._replace(polls=known.polls + row.polls, last_at=max(known.last_at, row.last_at))
-    there = _as_many_as_there_can_be(list(chains.values()), store, told)
+    there = _as_many_as_there_can_be(list(chains.values()), store, messages)
     return there if is_whole else there + _without_blocks(store, database_id, there)
 
 
-def _as_many_as_there_can_be(chains: list[Chain], store: Store, told: list[str]) -> list[Chain]:
+def _as_many_as_there_can_be(chains: list[Chain], store: Store, messages: list[str]) -> list[Chain]:
     """Return the chains up to the last whose polls a store of that size can have: each has a row of its own."""
     most = store.most_rows
     many = bisect_right(list(accumulate(each.polls for each in chains)), most)
     if many < len(chains):
-        told.append(f"{store.name} is damaged: its blocks tell of more than {counted(most, 'poll')}")
+        messages.append(f"{store.name} is damaged: its blocks tell of more than {counted(most, 'poll')}")
     return chains[:many]
 
 

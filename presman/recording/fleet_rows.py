@@ -9,9 +9,8 @@ from msgspec import Struct
 from sqlalchemy import Connection, select, text
 
 from presman.analysis.fleet import KEPT, key_figures_of
-from presman.analysis.readings.alert import Severity
 from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures, Member, Past
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, Severity
 from presman.base.text import clean, one_line
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
 from presman.recording.playback_values import is_number
@@ -64,8 +63,8 @@ class FleetRowWriter:
 
     def mark(self, link: str, reason: str, connection: Connection) -> None:
         """Note that the database was lost, or that the recorder was ended."""
-        told = one_line(clean(reason), LONGEST)
-        run_named(connection, _MARKED, [{"link": link, "reason": told, "database_id": self._database_id}])
+        message = one_line(clean(reason), LONGEST)
+        run_named(connection, _MARKED, [{"link": link, "reason": message, "database_id": self._database_id}])
 
 
 # ---- Reader of fleet rows: every database of a store by one SELECT, whatever their number

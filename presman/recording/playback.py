@@ -65,18 +65,18 @@ class StoredRows:
 
     def __init__(self, parts: Sequence[tuple[Store, int]]) -> None:
         self._parts = parts
-        self._told: list[str] = []
+        self._messages: list[str] = []
         self._lost: dict[tuple[str, int], _LostChain] = {}
         self._index = ChainIndex(())
 
     def refresh(self) -> None:
         """Look for polls that were added. Raises RecordingError where there are fewer than before, and keeps those."""
-        told: list[str] = []
-        found = ChainIndex([chain for store, number in self._parts for chain in read_chains(store, number, told)])
-        if told and len(found) < len(self._index):
-            raise RecordingError(told[-1])
-        for each in told:
-            self._tell(each)
+        messages: list[str] = []
+        found = ChainIndex([chain for store, number in self._parts for chain in read_chains(store, number, messages)])
+        if messages and len(found) < len(self._index):
+            raise RecordingError(messages[-1])
+        for each in messages:
+            self._note(each)
         self._index = found
 
     def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[PlaybackPart]:
@@ -103,12 +103,12 @@ class StoredRows:
         binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
         try:
             # Not as a stream, of which SQLAlchemy takes the first rows for itself.
-            with part.store.saying(), part.store.engine.connect() as connection:
+            with part.store.translating_errors(), part.store.engine.connect() as connection:
                 # As the driver has them: making a Row of each would take as long as reading it.
                 cursor = connection.execute(statement, binds).cursor
                 return [] if cursor is None else part.store.all_of(cursor.fetchmany)
         except DamagedStoreError as error:
-            self._tell(str(error))
+            self._note(str(error))
         return []
 
     def _each(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
@@ -132,9 +132,9 @@ class StoredRows:
                         raise ValueError("infinite")
                     found.append(make(dict(row._mapping)))
                 except _NO_SUCH:
-                    self._tell(f"{store.name} is damaged: rows that no recorder wrote are skipped")
+                    self._note(f"{store.name} is damaged: rows that no recorder wrote are skipped")
         except DamagedStoreError as error:
-            self._tell(str(error))
+            self._note(str(error))
         return found
 
     @property
@@ -142,17 +142,17 @@ class StoredRows:
         """Sentences about what could not be read until now, one for all damaged polls of a store."""
         stores = dict.fromkeys(name for name, _ in self._lost)
         lost = {store: [each for (name, _), each in self._lost.items() if name == store] for store in stores}
-        return self._told + [f"{name}: {_lost_polls(own)}; the others can be read" for name, own in lost.items()]
+        return self._messages + [f"{name}: {_lost_polls(own)}; the others can be read" for name, own in lost.items()]
 
     @property
     def reasons(self) -> list[str]:
         """Why polls cannot be read, each reason once."""
         return list(dict.fromkeys(each.reason for each in self._lost.values()))
 
-    def _tell(self, told: str) -> None:
+    def _note(self, messages: str) -> None:
         known = tuple(f"{store.name} is damaged" for store, _ in self._parts if store.damage)
-        if told not in self._told and not told.startswith(known):  # else it was told why when it was opened
-            self._told.append(told)
+        if messages not in self._messages and not messages.startswith(known):  # else it was told why when it was opened
+            self._messages.append(messages)
 
 
 class Playback(StoredRows):
@@ -323,7 +323,7 @@ class Playback(StoredRows):
                     if read[name] > chain.store.most_bytes or not is_whole(content):
                         return False
         except DamagedStoreError as error:
-            self._tell(str(error))
+            self._note(str(error))
             return False
         return is_there
 

@@ -61,7 +61,7 @@ class Recording:
         for store in self._stores:
             store.close()
 
-    def told(self, playback: Playback) -> list[str]:
+    def damage_of(self, playback: Playback) -> list[str]:
         """Return what of a database could not be read until now, all of a file in one line."""
         texts = [*self.damage, *playback.damage]
         found = []

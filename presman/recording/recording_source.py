@@ -108,12 +108,12 @@ class RecordingSource:
         if playback.first is None or playback.last is None:
             return None, None
         self.notes.clear()
-        told = self.notes.append
+        note = self.notes.append
         try:
             if not self._at:
-                return span_of(self._start, self._end_at, playback.first, playback.last, tell=told)
-            start, _ = span_of(self._start, "", playback.first, playback.last, tell=told)
-            return start, instant_of(self._at, playback.first, playback.last, tell=told, since=start)
+                return span_of(self._start, self._end_at, playback.first, playback.last, note=note)
+            start, _ = span_of(self._start, "", playback.first, playback.last, note=note)
+            return start, instant_of(self._at, playback.first, playback.last, note=note, since=start)
         except TimeError as error:
             raise TimeError(f"{self.name}: {error}") from None
 
@@ -181,4 +181,4 @@ class RecordingSource:
         """Sentences about what could not be read until now."""
         if self._recording is None:
             return []
-        return self._recording.damage if self._playback is None else self._recording.told(self._playback)
+        return self._recording.damage if self._playback is None else self._recording.damage_of(self._playback)

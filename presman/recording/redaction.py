@@ -172,8 +172,8 @@ class Redactor:
         if key not in self._names:
             if len(self._names) >= _MOST_KNOWN:
                 self._names.clear()
-            told = "\0".join(key).encode("utf-8", "surrogatepass")
-            digest = blake2b(told, key=self._key, digest_size=_LETTERS).digest()
+            content = "\0".join(key).encode("utf-8", "surrogatepass")
+            digest = blake2b(content, key=self._key, digest_size=_LETTERS).digest()
             self._names[key] = f"{what.upper()}_{b32encode(digest).decode()}"
         return self._names[key]
 

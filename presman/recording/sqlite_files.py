@@ -160,16 +160,16 @@ def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
 _RESCUED = "its schema or its end is damaged, the rest is read"
 
 
-def connected_for_reading(path: Path, tell: Callable[[str], None], limits: StatementLimits) -> ReadConnection:
+def connected_for_reading(path: Path, note: Callable[[str], None], limits: StatementLimits) -> ReadConnection:
     """Connect for reading. Nothing that a file brings along is executed: no view, no trigger, no function.
 
-    `tell` hears of damage for which SQLite would not open it. Raises sqlite3.Error.
+    `note` hears of damage for which SQLite would not open it. Raises sqlite3.Error.
     """
     still = None if log_of(path).exists() else _state(path)
     connection = opened(path, "mode=ro" if still is None else "immutable=1", limits)
     try:
         with closed_on_error(connection):
-            _first_look(connection, path, tell)
+            _first_look(connection, path, note)
     except sqlite3.OperationalError:
         limits.raise_again()
         # A folder that may not be written has no room for the files by which SQLite knows of writers: there is none.
@@ -180,7 +180,7 @@ def connected_for_reading(path: Path, tell: Callable[[str], None], limits: State
     return connection
 
 
-def _first_look(connection: ReadConnection, path: Path, tell: Callable[[str], None]) -> None:
+def _first_look(connection: ReadConnection, path: Path, note: Callable[[str], None]) -> None:
     """Have SQLite read the schema, as far as it can be read. Raises sqlite3.OperationalError."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -188,7 +188,7 @@ def _first_look(connection: ReadConnection, path: Path, tell: Callable[[str], No
         raise
     except (UnicodeDecodeError, sqlite3.DatabaseError):  # SQLite quotes the damaged bytes in its message
         _rescue(connection)
-        tell(cut_short(path) or _RESCUED)
+        note(cut_short(path) or _RESCUED)
 
 
 def _is_still_the_same(path: Path, connection: ReadConnection) -> bool:
@@ -230,12 +230,12 @@ def cut_short(path: Path) -> str:
     return f"it is cut short, {missing}: what was recorded last is lost, the rest is read"
 
 
-def reading_engine(path: Path, tell: Callable[[str], None], limits: StatementLimits, pool: type[Pool]) -> Engine:
+def reading_engine(path: Path, note: Callable[[str], None], limits: StatementLimits, pool: type[Pool]) -> Engine:
     """Return what connects to a file; anew where somebody has begun to write to it."""
     path = path.resolve()
 
     def connect() -> ReadConnection:
-        connection = connected_for_reading(path, tell, limits)
+        connection = connected_for_reading(path, note, limits)
         with closed_on_error(connection):
             verified(connection)
         return connection

@@ -1,6 +1,6 @@
 """Lives of parallel statements: queued, running, idle, gone; written when something of it changes.
 
-What one is to whoever reads it is said once, in :mod:`presman.recording.playback_values`. `past_spans` reads them as
+What one is to whoever reads it is said once, in :mod:`presman.recording.playback_values`. `past_runs` reads them as
 whoever had watched until an instant would have them.
 """
 
@@ -35,7 +35,7 @@ class _Written(NamedTuple):
     `since` is None for the first row of a statement, else from when on it had another group or number of servers.
     """
 
-    span: StatementRun
+    run: StatementRun
     number: int
     life: dict[str, Any]
     seen: datetime
@@ -44,7 +44,7 @@ class _Written(NamedTuple):
     def now(self) -> dict[str, Any]:
         """Return what is known of it now."""
         own = {} if self.since is None else {"queued_at": None, "started_at": kept(self.since)}
-        return _life(self.span) | own
+        return _life(self.run) | own
 
 
 class StatementLives:
@@ -60,44 +60,44 @@ class StatementLives:
     ) -> None:
         self._database_id = database_id
         self._longest_step = max(SEEN_EVERY, timedelta(seconds=3 * (every or 0)))
-        self._spans = StatementRuns()
+        self._runs = StatementRuns()
         self._tracker = ArrivalTracker()
         self._next = next_number(connection, STATEMENTS.c.statement, database_id)
         self._next_arrived = next_number(connection, ARRIVED.c.statement, database_id)
         self._last = _last_poll(connection, database_id)
         self._open = _left_open(connection, database_id, self._last) if self._last is not None else {}
-        spans: Iterable[StatementRun] = [each.span for each in self._open.values()]
+        runs: Iterable[StatementRun] = [each.run for each in self._open.values()]
         if self._last is None and before is not None:
-            self._last, spans = before._last, before._spans.open
+            self._last, runs = before._last, before._runs.open
         if self._last is not None:
-            self._spans.begin(self._last, spans)
+            self._runs.begin(self._last, runs)
 
     def write(self, reading: Reading, poll: int, connection: Connection) -> None:
         """Write what changed with this reading."""
         before, self._last = self._last, reading.at
-        self._spans.add(reading)
+        self._runs.add(reading)
         new, changed = [], []
-        over = [each for each in self._open.values() if each.span.ended is not None]
+        over = [each for each in self._open.values() if each.run.ended is not None]
         if before is not None and reading.at - before > self._longest_step:
             changed += [self._row(each, before) for each in over if each.seen < before]
         else:
             changed += [self._row(each._replace(life=each.now()), reading.at) for each in over]
         there: dict[int, _Written] = {}
-        for span in self._spans.open:
-            known, since = self._open.get(id(span)), None
+        for run in self._runs.open:
+            known, since = self._open.get(id(run)), None
             if known is not None and before is not None and _holds_other(known):
                 since = before + (reading.at - before) / 2
                 changed.append(self._row(known._replace(life=known.life | {"ended_at": kept(since)}), reading.at))
                 known = None
             if known is None:
-                known = _Written(span, self._next, {}, reading.at, since)
+                known = _Written(run, self._next, {}, reading.at, since)
                 known = known._replace(life=known.now())
                 self._next += 1
-                new.append(_who(span) | self._row(known, reading.at))
+                new.append(_who(run) | self._row(known, reading.at))
             elif known.life != (life := known.now()) or reading.at - known.seen >= SEEN_EVERY:
                 known = known._replace(life=life, seen=reading.at)
                 changed.append(self._row(known, reading.at))
-            there[id(span)] = known
+            there[id(run)] = known
         self._open = there
         run_named(connection, _NEW_LIFE, new)
         run_named(connection, _CHANGE, changed)
@@ -136,7 +136,7 @@ def as_known(life: StatementLife, at: datetime) -> StatementRun:
 def _holds_other(known: _Written) -> bool:
     """Whether a statement that held servers when it was last written is in another group, or holds more or fewer."""
     before = known.life["consumer_group"], known.life["servers"]
-    return known.life["started_at"] is not None and before != (known.span.group, known.span.servers)
+    return known.life["started_at"] is not None and before != (known.run.group, known.run.servers)
 
 
 def _last_poll(connection: Connection, database_id: int) -> datetime | None:
@@ -147,38 +147,38 @@ def _last_poll(connection: Connection, database_id: int) -> datetime | None:
 
 
 def _left_open(connection: Connection, database_id: int, last: datetime) -> dict[int, _Written]:
-    """Return the lives that were still there at the last poll, by the identity of their spans."""
+    """Return the lives that were still there at the last poll, by the identity of their runs."""
     chosen = lives("ended_at IS NULL AND gone = :last")
     found: dict[int, _Written] = {}
     for row in connection.execute(chosen, {"database_id": database_id, "last": kept(last)}).mappings():
         life = life_of(dict(row))
-        span = as_known(life, last)
-        if span.queued or span.started:  # a damaged file may tell of neither
-            found[id(span)] = _Written(span, row["statement"], _life(span), life.last_seen)
+        run = as_known(life, last)
+        if run.queued or run.started:  # a damaged file may tell of neither
+            found[id(run)] = _Written(run, row["statement"], _life(run), life.last_seen)
     return found
 
 
-def _who(span: StatementRun) -> dict[str, Any]:
+def _who(run: StatementRun) -> dict[str, Any]:
     return {
-        "inst_id": span.inst_id, "sid": span.sid, "serial": span.serial, "sql_id": span.sql_id,
-        "con_id": span.con_id, "user": span.user,
+        "inst_id": run.inst_id, "sid": run.sid, "serial": run.serial, "sql_id": run.sql_id,
+        "con_id": run.con_id, "user": run.user,
     }  # fmt: skip
 
 
-def _life(span: StatementRun) -> dict[str, Any]:
+def _life(run: StatementRun) -> dict[str, Any]:
     # When an idle holder became so is read off a moving clock: to the second it is always the same.
-    idle = None if span.idle is None else round(kept(span.idle) / 10_000_000) * 10_000_000
+    idle = None if run.idle is None else round(kept(run.idle) / 10_000_000) * 10_000_000
     return {
-        "consumer_group": span.group, "servers": span.servers, "queued_at": kept(span.queued),
-        "started_at": kept(span.started), "idle_at": idle, "ended_at": kept(span.ended),
-        "first_seen": kept(span.first_seen),
+        "consumer_group": run.group, "servers": run.servers, "queued_at": kept(run.queued),
+        "started_at": kept(run.started), "idle_at": idle, "ended_at": kept(run.ended),
+        "first_seen": kept(run.first_seen),
     }  # fmt: skip
 
 
-def past_spans(playback: Playback, start: datetime, at: datetime) -> list[StatementRun]:
+def past_runs(playback: Playback, start: datetime, at: datetime) -> list[StatementRun]:
     """Return the parallel statements that were there between two instants, as they were known at the second."""
     known = [as_known(life, at) for life in playback.statements(start, at)]
-    return [span for span in known if span.queued or span.started]  # a damaged file may tell of neither
+    return [run for run in known if run.queued or run.started]  # a damaged file may tell of neither
 
 
 def forecaster_before(playback: Playback, previous: Snapshot | None, steps: float = MOST_STEPS) -> Forecaster:
@@ -187,5 +187,5 @@ def forecaster_before(playback: Playback, previous: Snapshot | None, steps: floa
     first = playback.first
     if previous is not None and first is not None:
         begin = max(first, previous.at - HOUR)
-        found.begin(previous.at, previous.at - begin, past_spans(playback, begin, previous.at))
+        found.begin(previous.at, previous.at - begin, past_runs(playback, begin, previous.at))
     return found

@@ -120,7 +120,7 @@ class Store:
         self.writing = writing
         self._alone = alone
         self.damage: list[str] = []
-        self._tell = partial(_add_once, self.damage, self.name)
+        self._note = partial(_add_once, self.damage, self.name)
         self._copies: TemporaryDirectory[str] | None = None
         path = expanded(location)
         is_new = writing and not is_url(location) and not path.exists()
@@ -133,7 +133,7 @@ class Store:
         # SQLite lets one write at a time: threads of this process wait in order instead of trying again.
         self._turn: AbstractContextManager[object] = Lock() if self.kind == "sqlite" and writing else nullcontext()
         try:
-            with self.saying():
+            with self.translating_errors():
                 if writing:
                     self._prepare()
                 self._check()
@@ -169,7 +169,7 @@ class Store:
             with (
                 suppress(RecordingError),
                 self._turn,
-                self.saying(),
+                self.translating_errors(),
                 closing(self.engine.raw_connection()) as connection,
             ):
                 empty_log(connection.cursor())
@@ -182,7 +182,7 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Run what is inside as one transaction. Raises StoreLostError or RecordingError."""
-        with self._turn, self.saying(), self.engine.begin() as connection:
+        with self._turn, self.translating_errors(), self.engine.begin() as connection:
             yield connection
 
     def rows(self, statement: Executable, binds: dict[str, Any] | None = None) -> Sequence[Any]:
@@ -193,7 +193,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Run what is inside as one question; rows come as they are asked for."""
-        with self.saying(), self.engine.connect() as connection:
+        with self.translating_errors(), self.engine.connect() as connection:
             yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
 
     @property
@@ -215,7 +215,7 @@ class Store:
         return found
 
     @contextmanager
-    def saying(self) -> Iterator[None]:
+    def translating_errors(self) -> Iterator[None]:
         """Turn errors of the database into RecordingError."""
         try:
             yield
@@ -223,10 +223,10 @@ class Store:
             self._limits.raise_again()
             if self._limits.is_unwanted():
                 raise StoreLostError(f"{self.name} is not read any further") from error
-            said = error.orig if isinstance(error, DBAPIError) else error
+            message = error.orig if isinstance(error, DBAPIError) else error
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
-            is_lost = is_gone or isinstance(said, self._driver.OperationalError)
-            raise _trouble(self, said, is_lost=is_lost) from error
+            is_lost = is_gone or isinstance(message, self._driver.OperationalError)
+            raise _trouble(self, message, is_lost=is_lost) from error
         except PoolTimeoutError as error:
             raise StoreLostError(f"{self.name}: all connections to it are taken") from error
         except SQLAlchemyError as error:
@@ -240,9 +240,12 @@ class Store:
         Of PostgreSQL those of the databases `targets`, None for all.
         """
         if self.kind != "sqlite":
-            with self.saying(), self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            with (
+                self.translating_errors(),
+                self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+            ):
                 return bytes_in_use(connection, enough, targets)
-        with self.saying(), self.engine.connect() as connection:
+        with self.translating_errors(), self.engine.connect() as connection:
             pages, free, size = (
                 connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
                 for name in ("page_count", "freelist_count", "page_size")
@@ -253,7 +256,7 @@ class Store:
         """Give back to the disk what nothing is in any more."""
         if self.kind != "sqlite":
             return
-        with self._turn, self.saying(), closing(self.engine.raw_connection()) as connection:
+        with self._turn, self.translating_errors(), closing(self.engine.raw_connection()) as connection:
             cursor = connection.cursor()
             cursor.execute("PRAGMA incremental_vacuum")
             cursor.fetchall()  # each step frees a page
@@ -279,7 +282,7 @@ class Store:
             engine = create_engine("sqlite://", creator=partial(connected, path, self._limits), poolclass=pool)
             event.listen(engine, "begin", _begin_immediately)
             return engine
-        return reading_engine(self._readable(path), self._tell, self._limits, pool)
+        return reading_engine(self._readable(path), self._note, self._limits, pool)
 
     def _readable(self, path: Path) -> Path:
         """Return the file, or, where its schema is damaged, a copy of it with a whole one."""
@@ -294,9 +297,9 @@ class Store:
             return path
         finally:
             self._limits.raise_again()
-        self._tell("its schema is damaged and taken from a new one")
+        self._note("its schema is damaged and taken from a new one")
         if missing := cut_short(path):
-            self._tell(missing)
+            self._note(missing)
         copies = TemporaryDirectory(prefix="presman-")
         try:
             found = rescued(path, Path(copies.name), lambda fresh: Store(str(fresh), writing=True).close())
@@ -337,17 +340,17 @@ class Store:
         if missing >= {"blocks", "polls"}:
             raise DamagedStoreError(f"{self.name} is damaged: without {', '.join(sorted(missing))}")
         if missing:
-            self._tell(f"without {', '.join(sorted(missing))}")
+            self._note(f"without {', '.join(sorted(missing))}")
 
     def _check_format(self, connection: Connection) -> None:
         """Raise RecordingError for a format that is not known; one that is damaged is taken to be today's."""
         try:
-            with self.saying():
+            with self.translating_errors():
                 _format(connection, self.name)
         except DamagedStoreError as error:
             if self.writing:
                 raise
-            self._tell(f"its format cannot be read and taken to be {FORMAT}: {error}")
+            self._note(f"its format cannot be read and taken to be {FORMAT}: {error}")
 
 
 _DAMAGES = ("malformed", "not a database", "corrupt", "too big", "unfolds")
@@ -363,11 +366,11 @@ _TROUBLES = {
 
 def _trouble(store: Store, error: BaseException | None, *, is_lost: bool) -> RecordingError:
     """Return what the database said as an error; `is_lost` where it may come back."""
-    said = one_line(clean(str(error)), 200)
+    message = one_line(clean(str(error)), 200)
     kind = StoreLostError if is_lost else RecordingError
     if store.kind != "sqlite" or isinstance(error, ForeignSchemaError):
-        return kind(f"{store.name}: {said}")
-    lowered = said.lower()
+        return kind(f"{store.name}: {message}")
+    lowered = message.lower()
     if lowered == "interrupted":
         return RecordingError(f"{store.name} is damaged: reading it takes longer than a recording of its size can")
     for words, what in _TROUBLES.items():
@@ -375,8 +378,8 @@ def _trouble(store: Store, error: BaseException | None, *, is_lost: bool) -> Rec
             return StoreLostError(f"{store.name}: {what}")
     # Names of tables and columns are in the file: those that a reader misses are damaged.
     if any(words in lowered for words in _DAMAGES) or ("no such" in lowered and not store.writing):
-        return DamagedStoreError(f"{store.name} is damaged: {said}")
-    return kind(f"{store.name}: {said}")
+        return DamagedStoreError(f"{store.name} is damaged: {message}")
+    return kind(f"{store.name}: {message}")
 
 
 def _which_file(store: Store) -> tuple[int, int] | None:
@@ -429,8 +432,8 @@ def _check_relations(connection: Connection, name: str, *, writing: bool) -> Non
 
 
 def _add_once(damage: list[str], name: str, text: str) -> None:
-    if (told := f"{name}: {text}") not in damage:
-        damage.append(told)
+    if (messages := f"{name}: {text}") not in damage:
+        damage.append(messages)
 
 
 def _with_driver(url: URL) -> URL:

@@ -18,7 +18,7 @@ _LONGEST = 3660 * 86400.0
 
 FORMS = "2026-11-22 03:12, 03:12:30, 03:12+01:00, 3m ago, first or last"
 
-Tell = Callable[[str], None]
+Note = Callable[[str], None]
 """Hears which of two instants was taken, where clocks go back and words mean both."""
 
 
@@ -43,7 +43,7 @@ def instant_of(
     first: datetime,
     last: datetime,
     zone: tzinfo | None = None,
-    tell: Tell | None = None,
+    note: Note | None = None,
     since: datetime | None = None,
 ) -> datetime:
     """Return the instant in UTC that `words` mean, of a recording from `first` to `last`. Raises TimeError.
@@ -61,34 +61,34 @@ def instant_of(
     clock, low = _CLOCK.fullmatch(words), first if since is None else since
     try:
         if clock:
-            return _of_day(clock, low, last, zone, tell)
+            return _of_day(clock, low, last, zone, note)
         found = datetime.fromisoformat(words)
         if 1900 < found.year < 9000:
-            return _taken(found, zone, low, last, tell)
+            return _taken(found, zone, low, last, note)
     except (ValueError, OverflowError):
         pass
     raise TimeError(f"{words!r} is not a time: write {FORMS}")
 
 
 def span_of(
-    start: str, end: str, first: datetime, last: datetime, zone: tzinfo | None = None, tell: Tell | None = None
+    start: str, end: str, first: datetime, last: datetime, zone: tzinfo | None = None, note: Note | None = None
 ) -> tuple[datetime | None, datetime | None]:
     """Return from when to when two words mean, both included; None for "", an end that is open. Raises TimeError.
 
     What ends at a time of day that the day of the last poll has yet to reach ends then, if it begins on that day: of a
     recording up to 21:30, 20:00 to 23:00 is not 20:00 to yesterday's 23:00.
     """
-    told: list[str] = []
-    begins = instant_of(start, first, last, zone, tell) if start else None
+    notes: list[str] = []
+    begins = instant_of(start, first, last, zone, note) if start else None
     since = first if begins is None else begins
-    ends = instant_of(end, first, last, zone, told.append, since) if end else None
+    ends = instant_of(end, first, last, zone, notes.append, since) if end else None
     clock = _CLOCK.fullmatch(end.strip())
     today = last.astimezone(zone).date()
     if ends is not None and clock and ends < since and since.astimezone(zone).date() == today:
-        told.clear()
-        ends = _taken(_naive(today, clock), _zone_of(clock) or zone, since, last, told.append)
-    if tell is not None and told:
-        tell(told[0])
+        notes.clear()
+        ends = _taken(_naive(today, clock), _zone_of(clock) or zone, since, last, notes.append)
+    if note is not None and notes:
+        note(notes[0])
     if begins is not None and ends is not None and ends < begins:
         window, whole = spelled_span(begins, ends), spelled_span(first, last)
         raise TimeError(f"the window {window} ends before it begins; the recording is {whole}")
@@ -109,11 +109,11 @@ def spelled_instant(at: datetime) -> str:
     return f"{local:%Y-%m-%d %H:%M:%S}" + (_offset(local) if twice else "")
 
 
-def _of_day(clock: re.Match[str], low: datetime, last: datetime, zone: tzinfo | None, tell: Tell | None) -> datetime:
+def _of_day(clock: re.Match[str], low: datetime, last: datetime, zone: tzinfo | None, note: Note | None) -> datetime:
     zone = _zone_of(clock) or zone
     at = _naive(last.astimezone(zone).date(), clock)
     is_to_come = at.replace(tzinfo=zone).astimezone(UTC) > last
-    return _taken(at - timedelta(days=is_to_come), zone, low, last, tell)
+    return _taken(at - timedelta(days=is_to_come), zone, low, last, note)
 
 
 def _zone_of(clock: re.Match[str]) -> tzinfo | None:
@@ -128,15 +128,15 @@ def _naive(day: date, clock: re.Match[str]) -> datetime:
     return whole + timedelta(seconds=seconds % 1)
 
 
-def _taken(at: datetime, zone: tzinfo | None, low: datetime, high: datetime, tell: Tell | None) -> datetime:
+def _taken(at: datetime, zone: tzinfo | None, low: datetime, high: datetime, note: Note | None) -> datetime:
     """Return which instant a time is: of two the first, unless only the second is from `low` to `high`."""
     found = _instants(at, zone) if at.tzinfo is None else [at.astimezone(UTC)]
     if not found:
         raise TimeError(f"there is no {at:%H:%M} on {at:%Y-%m-%d}: clocks go forward then")
     taken = next((each for each in found if low <= each <= high), found[0])
-    if len(found) > 1 and tell is not None:
+    if len(found) > 1 and note is not None:
         one, other = (_offset(each.astimezone(zone)) for each in (taken, next(e for e in found if e != taken)))
-        tell(f"{at:%Y-%m-%d %H:%M} comes twice, as clocks go back: {at:%H:%M}{one} is taken, not {at:%H:%M}{other}")
+        note(f"{at:%Y-%m-%d %H:%M} comes twice, as clocks go back: {at:%H:%M}{one} is taken, not {at:%H:%M}{other}")
     return taken
 
 

@@ -87,8 +87,8 @@ def _of_part(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
              if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)}  # fmt: skip
     rows = playback.rows(part, _rows_of(figures))
     drawn = _drawn(playback, part, rows)
-    told = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows, where they are damaged
-    columns = [[*(value if is_number(value) else nan for value in column), nan] for column in told]
+    values = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows, where they are damaged
+    columns = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
     there = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
     for who, indexes in drawn.items():

@@ -19,7 +19,7 @@ from presman.analysis.caches import RowCache
 from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Tell
-from presman.base.running_out import ran_out
+from presman.base.running_out import ran_out, start
 from presman.base.text import with_more
 from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_room, stop_all
 from presman.recording.redaction import is_renamed
@@ -85,6 +85,7 @@ class DatabaseRecorder:
         """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
         # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.HISTOGRAMS)
+        self._is_gone = False
         self._is_over = threading.Event()
         """Not that the thread is gone: a `join` that is interrupted by a signal says so of one that lives."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
@@ -94,9 +95,10 @@ class DatabaseRecorder:
     def start(self) -> None:
         """Begin. Where no thread can be had it is lost, and over."""
         try:
-            self._thread.start()
+            start(self._thread)
         except RuntimeError as error:
             self._post(no_room(error))
+            self._is_gone = True
             self._is_over.set()
             return
         self.sampler.begin()
@@ -110,12 +112,12 @@ class DatabaseRecorder:
 
     def finish(self, patience: float) -> bool:
         """Wait until what was polled is written, for so many seconds at most; return whether it is."""
-        return self._is_over.wait(patience) and not self._waiting
+        return (self._is_over.wait(patience) or self._is_gone) and not self._waiting
 
     @property
     def is_over(self) -> bool:
         """Whether no more will be written."""
-        return self._is_over.is_set()
+        return self._is_gone
 
     @property
     def waiting(self) -> int:
@@ -171,6 +173,7 @@ class DatabaseRecorder:
             self.output_trouble = ran_out(error) or f"internal error: {type(error).__name__}: {error}"
             self._tell("not_written", f"cannot be written: {self.output_trouble}", "error")
         finally:
+            self._is_gone = True  # without memory this succeeds, and telling it may not
             self._is_over.set()
 
     def _write_all(self) -> None:

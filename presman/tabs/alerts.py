@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from presman.analysis.alerts.alert_rules import by_rules, is_wrong, worst_first, wrong
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Evidence, Reading
+from presman.analysis.readings.reading import Alert, Evidence, Reading
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.link import Link, LinkState

@@ -9,10 +9,9 @@ from functools import wraps
 from typing import Any, TypeAlias, TypeVar, cast
 
 from presman.analysis.latency.latency_history import LatencyHistory
-from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import QUIET, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.analysis.trends.series import Series

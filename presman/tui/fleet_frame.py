@@ -13,8 +13,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from presman.analysis.fleet import by_trouble, counts, rank
-from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.analysis.readings.reading import Alert, Severity
 from presman.base.formats import count, counted, duration, number, percent
 from presman.figures.drawing.lines import Line, Run, length, merge
 from presman.figures.fleet_figures import FLEET, MARKS, past, state_text, why

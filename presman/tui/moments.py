@@ -61,7 +61,7 @@ class Moments:
 
         if words and self.span is not None:
             try:
-                self.go_to(instant_of(words, *self.span, tell=partial(self.notify, timeout=8)))
+                self.go_to(instant_of(words, *self.span, note=partial(self.notify, timeout=8)))
             except InputError as error:
                 self.notify(str(error), severity="error", timeout=8)
 

@@ -13,8 +13,7 @@ from presman.tabs.link import Link, LinkState
 
 if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo
-    from presman.analysis.readings.alert import Alert
-    from presman.analysis.readings.reading import Reading
+    from presman.analysis.readings.reading import Alert, Reading
     from presman.analysis.trends.database_events import DatabaseEvent
     from presman.rows.snapshot import Snapshot
     from presman.tabs.moment import Moment

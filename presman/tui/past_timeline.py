@@ -13,7 +13,7 @@ from math import isnan
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.trends.series import Key, Series
 from presman.recording.playback import LostPollError, Playback
-from presman.recording.statement_lives import past_spans
+from presman.recording.statement_lives import past_runs
 from presman.recording.window_lines import GroupLines, group_lines
 from presman.rows.snapshot import Snapshot
 from presman.tui.timeline import Timeline
@@ -60,7 +60,7 @@ def timeline_before(playback: Playback, previous: Snapshot | None, at: datetime)
     found = Timeline()
     if previous is not None:
         found.begin(previous)
-        found.watch.begin(previous.at, past_spans(playback, at - CHARTED, previous.at))
+        found.watch.begin(previous.at, past_runs(playback, at - CHARTED, previous.at))
     fill(found.series, group_lines(playback, at - CHARTED, at - timedelta(microseconds=1), CHARTED_FIGURES))
     return found
 

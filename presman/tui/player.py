@@ -466,7 +466,7 @@ def _first(source: RecordingSource, words: str) -> int:
     playback, indexes = source.playback, source.indexes
     if not words or playback.first is None or playback.last is None:
         return indexes.start
-    at = instant_of(words, playback.first, playback.last, tell=source.notes.append)
+    at = instant_of(words, playback.first, playback.last, note=source.notes.append)
     return min(max(indexes.start, playback.index(at)), indexes.stop - 1)
 
 

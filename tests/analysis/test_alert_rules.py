@@ -19,10 +19,9 @@ from presman.analysis.alerts.alert_rules import (
     worst_first,
 )
 from presman.analysis.alerts.queue_alerts import IDLE
-from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
 from presman.analysis.readings.instance_readings import Quiesce, SwitchedPlan
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.wait_readings import UsageTotals
 from tests.output.readings import group, reading
 

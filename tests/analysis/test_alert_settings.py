@@ -11,8 +11,7 @@ from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.analysis.alerts.alert_settings import merged
 from presman.analysis.alerts.judge import AlertChanges, Judge, groupless
 from presman.analysis.alerts.rule_book import RULE_BOOK
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Evidence, Reading
+from presman.analysis.readings.reading import Alert, Evidence, Reading
 from presman.analysis.readings.statement_readings import Cause, Downgrades
 from presman.config.alert_lines import read_alerts, with_thresholds
 from presman.output.alert_list import listed

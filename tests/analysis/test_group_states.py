@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.assemble import with_reasons
-from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
+from presman.analysis.readings.reading import Alert
 from presman.analysis.readings.statement_readings import Cause
 from presman.figures.group_figures import OVERVIEW, STATE, state_text
 from presman.tabs.moment import Moment

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back
-from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.reading import Alert
 from presman.base import secret
 from presman.config.alert_lines import read_alerts
 from presman.output.alert_notifier import AlertCommand, AlertNotifier, event, notifier_of, run

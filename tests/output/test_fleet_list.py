@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from presman.analysis.fleet import by_trouble
+from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.figures.fleet_figures import FLEET, WRITTEN
 from presman.output import fleet_list
 from tests.services.fleet.members import every_state, live
@@ -27,6 +28,17 @@ def test_text_counts_the_states_and_says_why() -> None:
     assert FLEET.empty in fleet_list.text("config.ini", [])
     (lost,) = (each for each in MEMBERS if each.name == "test-lost")
     assert "trying now: ORA-12541" in fleet_list.text("config.ini", [replace(lost, retry_in=0.3)])
+
+
+def test_text_tells_in_full_why_nobody_is_let_in_and_when_that_is_tried_again() -> None:
+    told = "ORA-28000: The account is locked, and only the administrators of this database can unlock it"
+    outlook = "tried again by the next presman fleet"
+    locked = Member("prod", ConnectionState.REFUSED, reason=told, outlook=outlook)
+    assert f"{told}; {outlook}" in fleet_list.text("config.ini", [locked])
+    lines = fleet_list.text("config.ini", [live("well"), locked], 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert f"prod: {told}; {outlook}" in " ".join(line.strip() for line in lines)
+    assert sum(line.startswith("well") for line in lines) == 1
 
 
 def test_csv_and_json_have_every_figure_once() -> None:

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
-from presman.analysis.readings.alert import Alert, Severity
-from presman.analysis.readings.reading import Evidence, Reading
+from presman.analysis.readings.reading import Alert, Evidence, Reading, Severity
 from presman.output.plugin_check import PluginState, result
 from tests.output.readings import reading
 

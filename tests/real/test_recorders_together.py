@@ -191,7 +191,7 @@ def test_a_recorder_that_falls_silent_in_a_poll_holds_nobody_up(
         writing: Future[int] = aside.submit(other.append, *moments[1])
         until(partial(somebody_waits, stores[1]), "the other one waits for a text")
         assert writing.result(30) == 0
-        with pytest.raises(StoreLostError, match="idle-in-transaction"), stores[0].saying():
+        with pytest.raises(StoreLostError, match="idle-in-transaction"), stores[0].translating_errors():
             texts_of(silent)
         woken = RecordingWriter(stores[0], "silent", "simulator")
         assert woken.append(*moments[2]) == 1, "when it wakes it goes on"

@@ -43,7 +43,7 @@ from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import FORMAT
 from presman.recording.schema import POLLS as POLL_ROWS
 from presman.recording.schema_check import rescued
-from presman.recording.statement_lives import past_spans
+from presman.recording.statement_lives import past_runs
 from presman.recording.store import RecordingError, Store
 from presman.recording.window_lines import FIGURES, group_lines
 from presman.reports.report.incident import gather
@@ -457,7 +457,7 @@ def test_what_damage_leaves_of_groups_and_statements_can_be_drawn(tmp_path: Path
     with Recording(str(path)) as recording:
         playback = recording.playback()
         assert playback.statements()
-        assert past_spans(playback, moments[0][0].at, at) == []
+        assert past_runs(playback, moments[0][0].at, at) == []
         whole, rows = group_lines(playback, moments[0][0].at, at, ("used", "io")), Playback.rows
         assert whole.values
 

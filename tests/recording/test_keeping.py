@@ -176,7 +176,7 @@ def test_what_was_removed_while_a_database_was_lost_is_not_needed_when_it_comes_
             snapshot.at for snapshot, _ in moments[2:]
         ]
         assert playback.reading(1) == moments[3][1]
-        assert not recording.told(playback)
+        assert not recording.damage_of(playback)
     writer.close()
     location.close()
 

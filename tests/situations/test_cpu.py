@@ -13,9 +13,8 @@ import pytest
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.groups.verdicts import conformance, explain, in_words
-from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from tests.situations.spooled import RELEASE_19, Views, reading
 
 FIRST, SECOND = "2026-03-14 12:00:00", "2026-03-14 12:01:00"

@@ -279,7 +279,7 @@ def outcome(path: Path) -> str:
         (playback,) = recording.playbacks
         lost = sum(_is_lost(playback, place) for place in range(len(playback)))
         playback.damaged()
-        told = recording.told(playback)
+        told = recording.damage_of(playback)
     if (lost and len(told) != 1) or any("\n" in each for each in told):
         raise Broken(f"{path.name}: {lost} polls are lost, and it is told so: {told}")
     if lost > 2:

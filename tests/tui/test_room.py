@@ -7,7 +7,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.reading import Alert
 from presman.figures.drawing.lines import Line, plain
 from presman.tabs import tab_names
 from presman.tabs.alerts import alerts

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.reading import Alert
 from presman.tabs.alerts import AlertNews, kind_of
 from presman.tabs.go_to import goal
 from presman.tabs.link import Link

@@ -19,9 +19,8 @@ from presman.analysis.advice.contenders import Candidate, Unblock, listed, want_
 from presman.analysis.advice.ending import LONG_IDLE, ending, objection, pause, refusal, time_left
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
-from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, counted, duration, in_about, number
 from presman.rows.commands import Command

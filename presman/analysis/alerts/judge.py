@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
-from presman.analysis.readings.alert import Alert, Severity
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading, Severity
 from presman.base.errors import nearest
 from presman.base.formats import duration
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from presman.analysis.readings.alert import Alert, Severity
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading, Severity
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, group_title, is_downgrade
 from presman.analysis.totals import downgrades_per_minute
 from presman.base.formats import counted, duration, number

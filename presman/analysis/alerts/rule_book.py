@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.latency.histograms import histogram_of, latency_percentile
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from presman.base.formats import counted, microseconds
 
 

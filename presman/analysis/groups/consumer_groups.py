@@ -41,20 +41,6 @@ class Statements(Struct, frozen=True):
     running: tuple[RunningStatement, ...]
 
 
-class _OnInstance(NamedTuple):
-    """What the rows of one instance have in common. `seconds` is the interval of the counters, None without one."""
-
-    facts: Facts
-    inst_id: int
-    frame: entitlement.Frame
-    metrics: Mapping[Key, GroupMetric]
-    seconds: float | None
-    capacities: Mapping[int, float]
-    exhausted: Mapping[Key, float | None]
-    pools: Mapping[Key, ActiveSessionPool]
-    hidden: str
-
-
 class _Parallel(Struct):
     sessions: int = 0
     active: int = 0
@@ -64,6 +50,35 @@ class _Parallel(Struct):
 
 
 _NONE = _Parallel()
+
+
+class _Counted(NamedTuple):
+    """What was read and counted of the groups, by instance, container and name; `loads` by instance, then by group.
+
+    `waits` are those for session pools, None while the database is quiesced; `seconds` is the interval of the counters,
+    None without one.
+    """
+
+    rows: Mapping[GroupKey, ConsumerGroup]
+    grown: Mapping[GroupKey, CounterDeltas]
+    parallel: Mapping[GroupKey, _Parallel]
+    waits: Mapping[GroupKey, session_pools.PoolWaits] | None
+    metrics: Mapping[GroupKey, GroupMetric]
+    exhausted: Mapping[GroupKey, float | None]
+    loads: Mapping[int, Mapping[Key, entitlement.Load]]
+    seconds: float | None
+
+
+class _OnInstance(NamedTuple):
+    """What the rows of one instance have in common."""
+
+    facts: Facts
+    inst_id: int
+    counted: _Counted
+    frame: entitlement.Frame
+    capacities: Mapping[int, float]
+    pools: Mapping[Key, ActiveSessionPool]
+    hidden: str
 
 
 def groups(
@@ -78,16 +93,8 @@ def groups(
     `waits` are those for session pools, None while the database is quiesced: then they are for none.
     Shown are the groups of the plans in force and any other with activity, by guaranteed share.
     """
-    grown = of_groups(facts)
-    rows = {(row.inst_id, row.con_id, row.name): row for row in facts.snapshot.rows(ConsumerGroup)}
-    parallel = _parallel(found)
-    if not rows or "active_sessions" in facts.snapshot.section(ConsumerGroup).absent:
-        _count_sessions(facts, parallel)
-    for group_key in waits or ():
-        parallel.setdefault(group_key, _Parallel())
-    per_instance: list[GroupReading] = []
-    for instance in instances:
-        per_instance += _instance(facts, instance, rows, grown, parallel, waits)
+    counted = _counted(facts, found, waits)
+    per_instance = [row for instance in instances for row in _instance(facts, instance, counted)]
     order = _order(per_instance)
     per_instance.sort(key=lambda row: (row.inst_id, order[row.con_id, row.name]))
     by_key: dict[Key, list[GroupReading]] = {}
@@ -97,6 +104,24 @@ def groups(
     together = sum(totals.values()) if totals else None
     cluster = [_cluster(facts, by_key[key], budgets, together) for key in sorted(by_key, key=order.__getitem__)]
     return tuple(cluster + (per_instance if len(instances) > 1 else []))
+
+
+def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_pools.PoolWaits] | None) -> _Counted:
+    rows = {(row.inst_id, row.con_id, row.name): row for row in facts.snapshot.rows(ConsumerGroup)}
+    parallel = _parallel(found)
+    if not rows or "active_sessions" in facts.snapshot.section(ConsumerGroup).absent:
+        _count_sessions(facts, parallel)
+    for group_key in waits or ():
+        parallel.setdefault(group_key, _Parallel())
+    metrics = {(row.inst_id, row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric)}
+    exhausted = {
+        (row.inst_id, row.con_id, row.consumer_group_name): row.cpu_exhausted
+        for row in facts.snapshot.rows(CpuExhausted)
+    }
+    grown, seconds = of_groups(facts), facts.deltas.interval(ConsumerGroup)
+    return _Counted(
+        rows, grown, parallel, waits, metrics, exhausted, _loads(facts, rows, grown, exhausted, seconds), seconds
+    )
 
 
 def _parallel(found: Statements) -> dict[GroupKey, _Parallel]:
@@ -122,60 +147,35 @@ def _count_sessions(facts: Facts, counts: dict[GroupKey, _Parallel]) -> None:
             counts.setdefault(group_key, _Parallel()).sessions += 1
 
 
-def _instance(
-    facts: Facts,
-    instance: InstanceReading,
-    rows: Mapping[GroupKey, ConsumerGroup],
-    grown: Mapping[GroupKey, CounterDeltas],
-    parallel: Mapping[GroupKey, _Parallel],
-    waits: Mapping[GroupKey, session_pools.PoolWaits] | None,
-) -> list[GroupReading]:
-    inst_id = instance.inst_id
+def _instance(facts: Facts, instance: InstanceReading, counted: _Counted) -> list[GroupReading]:
+    inst_id, waits = instance.inst_id, counted.waits or ()
     shares = facts.division.shares[inst_id]
-    keys = {(con_id, name) for at, con_id, name in rows if at == inst_id}
+    keys = {(con_id, name) for at, con_id, name in counted.rows if at == inst_id}
     keys |= {
         (con_id, name)
-        for at, con_id, name in parallel
-        if at == inst_id and (name or (at, con_id, name) in (waits or ()))
+        for at, con_id, name in counted.parallel
+        if at == inst_id and (name or (at, con_id, name) in waits)
     }
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
-    exhausted = {
-        (row.con_id, row.consumer_group_name): row.cpu_exhausted
-        for row in facts.snapshot.rows(CpuExhausted)
-        if row.inst_id == inst_id
-    }
-    loads = _loads(facts, inst_id, rows, grown, exhausted)
-    hidden = _hidden(facts, inst_id, {key[0] for key in keys})
-    frame = entitlement.frame(
-        instance.num_cpus,
-        instance.cpu_managed,
-        entitlement.has_spare_host(instance),
-        shares,
-        loads,
-        not hidden,
-        facts.plans.inside is not None,
-        entitlement.host_of(instance),
+    con_ids = {con_id for con_id, _ in keys}
+    hidden = _hidden(facts, inst_id, con_ids)
+    frame = entitlement.frame_of(
+        instance, shares, counted.loads.get(inst_id, {}), not hidden, inside=facts.plans.inside is not None
     )
+    capacities = {con_id: facts.plans.num_cpus(inst_id, con_id) for con_id in con_ids}
+    pools = session_pools.of_groups(facts, counted.waits, counted.rows, shares.directives, inst_id, keys)
+    here = _OnInstance(facts, inst_id, counted, frame, capacities, pools, hidden)
     full = frame.full
-    metrics = {
-        (row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric) if row.inst_id == inst_id
-    }
-    capacities = {con_id: facts.plans.num_cpus(inst_id, con_id) for con_id in {key[0] for key in keys}}
-    pools = session_pools.of_groups(facts, waits, rows, shares.directives, inst_id, keys)
-    seconds = facts.deltas.interval(ConsumerGroup)
-    here = _OnInstance(facts, inst_id, frame, metrics, seconds, capacities, exhausted, pools, hidden)
-    found = []
-    for key in keys:
-        group_key = (inst_id, *key)
-        row = rows.get(group_key)
-        in_plan = key in shares.shares and not _is_subplan(shares, key)
-        if in_plan or (key not in shares.shares and _has_activity(row, grown.get(group_key), parallel.get(group_key))):
-            found.append(
-                _row(
-                    here, key, row, grown.get(group_key), parallel.get(group_key), entitlement.verdict(key, frame, full)
-                )
-            )
-    return found
+    return [_row(here, key, entitlement.verdict(key, frame, full)) for key in keys if _is_shown(here, key)]
+
+
+def _is_shown(here: _OnInstance, key: Key) -> bool:
+    """Whether a group is in the plan, or has any activity without being named there."""
+    shares, counted = here.frame.shares, here.counted
+    if key in shares.shares:
+        return not _is_subplan(shares, key)
+    group_key = (here.inst_id, *key)
+    return group_key in counted.parallel or _has_activity(counted.rows.get(group_key), counted.grown.get(group_key))
 
 
 def _is_subplan(shares: PlanShares, key: Key) -> bool:
@@ -207,33 +207,30 @@ def _unknown(here: _OnInstance, key: Key) -> str:
 
 def _loads(
     facts: Facts,
-    inst_id: int,
     rows: Mapping[GroupKey, ConsumerGroup],
     grown: Mapping[GroupKey, CounterDeltas],
-    exhausted: Mapping[Key, float | None],
-) -> dict[Key, entitlement.Load]:
-    seconds = facts.deltas.interval(ConsumerGroup)
-    absent = facts.snapshot.section(ConsumerGroup).absent
-    if seconds is None or "consumed_cpu_time" in absent:
+    exhausted: Mapping[GroupKey, float | None],
+    seconds: float | None,
+) -> dict[int, dict[Key, entitlement.Load]]:
+    """Return the loads of the groups on each instance, none where the counters tell no CPU."""
+    if seconds is None or "consumed_cpu_time" in facts.snapshot.section(ConsumerGroup).absent:
         return {}
     milliseconds = seconds * 1000
-    before = {(row.inst_id, row.con_id, row.name): row for row in facts.deltas.before(ConsumerGroup)}
-    return {
-        (con_id, name): entitlement.Load(
+    before = {(row.inst_id, row.con_id, row.name): row.active_sessions for row in facts.deltas.before(ConsumerGroup)}
+    found: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
+    for group_key, deltas in grown.items():
+        row = rows[group_key]
+        found[row.inst_id][row.con_id, row.name] = entitlement.Load(
             deltas.consumed_cpu_time / milliseconds,
             deltas.cpu_wait_time / milliseconds,
-            rows[at, con_id, name].execution_waiters,
-            entitlement.lasting(before[at, con_id, name].active_sessions, rows[at, con_id, name].active_sessions),
-            exhausted.get((con_id, name)),
+            row.execution_waiters,
+            entitlement.lasting(before[group_key], row.active_sessions),
+            exhausted.get(group_key),
         )
-        for (at, con_id, name), deltas in grown.items()
-        if at == inst_id
-    }
+    return found
 
 
-def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None, parallel: _Parallel | None) -> bool:
-    if parallel is not None:
-        return True
+def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None) -> bool:
     if row is None:
         return False
     gauges = (row.active_sessions, row.execution_waiters, row.queue_length, row.current_pqs_active)
@@ -242,23 +239,17 @@ def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None, paral
     return deltas is not None and any(deltas)
 
 
-def _row(
-    here: _OnInstance,
-    key: Key,
-    found: ConsumerGroup | None,
-    deltas: CounterDeltas | None,
-    parallel: _Parallel | None,
-    verdict: Verdict,
-) -> GroupReading:
+def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     con_id, name = key
-    frame, seconds = here.frame, here.seconds
+    frame, counted, group_key = here.frame, here.counted, (here.inst_id, *key)
+    found, deltas, seconds = counted.rows.get(group_key), counted.grown.get(group_key), counted.seconds
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
-    limit = _limit(shares.limits.get(key), here.metrics.get(key), frame.capacity) if frame.capacity else None
+    limit = _limit(shares.limits.get(key), counted.metrics.get(group_key), frame.capacity) if frame.capacity else None
     untold = not frame.capacity or here.hidden == entitlement.SERVER_WIDE
     due = share * frame.capacity
     claim = frame.claims.get(key)
-    counts = parallel or _NONE
+    counts = counted.parallel.get(group_key, _NONE)
     row = _told(found, counts, here.facts.snapshot)
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
@@ -291,7 +282,7 @@ def _row(
         totals=queue_totals(found),
         cpu_waits_per_s=rated.cpu_waits / seconds if rated and seconds else None,
         all_used=frame.used if load else None,
-        cpu_exhausted=here.exhausted.get(key),
+        cpu_exhausted=counted.exhausted.get(group_key),
         sessions=session_totals(found),
         pool=here.pools.get(key),
         container=here.facts.system.container_name(con_id),

@@ -144,15 +144,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
         if seconds and con_id in names
     }
     hidden = _hidden(facts, inst_id)
-    frame = entitlement.frame(
-        instance.num_cpus,
-        instance.cpu_managed,
-        entitlement.has_spare_host(instance),
-        shares,
-        loads,
-        not hidden,
-        host=entitlement.host_of(instance),
-    )
+    frame = entitlement.frame_of(instance, shares, loads, not hidden)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
     found, no_row, no_metric = [], null_row(RsrcPdb), null_row(PdbMetric)
     for con_id, name in sorted(names.items()):

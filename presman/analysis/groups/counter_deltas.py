@@ -125,7 +125,7 @@ def rates(grown: CounterDeltas, seconds: float) -> IoRates:
     kinds = _io_of(grown)
     requests = sum(kinds[4:])
     service_ms = grown.io_service_time / requests if requests else None
-    return IoRates._make((*(kind / seconds for kind in kinds), service_ms, grown.io_service_waits / seconds))
+    return IoRates._make((*[kind / seconds for kind in kinds], service_ms, grown.io_service_waits / seconds))
 
 
 def together(parts: Iterable[IoRates]) -> IoRates:

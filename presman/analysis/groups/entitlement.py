@@ -186,6 +186,14 @@ def frame(
     return Frame(capacity, cpu_managed, spare_host, shares, loads, claims, whole_plan, capped, used, inside, host)
 
 
+def frame_of(
+    instance: InstanceReading, shares: PlanShares, loads: Mapping[Key, Load], whole_plan: bool, *, inside: bool = False
+) -> Frame:
+    """Return the frame of an instance."""
+    spare, host = has_spare_host(instance), host_of(instance)
+    return frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, whole_plan, inside, host)
+
+
 def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, whole: float) -> dict[Key, float]:
     """Hand out by what is wanted what there is to divide: what the groups used, where that is nearly all.
 

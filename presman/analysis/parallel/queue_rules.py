@@ -55,6 +55,8 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
             if placed.confined_by or not placed.known
         ),
         bypassing=frozenset(
-            key for key, row in shares.directives.items() if row.parallel_stmt_critical.upper() == "BYPASS_QUEUE"
+            key
+            for key, row in shares.directives.items()
+            if row.parallel_stmt_critical.upper().replace("_", " ") == "BYPASS QUEUE"
         ),
     )

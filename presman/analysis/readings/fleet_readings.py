@@ -6,8 +6,8 @@ from enum import Enum
 
 from msgspec import Struct
 
-from presman.analysis.readings.alert import Severity
 from presman.analysis.readings.group_readings import throttled_percent
+from presman.analysis.readings.reading import Severity
 
 
 class ConnectionState(Enum):
@@ -66,7 +66,7 @@ class Member(Struct, frozen=True):
     `name` is its target, without secrets; `key_figures` are of its newest poll, None where there is none that can be
     called new: before the first, and when it is lost. `age` is how many seconds old the newest poll is, None without
     one; `since` how many it has been lost, refused, starting or stopped. `reason` says why in one line, `retry_in` in
-    how many seconds another attempt follows, None where none does.
+    how many seconds another attempt follows, None where none does. `outlook` says what follows where nobody is let in.
     """
 
     name: str
@@ -77,3 +77,4 @@ class Member(Struct, frozen=True):
     reason: str = ""
     retry_in: float | None = None
     past: Past = Past()
+    outlook: str = ""

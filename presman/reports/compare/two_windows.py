@@ -84,7 +84,7 @@ def _read(recording: Recording, asked: RecordingWindow) -> tuple[ComparedWindow,
         raise WindowError(f"{recording.name} has no polls")
     twice: list[str] = []
     try:
-        bounds = span_of(asked.start, asked.end, playback.first, playback.last, tell=twice.append)
+        bounds = span_of(asked.start, asked.end, playback.first, playback.last, note=twice.append)
     except TimeError as error:
         raise WindowError(f"{recording.name}: {error}") from None
     start, end = bounds[0] or playback.first, bounds[1] or playback.last
@@ -96,7 +96,7 @@ def _read(recording: Recording, asked: RecordingWindow) -> tuple[ComparedWindow,
         raise WindowError(f"{recording.name} has no polls {spelled_span(*bounds)}: it is {whole}")
     figures = window_figures(playback, start, end, marks)
     plan = _plan(playback, start, end)
-    notes = [*twice, *_gaps(marks, start, end), *_events(playback, start, end), *recording.told(playback)]
+    notes = [*twice, *_gaps(marks, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
     if plan is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     told = ComparedWindow(recording.name, playback.target, marks[0].at, marks[-1].at, len(marks), plan, tuple(notes))

@@ -10,8 +10,7 @@ from msgspec import Struct
 from presman.analysis import analyse
 from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.colours import GroupColours
 from presman.recording import incident_rows, time_bins
@@ -116,7 +115,7 @@ def gather(recording: Recording, playback: Playback, indexes: range, at: datetim
         moment=_moment(looks, at),
         damaged=tuple(playback.damaged(start, end)) if len(indexes) <= CHECKED else (),
         step=max((time_bins.sampled(part)[0] for part in playback.parts(start, end)), default=1),
-        damage=tuple(recording.told(playback)),
+        damage=tuple(recording.damage_of(playback)),
         colours=GroupColours((each.con_id, each.group) for each in groups),
     )  # fmt: skip
 

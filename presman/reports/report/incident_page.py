@@ -22,7 +22,7 @@ from presman.figures.plan_figures import FINDINGS, PLAN
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.recording.recording_source import RecordingSource
 from presman.recording.time_bins import GroupBin
-from presman.recording.time_words import Tell, TimeError, instant_of
+from presman.recording.time_words import Note, TimeError, instant_of
 from presman.reports.html_page import page, section, word_table
 from presman.reports.report import report_charts
 from presman.reports.report.incident import EVENTS, Incident, edges, gather
@@ -95,19 +95,19 @@ def _cell(figure: Figure[Any], row: Any, colours: GroupColours) -> Markup:
     return element("td", text, class_=f"{figure.align} {state}".strip())
 
 
-def incident_of(source: RecordingSource, moment: str | datetime | None, tell: Tell) -> Incident:
+def incident_of(source: RecordingSource, moment: str | datetime | None, note: Note) -> Incident:
     """Open a source, return what is known of all that it replays, and close it; `moment` chooses that of the tables.
 
-    `tell` hears which of two instants a time is taken for. Raises SourceError, RecordingError, TimeError.
+    `note` is given which of two instants a time is taken for. Raises SourceError, RecordingError, TimeError.
     """
     try:
         source.open()
         playback, first, last = source.playback, source.playback.first, source.playback.last
         assert first is not None
         assert last is not None
-        at = instant_of(moment, first, last, tell=tell) if isinstance(moment, str) else moment
+        at = instant_of(moment, first, last, note=note) if isinstance(moment, str) else moment
         for text in source.notes:
-            tell(text)
+            note(text)
         if at is not None and not first <= at <= last:
             said = clean(moment) if isinstance(moment, str) else clock(at)
             raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")

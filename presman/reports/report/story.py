@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED
 from presman.base.formats import count, counted, number, spelled
 from presman.recording.incident_rows import counted_kinds

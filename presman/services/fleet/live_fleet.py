@@ -33,6 +33,7 @@ class _Seen(Struct, frozen=True):
     key_figures: KeyFigures | None = None
     fresh: float | None = None
     reason: str = ""
+    outlook: str = ""
     retry_at: float | None = None
     past: Past = Past()
 
@@ -89,7 +90,8 @@ class WatchedDatabase:
         since = None if connection in {ConnectionState.LIVE, ConnectionState.LATE} else now - seen.since
         retry_in = None if seen.retry_at is None else max(0.0, seen.retry_at - now)
         return Member(
-            self.target.name, connection, seen.key_figures, age, since, seen.reason, retry_in, seen.past
+            self.target.name, connection, seen.key_figures, age, since, seen.reason, retry_in, seen.past,
+            seen.outlook,
         )  # fmt: skip
 
     @property
@@ -190,6 +192,7 @@ class WatchedDatabase:
             seen.since if seen.connection is connection else now,
             fresh=seen.fresh,
             reason=event.line,
+            outlook="" if event.refusal is None else event.outlook,
             retry_at=None if event.retry_in is None else now + event.retry_in,
             past=seen.past,
         )

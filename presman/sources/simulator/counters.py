@@ -21,39 +21,39 @@ HISTORY = 60
 
 
 class Count(IntEnum):
-    """What an account counts. Seconds, requests and MB since the simulation began."""
+    """What an account counts since the simulation began: seconds, requests, MB. What views count has their names."""
 
-    CPU = 0
-    CPU_WAIT = 1
+    CONSUMED_CPU_TIME = 0
+    CPU_WAIT_TIME = 1
     CPU_WAITS = 2
     YIELDS = 3
     REQUESTS = 4
-    IO_TIME = 5
-    IO_WAITS = 6
-    SMALL_READ_MB = 7
-    SMALL_WRITE_MB = 8
-    LARGE_READ_MB = 9
-    LARGE_WRITE_MB = 10
-    SMALL_READS = 11
-    SMALL_WRITES = 12
-    LARGE_READS = 13
-    LARGE_WRITES = 14
+    IO_SERVICE_TIME = 5
+    IO_SERVICE_WAITS = 6
+    SMALL_READ_MEGABYTES = 7
+    SMALL_WRITE_MEGABYTES = 8
+    LARGE_READ_MEGABYTES = 9
+    LARGE_WRITE_MEGABYTES = 10
+    SMALL_READ_REQUESTS = 11
+    SMALL_WRITE_REQUESTS = 12
+    LARGE_READ_REQUESTS = 13
+    LARGE_WRITE_REQUESTS = 14
     PQ_QUEUED_TIME = 15
     ACTIVE_STATEMENT_SECONDS = 16
     ACTIVE_SERVER_SECONDS = 17
     QUEUED_SERVER_SECONDS = 18
-    POOL_QUEUED_TIME = 19
+    QUEUED_TIME = 19
     PQS_QUEUED = 20
     PQS_COMPLETED = 21
     PQ_SERVERS_USED = 22
     PQ_ACTIVE_TIME = 23
-    PQ_TIME_OUTS = 24
-    POOL_LIMIT_HIT = 25
-    POOL_TIME_OUTS = 26
-    SWITCHES_IN = 27
-    SWITCHES_OUT = 28
+    PQ_QUEUE_TIME_OUTS = 24
+    ACTIVE_SESSION_LIMIT_HIT = 25
+    QUEUE_TIME_OUTS = 26
+    SWITCHES_IN_CPU_TIME = 27
+    SWITCHES_OUT_CPU_TIME = 28
     SQL_CANCELED = 29
-    SESSIONS_KILLED = 30
+    ACTIVE_SESSIONS_KILLED = 30
     IO_THROTTLE = 31
 
 

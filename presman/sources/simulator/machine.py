@@ -216,7 +216,7 @@ class Machine:
             account.rates = [0.0] * len(account.rates)
         fractions = self.fractions(wanted, given)
         self.short = sum(given.values()) > self.cpus - RESERVED - _SAME and any(part < 1 for part in fractions.values())
-        self.account(background).rates[Count.CPU] = _BACKGROUND_CPU
+        self.account(background).rates[Count.CONSUMED_CPU_TIME] = _BACKGROUND_CPU
         self.load = sum(wanted.values()) + self.capacity.host_load
         self.latency = self._mean_latency()
         return fractions
@@ -236,12 +236,12 @@ class Machine:
         reads = pool.read_rate = pool.call_rate * pool.spec.io / self.latency
         self._charge(rates, pool.cpu_rate, pool.wait_rate, fraction)
         rates[Count.REQUESTS] += pool.call_rate
-        rates[Count.SMALL_READS] += reads
-        rates[Count.SMALL_READ_MB] += reads * _SMALL_MB
-        rates[Count.SMALL_WRITES] += reads * _WRITTEN
-        rates[Count.SMALL_WRITE_MB] += reads * _WRITTEN * _SMALL_MB
-        rates[Count.IO_WAITS] += reads
-        rates[Count.IO_TIME] += reads * self.latency
+        rates[Count.SMALL_READ_REQUESTS] += reads
+        rates[Count.SMALL_READ_MEGABYTES] += reads * _SMALL_MB
+        rates[Count.SMALL_WRITE_REQUESTS] += reads * _WRITTEN
+        rates[Count.SMALL_WRITE_MEGABYTES] += reads * _WRITTEN * _SMALL_MB
+        rates[Count.IO_SERVICE_WAITS] += reads
+        rates[Count.IO_SERVICE_TIME] += reads * self.latency
         rates[Count.IO_THROTTLE] += number * fraction * (1 - pool.pace)
 
     def add_execution(self, execution: Execution, fraction: float, managed: bool) -> None:
@@ -257,17 +257,17 @@ class Machine:
         self._charge(rates, cpu, wait, fraction)
         written = execution.cursor.writing * mb
         rates[Count.IO_THROTTLE] += threads * fraction * (1 - own_pace)
-        rates[Count.LARGE_READS] += mb
-        rates[Count.LARGE_READ_MB] += mb
-        rates[Count.LARGE_WRITES] += written
-        rates[Count.LARGE_WRITE_MB] += written
-        rates[Count.IO_WAITS] += mb + written
-        rates[Count.IO_TIME] += (mb + written) * self.latency
+        rates[Count.LARGE_READ_REQUESTS] += mb
+        rates[Count.LARGE_READ_MEGABYTES] += mb
+        rates[Count.LARGE_WRITE_REQUESTS] += written
+        rates[Count.LARGE_WRITE_MEGABYTES] += written
+        rates[Count.IO_SERVICE_WAITS] += mb + written
+        rates[Count.IO_SERVICE_TIME] += (mb + written) * self.latency
 
     @staticmethod
     def _charge(rates: list[float], cpu: float, wait: float, fraction: float) -> None:
-        rates[Count.CPU] += cpu
-        rates[Count.CPU_WAIT] += wait
+        rates[Count.CONSUMED_CPU_TIME] += cpu
+        rates[Count.CPU_WAIT_TIME] += wait
         if wait:
             bad = starvation(fraction)
             rates[Count.CPU_WAITS] += wait / ((1 - bad) * _QUANTUM_MEAN + bad * _STARVED_MEAN)
@@ -280,7 +280,7 @@ class Machine:
         used = 0.0
         for account in self.accounts.values():
             account.flow(seconds)
-            used += account.rates[Count.CPU]
+            used += account.rates[Count.CONSUMED_CPU_TIME]
         for pool in self.pools:
             pool.flow(seconds)
         self.busy += min(used + self.capacity.host_load, self.capacity.host) * seconds
@@ -295,34 +295,36 @@ class Machine:
             total = [sum_ + own for sum_, own in zip(total, delta, strict=True)]
             bad += delta[Count.CPU_WAITS] * starvation(fractions.get(group, 1.0))
         self._record_waits(total, bad, seconds, running)
-        megabytes = total[Count.LARGE_READ_MB] + total[Count.LARGE_WRITE_MB] + total[Count.SMALL_READ_MB]
+        megabytes = (
+            total[Count.LARGE_READ_MEGABYTES] + total[Count.LARGE_WRITE_MEGABYTES] + total[Count.SMALL_READ_MEGABYTES]
+        )
         self.badness = min(0.9, (megabytes / seconds / self.capacity.io_mb_per_second) ** 2)
-        self.io_wait += total[Count.IO_TIME] * 0.2
+        self.io_wait += total[Count.IO_SERVICE_TIME] * 0.2
 
     def _record_waits(self, total: list[float], bad: float, seconds: float, running: int) -> None:
         events, load = self.events, self.badness
         waits = total[Count.CPU_WAITS]
         if waits:
-            events["resmgr:cpu quantum"].record(waits, bad / waits, total[Count.CPU_WAIT] * 1e6)
+            events["resmgr:cpu quantum"].record(waits, bad / waits, total[Count.CPU_WAIT_TIME] * 1e6)
         if total[Count.IO_THROTTLE] and RATE_LIMIT in events:
             held = total[Count.IO_THROTTLE]
             events[RATE_LIMIT].record(held / _HELD_BACK_MEAN, 0.0, held * 1e6)
         single, scan = reading_events(self.capacity.storage)
         calls = total[Count.REQUESTS]
         commits = calls * 0.4
-        events[single].record(total[Count.SMALL_READS], load)
-        events[scan].record(total[Count.LARGE_READS], load)
-        events["direct path write"].record(total[Count.LARGE_WRITES], load)
+        events[single].record(total[Count.SMALL_READ_REQUESTS], load)
+        events[scan].record(total[Count.LARGE_READ_REQUESTS], load)
+        events["direct path write"].record(total[Count.LARGE_WRITE_REQUESTS], load)
         events["log file parallel write"].record(min(commits, 220 * seconds) + 0.8 * seconds, load * 0.5)
         events["log file sync"].record(commits, load * 0.5)
         events["control file sequential read"].record(0.7 * seconds, load)
-        events["latch free"].record(total[Count.CPU] * 0.05)
+        events["latch free"].record(total[Count.CONSUMED_CPU_TIME] * 0.05)
         if self.names.in_use:  # servers pass rows on; who reads serially has nobody to dequeue from
-            events["PX Deq: reap credit"].record(total[Count.LARGE_READS] * 0.6)
+            events["PX Deq: reap credit"].record(total[Count.LARGE_READ_REQUESTS] * 0.6)
         events["PX Deq: Execute Reply"].record(1.3 * running * seconds)
         events["SQL*Net message from client"].record(calls)
         if "gc cr block 2-way" in events:
-            events["gc cr block 2-way"].record(total[Count.SMALL_READS] * 0.3, load)
+            events["gc cr block 2-way"].record(total[Count.SMALL_READ_REQUESTS] * 0.3, load)
         self.statistics["user calls"] += calls
         self.statistics["user commits"] += commits
         self.statistics["redo size"] += commits * _COMMIT_REDO + seconds * _IDLE_REDO

@@ -39,7 +39,7 @@ class SessionPools:
         execution.phase = Phase.POOL
         execution.queued_at = cluster.now
         self._waiting.setdefault(place, deque()).append(execution)
-        cluster.count(*place, Count.POOL_LIMIT_HIT)
+        cluster.count(*place, Count.ACTIVE_SESSION_LIMIT_HIT)
         leaf = cluster.plans.leaves[execution.group]
         if leaf.directive.queueing_p1 is not None:
             cluster.at(cluster.now + leaf.directive.queueing_p1, partial(self._time_out, execution, end))
@@ -48,7 +48,7 @@ class SessionPools:
         place = (execution.session.inst_id, execution.group)
         if execution.phase is Phase.POOL and execution in self._waiting.get(place, ()):
             self.drop(execution)
-            self._cluster.count(*place, Count.POOL_TIME_OUTS)
+            self._cluster.count(*place, Count.QUEUE_TIME_OUTS)
             end()
 
     def drop(self, execution: Execution) -> None:
@@ -152,7 +152,7 @@ class Workload:
         """Deal with what has waited too long in the parallel queue."""
         for ticket, outcome in self.queue.expire(self._cluster.now):
             execution = self._tickets[ticket.number]
-            _count(self._cluster, execution, Count.PQ_TIME_OUTS)
+            _count(self._cluster, execution, Count.PQ_QUEUE_TIME_OUTS)
             execution.session.time_outs += 1
             if outcome is QueueOutcome.FORCED:
                 self._start(execution)
@@ -260,7 +260,7 @@ class Workload:
                 self._move(execution, plans.resolve(execution.group.con_id, target))
 
     def _cancel(self, execution: Execution, *, killed: bool) -> None:
-        _count(self._cluster, execution, Count.SESSIONS_KILLED if killed else Count.SQL_CANCELED)
+        _count(self._cluster, execution, Count.ACTIVE_SESSIONS_KILLED if killed else Count.SQL_CANCELED)
         execution.session.canceled += 1
         execution.session.transient = execution.session.transient or killed
         self.running.remove(execution)
@@ -300,11 +300,11 @@ class Workload:
     def _move(self, execution: Execution, group: Group) -> None:
         if group == execution.group:
             return
-        _count(self._cluster, execution, Count.SWITCHES_OUT)
+        _count(self._cluster, execution, Count.SWITCHES_OUT_CPU_TIME)
         place = (execution.session.inst_id, execution.group)
         execution.group = group
         self.queue.move(execution.ticket, group)
-        _count(self._cluster, execution, Count.SWITCHES_IN)
+        _count(self._cluster, execution, Count.SWITCHES_IN_CPU_TIME)
         self._cluster.dirty = True
         self._fill_pool(*place)
 
@@ -333,7 +333,7 @@ def set_queue_rates(cluster: Cluster, executions: Iterable[Execution]) -> None:
             rates[Count.PQ_QUEUED_TIME] += 1.0
             rates[Count.QUEUED_SERVER_SECONDS] += ticket.needs
         elif execution.phase is Phase.POOL:
-            rates[Count.POOL_QUEUED_TIME] += 1.0
+            rates[Count.QUEUED_TIME] += 1.0
         elif execution.servers and ticket.managed:
             rates[Count.ACTIVE_STATEMENT_SECONDS] += 1.0
             for inst_id, threads in execution.threads.items():

@@ -15,9 +15,8 @@ from presman.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo
-    from presman.analysis.readings.alert import Alert
     from presman.analysis.readings.instance_readings import Header, ServerPool
-    from presman.analysis.readings.reading import Reading
+    from presman.analysis.readings.reading import Alert, Reading
 
 COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000)
 """Milliseconds the cost of a poll is rounded up to: a figure that flickers tells nothing more."""
@@ -246,7 +245,7 @@ def silence(top: TopLine) -> tuple[Alert, ...]:
     """Return that the database says nothing any more, while the line to it is not known to be lost."""
     if top.link.state is not LinkState.LIVE or _is_fresh(top):
         return ()
-    from presman.analysis.readings.alert import Alert
+    from presman.analysis.readings.reading import Alert
 
     text = f"No answer for {duration(top.now - top.link.fresh)}: the data shown is that old"
     return (Alert("warn", "◌", text, text),)

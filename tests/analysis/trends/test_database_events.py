@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.plans.plan_changes import SettingWatch
-from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import (
     DIRECTIVE_CHANGED,
     DOWNGRADE,

@@ -17,7 +17,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import RunningStatement
 from presman.recording.playback_values import StatementLife
 from presman.recording.reader import Recording
-from presman.recording.statement_lives import past_spans
+from presman.recording.statement_lives import past_runs
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.reports.compare.window_figures import servers_held
@@ -208,7 +208,7 @@ def test_a_replay_has_the_statements_of_the_poll_it_stands_at(tmp_path: Path) ->
     with Recording(str(path)) as recording:
         playback = recording.playback()
         for _, reading in moments[1::6]:
-            spans = past_spans(playback, reading.at - timedelta(hours=1), reading.at)
+            spans = past_runs(playback, reading.at - timedelta(hours=1), reading.at)
             there = {(each.inst_id, each.sid, each.serial, each.sql_id) for each in spans if each.ended is None}
             assert there == {key(row) for row in reading.running} | {
                 (row.inst_id, row.sid, row.serial, row.sql_id) for row in reading.queue

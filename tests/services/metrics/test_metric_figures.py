@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.reading import LateView
+from presman.analysis.readings.reading import Alert, LateView
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.figures.figure import COUNT, Figure
 from presman.figures.measures import MEASURES

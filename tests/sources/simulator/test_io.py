@@ -78,8 +78,8 @@ def test_no_limit_is_passed_and_one_is_reached(limited: Played) -> None:
         limited.to(second)
         for machine in limited.source.simulation.machines:
             own = [account.rates for group, account in machine.accounts.items() if group.con_id == 3]
-            requests = sum(sum(rates[Count.SMALL_READS : Count.LARGE_WRITES + 1]) for rates in own)
-            megabytes = sum(sum(rates[Count.SMALL_READ_MB : Count.LARGE_WRITE_MB + 1]) for rates in own)
+            requests = sum(sum(rates[Count.SMALL_READ_REQUESTS : Count.LARGE_WRITE_REQUESTS + 1]) for rates in own)
+            megabytes = sum(sum(rates[Count.SMALL_READ_MEGABYTES : Count.LARGE_WRITE_MEGABYTES + 1]) for rates in own)
             assert requests <= 150 * 1.001
             assert megabytes <= 60 * 1.001
             throttled = sum(rates[Count.IO_THROTTLE] for rates in own)
@@ -89,7 +89,7 @@ def test_no_limit_is_passed_and_one_is_reached(limited: Played) -> None:
             held += throttled > 0.05
             assert not any(account.rates[Count.IO_THROTTLE] for group, account in machine.accounts.items()
                            if group.con_id == 4)  # fmt: skip
-            assert sum(account.rates[Count.CPU] for account in machine.accounts.values()) <= machine.cpus
+            assert sum(account.rates[Count.CONSUMED_CPU_TIME] for account in machine.accounts.values()) <= machine.cpus
     assert reached > 10
     assert held > 10
 
@@ -102,7 +102,7 @@ def test_metrics_events_and_sessions_agree(limited: Played) -> None:
     for metric in metrics:
         own = [row.deltas for row in minutes if row.inst_id == metric.inst_id and metric.con_id == 3]
         throttle = sum(deltas[Count.IO_THROTTLE] for deltas in own)
-        requests = sum(sum(deltas[Count.SMALL_READS : Count.LARGE_WRITES + 1]) for deltas in own)
+        requests = sum(sum(deltas[Count.SMALL_READ_REQUESTS : Count.LARGE_WRITE_REQUESTS + 1]) for deltas in own)
         assert metric.avg_io_throttle == pytest.approx(1000 * throttle / requests if requests else 0.0, abs=1e-5)
         assert metric.iops <= 151 or metric.con_id == 4
     assert any(metric.avg_io_throttle > 1 for metric in metrics)

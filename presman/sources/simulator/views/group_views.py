@@ -15,10 +15,31 @@ from presman.sources.simulator.views.view import Row, View, columns, when, with_
 if TYPE_CHECKING:
     from presman.sources.simulator.simulation import Simulation
 
-_IO = (
-    *(Count.IO_WAITS, Count.SMALL_READ_MB, Count.SMALL_WRITE_MB, Count.LARGE_READ_MB, Count.LARGE_WRITE_MB),
-    *(Count.SMALL_READS, Count.SMALL_WRITES, Count.LARGE_READS, Count.LARGE_WRITES),
+_IO_COLUMNS = (
+    "IO_SERVICE_WAITS SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES"
+    " SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
 )
+_QUEUE_COLUMNS = "PQS_COMPLETED PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS"
+_MEMORY_COLUMNS = "SGA_BYTES BUFFER_CACHE_BYTES SHARED_POOL_BYTES PGA_BYTES"
+_OF_GROUP, _OF_WINDOW, _OF_PDB = (
+    columns(text)
+    for text in (
+        "REQUESTS CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS QUEUED_TIME QUEUE_TIME_OUTS"
+        " ACTIVE_SESSION_LIMIT_HIT SWITCHES_IN_CPU_TIME SWITCHES_OUT_CPU_TIME SQL_CANCELED ACTIVE_SESSIONS_KILLED"
+        f" IO_SERVICE_TIME {_IO_COLUMNS} {_QUEUE_COLUMNS}",
+        f"REQUESTS CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS {_QUEUE_COLUMNS}",
+        f"CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME {_IO_COLUMNS} {_QUEUE_COLUMNS}",
+    )
+)
+"""What views count of a group, of a group in a plan window and of a container."""
+_IN_MS = frozenset(
+    {
+        *(Count.CONSUMED_CPU_TIME, Count.CPU_WAIT_TIME, Count.IO_SERVICE_TIME, Count.QUEUED_TIME),
+        *(Count.PQ_ACTIVE_TIME, Count.PQ_QUEUED_TIME),
+    }
+)
+_MEGABYTES = tuple(Count[f"{kind}_MEGABYTES"] for kind in ("SMALL_READ", "SMALL_WRITE", "LARGE_READ", "LARGE_WRITE"))
+_REQUESTS = tuple(Count[f"{kind}_REQUESTS"] for kind in ("SMALL_READ", "SMALL_WRITE", "LARGE_READ", "LARGE_WRITE"))
 _BUFFER_CACHE = 20 << 30
 _SHARED_POOL = 4 << 30
 _PGA_EACH = 9 << 20
@@ -27,6 +48,12 @@ _PGA_EACH = 9 << 20
 
 def _ms(seconds: float) -> int:
     return int(seconds * 1000)
+
+
+def _counted(names: tuple[str, ...], totals: Sequence[float]) -> Iterator[int]:
+    """Yield what views count, by the names of their columns: times in milliseconds."""
+    for count in map(Count.__getitem__, names):
+        yield _ms(totals[count]) if count in _IN_MS else int(totals[count])
 
 
 def _rsrc_plan(simulation: Simulation) -> Iterator[Row]:
@@ -108,40 +135,42 @@ def _consumer_group(simulation: Simulation) -> Iterator[Row]:
         gauges = Gauges(simulation, machine)
         for group in _shown(simulation):
             account = machine.account(group)
-            since = account.since_activation()
             yield (
-                *(machine.inst_id, in_force.id_of(group.name), group.name, gauges.active.get(group, 0)),
-                *(round(account.rates[Count.CPU_WAIT]), int(since[Count.REQUESTS]), _ms(since[Count.CPU_WAIT])),
-                *(int(since[Count.CPU_WAITS]), _ms(since[Count.CPU]), int(since[Count.YIELDS])),
-                *(workload.pools.waiting(machine.inst_id, group), _ms(since[Count.POOL_QUEUED_TIME])),
-                *(int(since[Count.POOL_TIME_OUTS]), int(since[Count.POOL_LIMIT_HIT])),
-                *(int(since[Count.SWITCHES_IN]), int(since[Count.SWITCHES_OUT]), int(since[Count.SQL_CANCELED])),
-                *(int(since[Count.SESSIONS_KILLED]), _ms(since[Count.IO_TIME]), *(int(since[what]) for what in _IO)),
+                *(machine.inst_id, in_force.id_of(group.name), group.name, group.con_id, gauges.active.get(group, 0)),
+                *(round(account.rates[Count.CPU_WAIT_TIME]), workload.pools.waiting(machine.inst_id, group)),
                 *(gauges.statements.get(group, 0), gauges.servers.get(group, 0), gauges.queued.get(group, 0)),
-                *(int(since[Count.PQS_QUEUED]), int(since[Count.PQS_COMPLETED]), int(since[Count.PQ_SERVERS_USED])),
-                *(_ms(since[Count.PQ_ACTIVE_TIME]), _ms(since[Count.PQ_QUEUED_TIME])),
-                *(int(since[Count.PQ_TIME_OUTS]), group.con_id),
+                *_counted(_OF_GROUP, account.since_activation()),
             )
 
 
-def _minute_row(simulation: Simulation, minute: Minute) -> Row:
-    deltas = minute.deltas
+_AVERAGED = (
+    *(Count.CONSUMED_CPU_TIME, Count.CPU_WAIT_TIME, Count.ACTIVE_STATEMENT_SECONDS, Count.PQ_QUEUED_TIME),
+    *(Count.ACTIVE_SERVER_SECONDS, Count.QUEUED_SERVER_SECONDS),
+)
+
+
+def _of_minute(simulation: Simulation, minute: Minute, deltas: Sequence[float]) -> Iterator[object]:
+    """Yield what V$RSRCMGRMETRIC and V$RSRCPDBMETRIC both have of a minute, in the order of `_MINUTE`."""
     seconds = minute.end - minute.begin
-    plan = minute.plan or INTERNAL_PLAN
-    limit = minute.limit * minute.num_cpus
-    requests = sum(deltas[what] for what in _IO[5:])
-    megabytes = sum(deltas[what] for what in _IO[1:5])
+    yield from (minute.inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100))
+    yield from (minute.sequence, minute.group.con_id, round(100 * minute.exhausted, 3), minute.num_cpus)
+    yield from (_ms(deltas[Count.CONSUMED_CPU_TIME]), _ms(deltas[Count.CPU_WAIT_TIME]))
+    yield round(100 * deltas[Count.CONSUMED_CPU_TIME] / seconds / minute.num_cpus, 6)
+    yield from (round(deltas[count] / seconds, 6) for count in _AVERAGED)
+
+
+def _minute_row(simulation: Simulation, minute: Minute) -> Row:
+    deltas, name = minute.deltas, minute.group.name
     return (
-        *(minute.inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100)),
-        *(minute.sequence, simulation.plans.id_of(minute.group.name), minute.group.name),
-        *(_ms(deltas[Count.CPU]), _ms(deltas[Count.CPU_WAIT]), minute.num_cpus, round(limit, 4)),
-        *(round(deltas[Count.CPU] / seconds, 6), round(deltas[Count.CPU_WAIT] / seconds, 6)),
-        *(round(100 * minute.limit, 4), round(100 * deltas[Count.CPU] / seconds / minute.num_cpus, 6)),
-        *(int(requests), int(megabytes), round(deltas[Count.ACTIVE_STATEMENT_SECONDS] / seconds, 6)),
-        *(round(deltas[Count.PQ_QUEUED_TIME] / seconds, 6), round(deltas[Count.ACTIVE_SERVER_SECONDS] / seconds, 6)),
-        *(round(deltas[Count.QUEUED_SERVER_SECONDS] / seconds, 6), minute.servers_limit, plan, minute.group.con_id),
-        round(100 * minute.exhausted, 3),
+        *_of_minute(simulation, minute, deltas),
+        *(simulation.plans.id_of(name), name, round(minute.limit * minute.num_cpus, 4), round(100 * minute.limit, 4)),
+        *(int(_sum(deltas, _REQUESTS)), int(_sum(deltas, _MEGABYTES)), minute.servers_limit),
+        minute.plan or INTERNAL_PLAN,
     )
+
+
+def _sum(deltas: Sequence[float], counts: Iterable[Count]) -> float:
+    return sum(deltas[count] for count in counts)
 
 
 def _metric(simulation: Simulation) -> Iterator[Row]:
@@ -160,14 +189,9 @@ def _group_history(simulation: Simulation) -> Iterator[Row]:
     in_force = simulation.plans
     for machine in simulation.machines:
         for group in _shown(simulation):
-            since = machine.account(group).since_activation()
             yield (
-                *(machine.inst_id, in_force.window(group.con_id).sequence, in_force.id_of(group.name)),
-                *(group.name, int(since[Count.REQUESTS]), _ms(since[Count.CPU_WAIT]), int(since[Count.CPU_WAITS])),
-                *(_ms(since[Count.CPU]), int(since[Count.YIELDS]), int(since[Count.PQS_COMPLETED])),
-                *(int(since[Count.PQ_SERVERS_USED]), int(since[Count.PQS_QUEUED])),
-                *(_ms(since[Count.PQ_ACTIVE_TIME]), _ms(since[Count.PQ_QUEUED_TIME])),
-                *(int(since[Count.PQ_TIME_OUTS]), group.con_id),
+                *(machine.inst_id, in_force.window(group.con_id).sequence, in_force.id_of(group.name), group.name),
+                *(group.con_id, *_counted(_OF_WINDOW, machine.account(group).since_activation())),
             )
 
 
@@ -182,31 +206,23 @@ def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
         total = [a + b for a, b in zip(known[1], minute.deltas, strict=True)] if known else minute.deltas
         sums[key] = (minute, total)
     given = {pdb.con_id: pdb.directive for pdb in simulation.scenario.pdbs}
-    for (inst_id, con_id, _), (minute, deltas) in sums.items():
+    whole = capacity.target * capacity.instances
+    for (_, con_id, _), (minute, deltas) in sums.items():
         seconds = minute.end - minute.begin
         percent = 100 * given[con_id].cpu_limit(capacity.cpu_count)
-        whole = capacity.target * capacity.instances
         own = given[con_id].servers_limit(whole, capacity.instances)
-        servers = whole if own is None else own
         yield (
-            *(inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100)),
-            *(minute.sequence, _ms(deltas[Count.CPU]), _ms(deltas[Count.CPU_WAIT]), minute.num_cpus),
-            *(minute.num_cpus * percent / 100, round(deltas[Count.CPU] / seconds, 6)),
-            *(round(deltas[Count.CPU_WAIT] / seconds, 6), percent),
-            round(100 * deltas[Count.CPU] / seconds / minute.num_cpus, 6),
-            *(round(sum(deltas[what] for what in part) / seconds, 3) for part in (_IO[5:], _IO[1:5])),
-            *(round(deltas[Count.ACTIVE_STATEMENT_SECONDS] / seconds, 6),),
-            *(round(deltas[Count.PQ_QUEUED_TIME] / seconds, 6),),
-            *(round(deltas[Count.ACTIVE_SERVER_SECONDS] / seconds, 6),),
-            *(round(deltas[Count.QUEUED_SERVER_SECONDS] / seconds, 6), servers),
-            *(0.0, 0.0, _throttle(deltas), *_memory(simulation, con_id), simulation.plans.top, con_id),
-            round(100 * minute.exhausted, 3),
+            *_of_minute(simulation, minute, deltas),
+            *(minute.num_cpus * percent / 100, percent),
+            *(round(_sum(deltas, counts) / seconds, 3) for counts in (_REQUESTS, _MEGABYTES)),
+            *(whole if own is None else own, 0.0, 0.0, _throttle(deltas), *_memory(simulation, con_id)),
+            simulation.plans.top,
         )
 
 
 def _throttle(deltas: Sequence[float]) -> float:
     """Return the milliseconds that each I/O was held back on average."""
-    requests = sum(deltas[what] for what in _IO[5:])
+    requests = _sum(deltas, _REQUESTS)
     return round(1000 * deltas[Count.IO_THROTTLE] / requests, 6) if requests else 0.0
 
 
@@ -243,32 +259,23 @@ def _rsrc_pdb(simulation: Simulation) -> Iterator[Row]:
                 for gauge in (gauges.statements, gauges.servers, gauges.queued)
             ]
             yield (
-                *(machine.inst_id, pdb.name, _ms(total[Count.CPU_WAIT]), int(total[Count.CPU_WAITS])),
-                *(_ms(total[Count.CPU]), int(total[Count.YIELDS]), _ms(total[Count.IO_TIME])),
-                *(int(total[what]) for what in _IO),
-                *(int(total[Count.PQS_COMPLETED]), int(total[Count.PQ_SERVERS_USED]), int(total[Count.PQS_QUEUED])),
-                *(_ms(total[Count.PQ_ACTIVE_TIME]), _ms(total[Count.PQ_QUEUED_TIME]), int(total[Count.PQ_TIME_OUTS])),
-                *(*now, *_memory(simulation, pdb.con_id), pdb.con_id),
+                *(machine.inst_id, pdb.name, pdb.con_id, *now, *_memory(simulation, pdb.con_id)),
+                *_counted(_OF_PDB, total),
             )
 
 
-_IO_COLUMNS = (
-    "IO_SERVICE_WAITS SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES"
-    " SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
+_MINUTE = (
+    "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CON_ID CPU_EXHAUSTED NUM_CPUS CPU_CONSUMED_TIME CPU_WAIT_TIME"
+    " AVG_CPU_UTILIZATION AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS AVG_ACTIVE_PARALLEL_STMTS"
+    " AVG_QUEUED_PARALLEL_STMTS AVG_ACTIVE_PARALLEL_SERVERS AVG_QUEUED_PARALLEL_SERVERS"
 )
-_MEMORY_COLUMNS = "SGA_BYTES BUFFER_CACHE_BYTES SHARED_POOL_BYTES PGA_BYTES"
 _METRIC = columns(
-    "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CONSUMER_GROUP_ID CONSUMER_GROUP_NAME CPU_CONSUMED_TIME"
-    " CPU_WAIT_TIME NUM_CPUS RUNNING_SESSIONS_LIMIT AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS CPU_UTILIZATION_LIMIT"
-    " AVG_CPU_UTILIZATION IO_REQUESTS IO_MEGABYTES AVG_ACTIVE_PARALLEL_STMTS AVG_QUEUED_PARALLEL_STMTS"
-    " AVG_ACTIVE_PARALLEL_SERVERS AVG_QUEUED_PARALLEL_SERVERS PARALLEL_SERVERS_LIMIT PLAN_NAME CON_ID CPU_EXHAUSTED"
+    f"{_MINUTE} CONSUMER_GROUP_ID CONSUMER_GROUP_NAME RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT IO_REQUESTS"
+    " IO_MEGABYTES PARALLEL_SERVERS_LIMIT PLAN_NAME"
 )
 _PDB_METRIC = columns(
-    "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CPU_CONSUMED_TIME CPU_WAIT_TIME NUM_CPUS"
-    " RUNNING_SESSIONS_LIMIT AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS CPU_UTILIZATION_LIMIT AVG_CPU_UTILIZATION"
-    " IOPS IOMBPS AVG_ACTIVE_PARALLEL_STMTS AVG_QUEUED_PARALLEL_STMTS AVG_ACTIVE_PARALLEL_SERVERS"
-    " AVG_QUEUED_PARALLEL_SERVERS PARALLEL_SERVERS_LIMIT IOPS_THROTTLE_EXEMPT IOMBPS_THROTTLE_EXEMPT AVG_IO_THROTTLE"
-    f" {_MEMORY_COLUMNS} PLAN_NAME CON_ID CPU_EXHAUSTED"
+    f"{_MINUTE} RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT IOPS IOMBPS PARALLEL_SERVERS_LIMIT IOPS_THROTTLE_EXEMPT"
+    f" IOMBPS_THROTTLE_EXEMPT AVG_IO_THROTTLE {_MEMORY_COLUMNS} PLAN_NAME"
 )
 
 VIEWS = (
@@ -293,33 +300,23 @@ VIEWS = (
     View(
         "V$RSRC_CONSUMER_GROUP",
         columns(
-            "INST_ID ID NAME ACTIVE_SESSIONS EXECUTION_WAITERS REQUESTS CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME"
-            " YIELDS QUEUE_LENGTH QUEUED_TIME QUEUE_TIME_OUTS ACTIVE_SESSION_LIMIT_HIT SWITCHES_IN_CPU_TIME"
-            f" SWITCHES_OUT_CPU_TIME SQL_CANCELED ACTIVE_SESSIONS_KILLED IO_SERVICE_TIME {_IO_COLUMNS}"
-            " CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED PQS_QUEUED PQS_COMPLETED"
-            " PQ_SERVERS_USED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS CON_ID"
-        ),
+            "INST_ID ID NAME CON_ID ACTIVE_SESSIONS EXECUTION_WAITERS QUEUE_LENGTH CURRENT_PQS_ACTIVE"
+            " CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED"
+        )
+        + _OF_GROUP,
         _consumer_group,
     ),
     View("V$RSRCMGRMETRIC", _METRIC, _metric, _metrics_closed),
     View("V$RSRCMGRMETRIC_HISTORY", _METRIC, _metric_history, _metrics_closed),
-    View(
-        "V$RSRC_CONS_GROUP_HISTORY",
-        columns(
-            "INST_ID SEQUENCE# ID NAME REQUESTS CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS PQS_COMPLETED"
-            " PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS CON_ID"
-        ),
-        _group_history,
-    ),
+    View("V$RSRC_CONS_GROUP_HISTORY", columns("INST_ID SEQUENCE# ID NAME CON_ID") + _OF_WINDOW, _group_history),
     View("V$RSRCPDBMETRIC", _PDB_METRIC, _pdb_metric, _metrics_closed),
     View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, _pdb_metric_history, _metrics_closed),
     View(
         "V$RSRC_PDB",
         columns(
-            f"INST_ID PDB_NAME CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME {_IO_COLUMNS}"
-            " PQS_COMPLETED PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS"
-            f" CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED {_MEMORY_COLUMNS} CON_ID"
-        ),
+            f"INST_ID PDB_NAME CON_ID CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED {_MEMORY_COLUMNS}"
+        )
+        + _OF_PDB,
         _rsrc_pdb,
     ),
 )

@@ -225,33 +225,11 @@ class SessionRows:
             pool += self.at - execution.queued_at
         return (
             *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
-            *(
-                mapped,
-                "ORACLE_USER",
-                state or doing.rsrc_state,
-                doing.active,
-                idle,
-                ms(wait),
-                int(wait / 0.2),
-            ),
-            *(
-                ms(cpu),
-                int(cpu * 2),
-                ms(pool),
-                ms(io),
-                int(reads / 128),
-                int(reads * 0.35 / 128),
-                int(mb),
-                int(written),
-            ),
+            *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, idle, ms(wait), int(wait / 0.2)),
+            *(ms(cpu), int(cpu * 2), ms(pool), ms(io)),
+            *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
             *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, active, None),
-            *(
-                ms(running),
-                ms(queued),
-                ms(session.pq_queued + queued),
-                session.times_queued,
-                session.time_outs,
-            ),
+            *(ms(running), ms(queued), ms(session.pq_queued + queued), session.times_queued, session.time_outs),
             *((action, reason, when(self._simulation, at)) if action else (None, None, None)),
         )
 

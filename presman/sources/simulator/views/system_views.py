@@ -279,24 +279,10 @@ def _lgwrio_outlier(simulation: Simulation) -> Iterator[Row]:
     for machine in simulation.machines:
         start = 1_190_000_000 + int(simulation.scenario.header.uptime * 1000)
         for number in range(8):
-            value = start + 40_000 * number
+            value, size = start + 40_000 * number, 4 << number % 3
             file = f"+REDO/dw/onlinelog/group_{number % 4 + 1}.log"
-            event = "log file parallel write"
-            yield (
-                machine.inst_id,
-                "LGWR",
-                4 << number % 3,
-                event,
-                file,
-                value,
-                "REDO_0001",
-                value,
-                None,
-                0,
-                None,
-                0,
-                0,
-            )
+            event, disk = "log file parallel write", "REDO_0001"
+            yield (machine.inst_id, "LGWR", size, event, file, value, disk, value, None, 0, None, 0, 0)
 
 
 _OUTLIER_COLUMNS = columns(
