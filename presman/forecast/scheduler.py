@@ -193,15 +193,18 @@ class PlanOrder:
 
     def next_of(self, groups: frozenset[Group]) -> Group:
         """Return whose turn it is among those whose heads are within their limits."""
-        candidates = self._weights.get(groups)
-        if candidates is None:
-            candidates = _first_level(self._root, groups) or dict.fromkeys(sorted(groups), 1.0)
-            self._weights[groups] = candidates
+        candidates = self.weights(groups)
         chosen = self._next
         if chosen is None or chosen not in candidates or not self._from.issuperset(candidates):
             chosen = self._draw(candidates)
         self._next, self._from = chosen, frozenset(candidates)
         return chosen
+
+    def weights(self, groups: frozenset[Group]) -> Mapping[Group, float]:
+        """Return the groups to draw from, each with its weight; worked out once for each set of groups."""
+        if groups not in self._weights:
+            self._weights[groups] = _first_level(self._root, groups) or dict.fromkeys(sorted(groups), 1.0)
+        return self._weights[groups]
 
     def _draw(self, candidates: Mapping[Group, float]) -> Group:
         groups = list(candidates)
