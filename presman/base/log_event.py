@@ -30,5 +30,5 @@ class LogEvent(NamedTuple):
         return f"{self.database}: {self.message}" if self.database else self.message
 
 
-Tell = Callable[[LogEvent], object]
-"""Whoever is told."""
+Report = Callable[[LogEvent], object]
+"""What is done with an event: it is printed, or written to a log."""

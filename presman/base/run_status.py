@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from presman import __version__
 from presman.base.formats import spelled
-from presman.base.log_event import LogEvent, Tell
+from presman.base.log_event import LogEvent, Report
 from presman.base.private_files import open_private, read_private, state_folder
 
 FORMAT = 1
@@ -269,15 +269,15 @@ Look = Callable[[], Sequence[DatabaseStatus]]
 
 
 @contextmanager
-def reporting(command: str, output: str, look: Look, tell: Tell, every: float = EVERY) -> Iterator[None]:
+def reporting(command: str, output: str, look: Look, report: Report, every: float = EVERY) -> Iterator[None]:
     """Have `presman status` know of this process while what is inside runs; `look` says how its databases are.
 
     Where no file can be written that is told once, and the work goes on.
     """
     try:
-        reporter = _Reporter(command, output, look, tell, every)
+        reporter = _Reporter(command, output, look, report, every)
     except OSError as error:
-        _complain(error, tell)
+        _complain(error, report)
         yield
         return
     reporter.start()
@@ -288,11 +288,11 @@ def reporting(command: str, output: str, look: Look, tell: Tell, every: float = 
 
 
 class _Reporter:
-    def __init__(self, command: str, output: str, look: Look, tell: Tell, every: float) -> None:
+    def __init__(self, command: str, output: str, look: Look, report: Report, every: float) -> None:
         self._command = command
         self._output = output
         self._look = look
-        self._tell = tell
+        self._report = report
         self._every = every
         self._since = datetime.now(UTC)
         self._before = time.monotonic(), cpu_seconds()
@@ -317,7 +317,7 @@ class _Reporter:
                 told = False
             except OSError as error:
                 if not told:
-                    _complain(error, self._tell)
+                    _complain(error, self._report)
                 told = True
             if self._ended.wait(self._every):
                 return
@@ -335,10 +335,10 @@ class _Reporter:
         )  # fmt: skip
 
 
-def _complain(error: OSError, tell: Tell) -> None:
+def _complain(error: OSError, report: Report) -> None:
     where = error.filename or "its file"
     text = f"presman status cannot show this run: {where}: {error.strerror or error}"
-    tell(LogEvent("no_status", text, "warning"))
+    report(LogEvent("no_status", text, "warning"))
 
 
 # ---- Cost of this process: CPU and memory.

@@ -47,20 +47,20 @@ class _File:
 
     def append(self, snapshot: Snapshot) -> None:
         """Write a snapshot. Raises OSError if there is no room."""
-        place = len(self)
-        if self._encoder is None or self._encoder.is_full or place - self._firsts[-1] >= CHAIN:
+        index = len(self)
+        if self._encoder is None or self._encoder.is_full or index - self._firsts[-1] >= CHAIN:
             self._encoder = FrameEncoder(QUICK)
-            self._firsts.append(place)
+            self._firsts.append(index)
         self._write(self._encoder.add(snapshot))
 
-    def read(self, place: int) -> Snapshot:
+    def read(self, index: int) -> Snapshot:
         """Return the snapshot at a place, as it was."""
-        number = bisect_right(self._firsts, place) - 1
+        number = bisect_right(self._firsts, index) - 1
         first, after = self._firsts[number], (*self._firsts[number + 1 :], len(self))[0]
-        if self._decoder is None or self._decoder[0] != first or place - first >= len(self._decoder[1]):
+        if self._decoder is None or self._decoder[0] != first or index - first >= len(self._decoder[1]):
             # Our own bytes, from a file that nobody else can open.
             self._decoder = (first, FrameDecoder([self._frame(each) for each in range(first, after)], trusted=True))
-        return self._decoder[1].snapshot(place - first)
+        return self._decoder[1].snapshot(index - first)
 
     def finish(self) -> None:
         """Let go of what only the next snapshot would have needed."""
@@ -73,9 +73,9 @@ class _File:
         self.size += len(frame)
         self._ends.append(self.size)
 
-    def _frame(self, place: int) -> bytes:
-        self._file.seek(self._ends[place])
-        return self._file.read(self._ends[place + 1] - self._ends[place])
+    def _frame(self, index: int) -> bytes:
+        self._file.seek(self._ends[index])
+        return self._file.read(self._ends[index + 1] - self._ends[index])
 
 
 class History:
@@ -110,17 +110,17 @@ class History:
 
         Raises IndexError.
         """
-        place = index + len(self) if index < 0 else index
-        if not 0 <= place < len(self):
+        index = index + len(self) if index < 0 else index
+        if not 0 <= index < len(self):
             raise IndexError(index)
-        return (self._at(place - 1) if place else None), self._at(place)
+        return (self._at(index - 1) if index else None), self._at(index)
 
-    def _at(self, place: int) -> Snapshot:
+    def _at(self, index: int) -> Snapshot:
         for file in self._files:
-            if place < len(file):
-                return file.read(place)
-            place -= len(file)
-        return self._live[place]
+            if index < len(file):
+                return file.read(index)
+            index -= len(file)
+        return self._live[index]
 
     def _keep(self, snapshot: Snapshot) -> None:
         if not self._files or self._is_full(self._files[-1]):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from presman.base.log_event import Level, LogEvent, Tell
+from presman.base.log_event import Level, LogEvent, Report
 from presman.polling.cadence import EVERYTHING, PollNeeds
 from presman.polling.sampler import (
     ActionResult,
@@ -225,18 +225,18 @@ class Readings:
 class Reachability:
     """Whether a database answers, and what is told of that: each cause of a loss once, and the return."""
 
-    def __init__(self, name: str, tell: Tell) -> None:
+    def __init__(self, name: str, report: Report) -> None:
         self._name = name
-        self._tell_to = tell
+        self._report_to = report
         self._cause = ""
         self.trouble = ""
         """Why nothing comes, in one line; "" while it does."""
         self.next_try: datetime | None = None
         """When it is tried next, by the clock of this machine; None: not, or it is not lost."""
 
-    def tell(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
+    def report(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
         """Tell something of this database."""
-        self._tell_to(LogEvent(event, message, level, self._name, figures))
+        self._report_to(LogEvent(event, message, level, self._name, figures))
 
     def lose(
         self, trouble: str, cause: str, message: str, event: str = "lost", level: Level = "warning",
@@ -245,12 +245,12 @@ class Reachability:
         """Take it that nothing comes; the `message` is told unless it was lost for the same `cause` already."""
         self.trouble, self.next_try = trouble, next_try
         if cause != self._cause:
-            self.tell(event, message, level)
+            self.report(event, message, level)
         self._cause = cause
 
     def answer(self) -> None:
         """Take it that something came; that is told where it was lost."""
         if self.trouble:
-            self.tell("connected", "connected again")
+            self.report("connected", "connected again")
         self.trouble = self._cause = ""
         self.next_try = None

@@ -18,7 +18,7 @@ from presman.analysis import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
-from presman.base.log_event import LogEvent, Tell
+from presman.base.log_event import LogEvent, Report
 from presman.base.running_out import ran_out, start
 from presman.base.text import with_more
 from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_room, stop_all
@@ -42,7 +42,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 class DatabaseRecorder:
     """Records one database until it is told to stop, its source ends, or `polls` are written.
 
-    `tell` is told what somebody should know; `redact` changes each snapshot before anything is made of it.
+    `report` is told what somebody should know; `redact` changes each snapshot before anything is made of it.
     `written` counts the polls in the store, `given_up` those that there was no room for.
     """
 
@@ -50,7 +50,7 @@ class DatabaseRecorder:
         self,
         target: LiveTarget,
         location: RecordingLocation,
-        tell: Tell,
+        report: Report,
         *,
         polls: int | None = None,
         redact: Callable[[Snapshot], Snapshot] | None = None,
@@ -59,7 +59,7 @@ class DatabaseRecorder:
         self.written = 0
         self.given_up = 0
         self.last_at: datetime | None = None
-        self.reachability = Reachability(target.name, tell)
+        self.reachability = Reachability(target.name, report)
         self.refused = ""
         """Why nothing of it is recorded any more though nobody ended that, "" otherwise."""
         self.output_trouble = ""
@@ -67,7 +67,7 @@ class DatabaseRecorder:
         self.fault: Exception | None = None
         """What ended it that nobody foresaw."""
         self._location = location
-        self._tell = self.reachability.tell
+        self._report = self.reachability.report
         self._most = polls
         self._redact = redact
         self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
@@ -171,7 +171,7 @@ class DatabaseRecorder:
         except Exception as error:  # of one database: the others go on
             self.fault = error
             self.output_trouble = ran_out(error) or f"internal error: {type(error).__name__}: {error}"
-            self._tell("not_written", f"cannot be written: {self.output_trouble}", "error")
+            self._report("not_written", f"cannot be written: {self.output_trouble}", "error")
         finally:
             self._is_gone = True  # without memory this succeeds, and telling it may not
             self._is_over.set()
@@ -181,7 +181,7 @@ class DatabaseRecorder:
         told = ""
         while (pair := self._next()) is not None:
             if isinstance(pair, str):
-                self._tell_store(pair)
+                self._report_to_store(pair)
                 continue
             try:
                 self._write(*pair)
@@ -190,7 +190,7 @@ class DatabaseRecorder:
                 if str(error) != told:
                     told = str(error)
                     waits = "" if self._is_hopeless(error) else f"; polls wait in memory, up to {MOST_WAITING}"
-                    self._tell("not_written", f"cannot be written: {error}{waits}", "error")
+                    self._report("not_written", f"cannot be written: {error}{waits}", "error")
                 if self._is_hopeless(error):
                     break
                 self._wait(pause)
@@ -198,7 +198,7 @@ class DatabaseRecorder:
                 continue
             if told:
                 lost_ones = f"; given up: {counted(self.given_up, 'poll')}" if self.given_up else ""
-                self._tell("written_again", f"written again{lost_ones}", given_up=self.given_up)
+                self._report("written_again", f"written again{lost_ones}", given_up=self.given_up)
             told, pause, self.output_trouble = "", FIRST_PAUSE, ""
             with self._changed:
                 if self._waiting and self._waiting[0] is pair:
@@ -215,7 +215,7 @@ class DatabaseRecorder:
 
     def _note_written(self, snapshot: Snapshot) -> None:
         figures = {"poll": self.written, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
-        self._tell("polled", f"poll {self.written} written", "debug", **figures)
+        self._report("polled", f"poll {self.written} written", "debug", **figures)
 
     def _is_hopeless(self, error: RecordingError) -> bool:
         return self._stopping or not isinstance(error, StoreLostError)
@@ -238,7 +238,7 @@ class DatabaseRecorder:
             while not self._stopping and (left := end - time.monotonic()) > 0:
                 self._changed.wait(left)
 
-    def _tell_store(self, trouble: str) -> None:
+    def _report_to_store(self, trouble: str) -> None:
         """Tell who looks at the store that the database is lost; if that cannot be written, its age tells it."""
         with suppress(RecordingError):
             self._ready_writer(datetime.now(UTC)).lose(trouble)
@@ -257,7 +257,7 @@ class DatabaseRecorder:
         if self._writer is None or store is not self._store:
             if self._store is not None and self._store.was_removed():
                 gone = f"{self._store.name} was removed with all that was written to it: a new one is started"
-                self._tell("file_removed", gone, "error")
+                self._report("file_removed", gone, "error")
             before = self._writer
             self._close()
             self._writer = RecordingWriter(store, self.target.name, self.target.kind, self.target.interval, before)
@@ -270,7 +270,7 @@ class DatabaseRecorder:
             try:
                 writer.close(lost=bool(self.reachability.trouble))
             except RecordingError as error:
-                self._tell("not_closed", str(error), "error")
+                self._report("not_closed", str(error), "error")
 
 
 TRIM_EVERY = 600.0
@@ -292,26 +292,26 @@ def _refuse_a_mixture(store: Store, name: str, *, redacts: bool) -> None:
 
 
 class Recorder:
-    """Records databases side by side. `tell` is told what somebody should know."""
+    """Records databases side by side. `report` is told what somebody should know."""
 
     def __init__(
         self,
         targets: Sequence[LiveTarget],
         location: str,
-        tell: Tell,
+        report: Report,
         *,
         polls: int | None = None,
         limits: RetentionLimits = NO_LIMITS,
         redact: Callable[[Snapshot], Snapshot] | None = None,
     ) -> None:
         self.location = RecordingLocation(location)
-        self._tell = tell
+        self._report = report
         self._limits = limits
         self._trimmed = 0.0
         store = self.location.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
         if not is_url(location):
             _refuse_a_mixture(store, self.location.name, redacts=redact is not None)
-        self.databases = [DatabaseRecorder(each, self.location, tell, polls=polls, redact=redact) for each in targets]
+        self.databases = [DatabaseRecorder(each, self.location, report, polls=polls, redact=redact) for each in targets]
 
     def run(self, duration: float | None, step: Callable[[], None]) -> bool:
         """Record until every database is over or `duration` seconds have passed; `step` is called about each second.
@@ -348,11 +348,11 @@ class Recorder:
             own = [each.target.name for each in self.databases]
             removed = trim(self.location, self._limits, datetime.now(UTC), own)
         except RecordingError as error:
-            self._tell(LogEvent("not_trimmed", f"old polls could not be removed: {error}", "warning"))
+            self._report(LogEvent("not_trimmed", f"old polls could not be removed: {error}", "warning"))
             return
         if removed:
             what = counted(removed, "file" if self.location.is_daily else "poll")
-            self._tell(
+            self._report(
                 LogEvent("trimmed", f"removed by --retain or --max-size: {what}", "debug", "", {"removed": removed})
             )
 
@@ -364,5 +364,5 @@ class Recorder:
         for each in self.databases:
             if not each.finish(max(0.1, end - time.monotonic())):
                 text = f"{counted(each.waiting, 'poll')} could not be written"
-                self._tell(LogEvent("not_written", text, "error", each.target.name, {"waiting": each.waiting}))
+                self._report(LogEvent("not_written", text, "error", each.target.name, {"waiting": each.waiting}))
         self.location.close()

@@ -21,7 +21,7 @@ from prometheus_client.samples import Sample
 
 from presman import __version__
 from presman.analysis.readings.wait_readings import Histogram
-from presman.base.log_event import Level, Tell
+from presman.base.log_event import Level, Report
 from presman.base.text import clean, one_line, with_more
 from presman.figures.figure import COUNT, FLAG, SECONDS, TOTAL, Figure, Unit
 from presman.figures.metric import (
@@ -72,12 +72,12 @@ class DatabaseState(Struct, frozen=True):
 
 
 class ObservedDatabase:
-    """Polls one database until it is stopped. `tell` is told what somebody should know."""
+    """Polls one database until it is stopped. `report` is told what somebody should know."""
 
     def __init__(
         self,
         target: LiveTarget,
-        tell: Tell,
+        report: Report,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -85,7 +85,7 @@ class ObservedDatabase:
         self._clock = clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
         self._readings = Readings(target.notifier)
-        self._reachability = Reachability(target.name, tell)
+        self._reachability = Reachability(target.name, report)
         self._histograms: tuple[Histogram, ...] = ()
         self._histograms_at: object = None
         self._heard = -self._fresh_for
@@ -160,7 +160,7 @@ class ObservedDatabase:
         )
         figures = {"poll": self._state.polls, "seconds": round(snapshot.seconds, 4)}
         text = f"poll {self._state.polls} read"
-        self._reachability.tell("polled", text, "debug", **figures, round_trips=snapshot.round_trips)
+        self._reachability.report("polled", text, "debug", **figures, round_trips=snapshot.round_trips)
 
     def _lose(
         self, event: str, text: str, cause: str, level: Level = "warning", next_try: datetime | None = None
@@ -188,10 +188,10 @@ PATIENCE = 1.0
 
 
 class Exporter:
-    """Polls databases side by side. `tell` is told what somebody should know."""
+    """Polls databases side by side. `report` is told what somebody should know."""
 
-    def __init__(self, targets: Sequence[LiveTarget], tell: Tell) -> None:
-        self.databases = [ObservedDatabase(target, tell) for target in targets]
+    def __init__(self, targets: Sequence[LiveTarget], report: Report) -> None:
+        self.databases = [ObservedDatabase(target, report) for target in targets]
         self._begun = threading.Event()
 
     def start(self, wait: Callable[[float], object] = time.sleep) -> None:

@@ -27,7 +27,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from presman import __version__
 from presman.base.errors import InputError
-from presman.base.log_event import LogEvent, Tell
+from presman.base.log_event import LogEvent, Report
 from presman.base.text import clean, one_line
 from presman.figures.metric import Distribution, Labels, MetricKind, MetricSample
 from presman.services.metrics.metric_page import LABEL, Family, ObservedDatabase, families
@@ -74,11 +74,11 @@ class OtlpPush:
     What else there is to say to a collector (headers, certificates) the SDK takes from OTEL_EXPORTER_OTLP_*.
     """
 
-    def __init__(self, databases: Sequence[ObservedDatabase], endpoint: str, interval: float, tell: Tell) -> None:
+    def __init__(self, databases: Sequence[ObservedDatabase], endpoint: str, interval: float, report: Report) -> None:
         self._databases = databases
         self._interval = interval
         self._place = _without_user(endpoint)
-        self._tell = tell
+        self._report = report
         self._words = _LastWords()
         logger = logging.getLogger("opentelemetry")
         logger.addHandler(self._words)
@@ -106,9 +106,9 @@ class OtlpPush:
             problem = self.push()
             if problem and not self._fails:
                 text = f"OTLP to {self._place}: {problem}; tried again every {self._interval:g} s"
-                self._tell(LogEvent("not_pushed", text, "warning"))
+                self._report(LogEvent("not_pushed", text, "warning"))
             elif self._fails and not problem:
-                self._tell(LogEvent("pushed_again", "OTLP: pushed again"))
+                self._report(LogEvent("pushed_again", "OTLP: pushed again"))
             self._fails = bool(problem)
 
     def push(self) -> str:

@@ -322,12 +322,12 @@ class _Complaints(logging.Handler):
         self._say = RateLimited(say).say
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._tell(record.getMessage(), record.exc_info[1] if record.exc_info else None)
+        self._report(record.getMessage(), record.exc_info[1] if record.exc_info else None)
 
     def of_loop(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        self._tell(str(context["message"]), context.get("exception"))
+        self._report(str(context["message"]), context.get("exception"))
 
-    def _tell(self, text: str, error: BaseException | None) -> None:
+    def _report(self, text: str, error: BaseException | None) -> None:
         self._say(f"web server: {text}" + (f": {type(error).__name__}: {error}" if error else ""))
 
 

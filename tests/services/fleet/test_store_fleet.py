@@ -27,10 +27,10 @@ from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder
 from presman.sources import SourceError
 from tests.patience import until
+from tests.polling.test_sampler import PATIENCE
 from tests.recording.recorded import polled
 from tests.services.fleet.members import key_figures
 from tests.sources.fakes import FakeSource
-from tests.sources.test_sampler import PATIENCE
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from presman.base.log_event import LogEvent, Tell
+from presman.base.log_event import LogEvent, Report
 from presman.figures.metric import Distribution
 from presman.services.metrics.otlp_push import EndpointError, OtlpPush, endpoint_of
 from tests.patience import until
@@ -58,8 +58,10 @@ def collector() -> Iterator[Collector]:
     made.server_close()
 
 
-def pusher(collector: Collector, *databases: Shown, tell: Tell = lambda _: None, interval: float = 60.0) -> OtlpPush:
-    return OtlpPush(databases, endpoint_of(collector.url), interval, tell)  # type: ignore[arg-type]
+def pusher(
+    collector: Collector, *databases: Shown, report: Report = lambda _: None, interval: float = 60.0
+) -> OtlpPush:
+    return OtlpPush(databases, endpoint_of(collector.url), interval, report)  # type: ignore[arg-type]
 
 
 def attributes(point: Any) -> frozenset[tuple[str, str]]:
@@ -110,7 +112,7 @@ def _kinds(metrics: dict[str, Any], observation: Any) -> None:
 def test_a_collector_that_takes_nothing_is_told_of_once(collector: Collector) -> None:
     told: list[LogEvent] = []
     collector.status = 400
-    push = pusher(collector, Shown(None), tell=told.append, interval=0.01)
+    push = pusher(collector, Shown(None), report=told.append, interval=0.01)
     push.start()
     until(lambda: len(collector.paths) >= 3, "three pushes")
     collector.status = 200

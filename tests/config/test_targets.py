@@ -235,8 +235,8 @@ def test_scenarios_are_found_by_name() -> None:
 def test_a_url_of_postgresql_is_a_recording(scheme: str) -> None:
     target = parse_target(f"{scheme}://anna:geheim@host:5433/presman?database=prod&sslmode=require")
     assert target.kind == "recording"
-    assert target.playback is not None
-    assert (target.playback.place, target.playback.database) == (
+    assert target.recorded is not None
+    assert (target.recorded.location, target.recorded.database) == (
         f"{scheme}://anna:geheim@host:5433/presman?sslmode=require",
         "prod",
     )
