@@ -165,6 +165,7 @@ def run(options: Namespace) -> int:
         with reporting("export", file.name if to_file else "standard output", export.look, console.tell):
             for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
                 export.take(snapshot, reading)
+        file.begin()
     finally:
         file.close()
         if notifier is not None:

@@ -250,6 +250,13 @@ def test_a_group_whose_plan_is_hidden_is_held_by_what_the_metric_says() -> None:
     assert "PAY holds 16 of 16 allowed" in head.sentence
 
 
+@pytest.mark.parametrize(("shown", "limit"), [(95, 95), (96, None), (97, None)])
+def test_a_limit_of_the_metric_is_one_where_it_is_below_the_target(shown: int, limit: int | None) -> None:
+    metric = row(GroupMetric, con_id=4, consumer_group_name="PAY", num_cpus=16, parallel_servers_limit=shown)
+    held = row(ConsumerGroup, con_id=4, name="PAY", current_pq_servers_active=16)
+    assert of(analyse(None, snapshot(*ROOT, metric, held)), 4, "PAY").servers_limit == limit
+
+
 def test_a_container_queues_at_its_own_target_and_nothing_fits_a_limit_of_none() -> None:
     own = row(Parameter, con_id=4, name="parallel_servers_target", value="24")
     held = row(ConsumerGroup, con_id=4, name="PAY", current_pq_servers_active=20)

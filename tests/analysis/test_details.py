@@ -214,3 +214,12 @@ def test_progress_of_the_simulated_scan_is_that_of_its_work() -> None:
         scanned = each.operation.removeprefix("Table Scan of ").lower()
         assert f" {scanned} " in each.sql_text, "it scans a table that its text names"
     assert reading.detail is None
+
+
+def test_a_look_at_a_statement_that_no_session_runs_names_none() -> None:
+    found = analyse(None, snapshot(instance(2), row(PlanLine, inst_id=2, sql_id="7xq3h", id=0))).detail
+    assert found is not None
+    assert (found.inst_id, found.sid, found.sql_id, found.cost, found.servers) == (2, 0, "7xq3h", None, ())
+    servers = analyse(None, snapshot(instance(), row(PxStatistic, qcsid=7, sid=8, statistic=1))).detail
+    assert servers is not None
+    assert (servers.inst_id, servers.sid, servers.sql_id, servers.child) == (0, 7, "", None)

@@ -118,6 +118,14 @@ def test_instances_with_different_plans() -> None:
     differ = snapshot(*two, active_plan("NIGHT", inst_id=2))
     (told,) = [each for each in lint(analyse(None, differ), differ) if each.rule == "instances-differ"]
     assert "DAY on 1; NIGHT on 2" in told.text
+    assert "in SALES" not in told.text
+    sales: list[Any] = [row(Database, cdb="YES")]
+    sales += [row(Pdb, inst_id=each, con_id=3, name="SALES", open_mode="READ WRITE") for each in (1, 2)]
+    plans = [active_plan(name, inst_id=at, con_id=con_id) for name, at, con_id in
+             (("CDB", 1, 1), ("CDB", 2, 1), ("DAY", 1, 3), ("NIGHT", 2, 3))]  # fmt: skip
+    inside = snapshot(instance(1), instance(2), *sales, *plans)
+    (told,) = [each for each in lint(analyse(None, inside), inside) if each.rule == "instances-differ"]
+    assert "different plans in SALES: DAY on 1; NIGHT on 2" in told.text
     same = snapshot(*two, active_plan("DAY", inst_id=2))
     assert [each for each in lint(analyse(None, same), same) if each.rule == "instances-differ"] == []
 

@@ -64,6 +64,7 @@ def test_cpu_shares_limits_and_verdicts_by_hand() -> None:
     assert (sales.verdict, hr.verdict) == (Verdict.CONTENDED, Verdict.CONTENDED)
     assert (sales.servers_limit, hr.servers_limit) == (64, None)
     assert sales.sga_bytes == 4 << 30
+    assert (sales.all_used, hr.all_used) == (pytest.approx(15.9), pytest.approx(15.9))
 
 
 def test_a_container_at_its_limit_while_cpus_are_idle() -> None:

@@ -339,3 +339,11 @@ def test_the_release_says_which_it_is() -> None:
         for release in (Release(11, 2), Release(12, 1))
     ]
     assert limits == [None, 32]
+
+
+@pytest.mark.parametrize("level", PlanDirective._fields[3:12])
+def test_a_level_below_the_first_is_any_of_seven_and_no_other_column(level: str) -> None:
+    book = PlanBook.read([row(Plan, plan="P", mgmt_method="RATIO")], [directive("P", "A", **{level: 5})])
+    assert ("levels below the first" in book.doubt("P", 0)) == (level not in {"mgmt_p1", "utilization_limit"})
+    of_percent = PlanBook.read([row(Plan, plan="P", mgmt_method="EMPHASIS")], [directive("P", "A", **{level: 5})])
+    assert of_percent.by_weight("P", 3) == (level in {"mgmt_p1", "utilization_limit"}), "a PDB's plan has one level"

@@ -12,11 +12,11 @@ import pytest
 from presman.analysis import analyse
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import by_rules
-from presman.analysis.parallel.queue import server_sets
+from presman.analysis.parallel.queue import degree, server_sets
 from presman.analysis.parallel.queue_heads import QueueState, ServerLimit, explain, shortages
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, WantsSource
+from presman.analysis.readings.statement_readings import Cause, DopStory, QueueHead, Servers, WantsSource
 from presman.rows.cursor_rows import PlanXml, PxPlanLine
 from presman.rows.group_rows import GroupMetric
 from presman.rows.plan_rows import PlanDirective, RsrcPlan
@@ -517,3 +517,18 @@ def test_what_is_below_a_coordinator_that_is_forced_serial_has_no_servers() -> N
     ]
     assert server_sets(lines) == 1
     assert server_sets(lines[:3]) == 0
+
+
+@pytest.mark.parametrize(
+    ("requested", "planned", "limit", "expected"),
+    [
+        (8, 16, None, 8), (None, 16, None, 16), (0, 16, None, 16), (None, None, None, None), (None, None, 4, None),
+        (8, None, 4, 4), (8, None, 1, 1), (8, None, 16, 8), (8, None, 0, 8), (8, None, -1, 8),
+    ],
+)  # fmt: skip
+def test_the_degree_is_what_was_asked_for_up_to_the_groups_limit(
+    requested: int | None, planned: int | None, limit: int | None, expected: int | None
+) -> None:
+    rule = directive("DAY", "A", 50, parallel_degree_limit_p1=limit)
+    assert degree(requested, DopStory(planned), rule) == expected
+    assert degree(requested, DopStory(planned), None) == (requested or planned)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
+from presman.analysis.latency.system_waits import _is_alike
 from presman.analysis.readings.wait_readings import EventWaits, WaitReading
 from presman.rows.instance_rows import EventHistogram, SystemEvent
 from presman.rows.session_rows import Session
@@ -101,3 +102,14 @@ def test_what_a_restarted_instance_measured_is_not_of_this_poll() -> None:
     new = [instance(startup_time=NOON), ended(14, 6_000_000), bucket(1024, 5)]
     (one,) = analyse(snapshot(*old), snapshot(*new, after=2.0, number=2)).histograms
     assert (one.now, one.startup) == (None, EventWaits(14, 6_000_000))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "others", "alike"),
+    [(2.0, 2.0, True), (2.0, 2.5, True), (2.5, 2.0, True), (2.0, 2.51, False), (60.0, 70.0, True), (2.0, 60.0, False),
+     (None, 2.0, False), (2.0, None, False)],
+)  # fmt: skip
+def test_intervals_are_alike_up_to_a_fifth_of_the_longer(
+    seconds: float | None, others: float | None, alike: bool
+) -> None:
+    assert _is_alike(seconds, others) == alike

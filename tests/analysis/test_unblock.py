@@ -146,6 +146,16 @@ def test_too_few_servers_are_told_as_that_unless_nobody_can_be_ended(killed: tup
     assert one.sentence == sentence
 
 
+def test_one_who_frees_enough_alone_is_chosen_before_two_who_have_done_less() -> None:
+    """16 are short: 1 frees them and loses 4,800 server seconds, 2 and 3 together 20, 4 more than 1."""
+    one = found(
+        waiting(9, "ETL", 8), holder(1, "BATCH", 16, elapsed=300), holder(2, "ETL", 10, elapsed=1),
+        holder(3, "ETL", 10, elapsed=1), holder(4, "ETL", 28, elapsed=5000), active=64, plan=DAY,
+        held={"BATCH": 16, "ETL": 48},
+    )  # fmt: skip
+    assert (one.needed, sids(one)[0]) == (1, 1)
+
+
 def test_who_is_not_counted_does_not_help_its_group() -> None:
     # BATCH's statements hold 44, it is counted with 32: the 12 can only be those of 2
     one = found(

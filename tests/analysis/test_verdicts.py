@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.analysis import analyse
-from presman.analysis.groups.verdicts import conformance, explain, host_busy_of, in_words
+from presman.analysis.groups.verdicts import _listed, conformance, explain, host_busy_of, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.rows.group_rows import CpuExhausted, GroupMetric
@@ -340,3 +340,17 @@ def test_who_waited_while_cpus_were_free_on_average_is_not_said_to_have_waited_f
         "3.2 of that unused by others, 2.4 CPUs were free on average, so they were all in use only part of the "
         "time, if at all."
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ("A", "A"),
+        ("AB", "A and B"),
+        ("ABC", "A, B and C"),
+        ("ABCD", "A, B and 2 others"),
+        ("ABCDE", "A, B and 3 others"),
+    ],
+)
+def test_names_are_three_at_most(names: str, told: str) -> None:
+    assert _listed(tuple(names)) == told

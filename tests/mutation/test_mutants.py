@@ -105,6 +105,13 @@ def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> 
     assert (before, none) == (frozenset(), {})
 
 
+def test_of_files_as_quick_the_nearest_comes_first() -> None:
+    path = "presman/sources/simulator/views/io.py"
+    files = ("tests/tui/test_a.py", "tests/sources/test_b.py", "tests/sources/simulator/test_c.py")
+    survey = {file: {file: Called(1.0, frozenset({f"{path}::f"}))} for file in files}
+    assert list(callers(survey, path, "f")) == list(files[::-1])
+
+
 def test_what_stands_in_a_class_or_a_file_is_of_those_that_call_any_of_it() -> None:
     survey = {"a.py": {"one": Called(1, frozenset({"p.py::Room.full"})), "two": Called(1, frozenset({"p.py::empty"}))}}
     assert callers(survey, "p.py", "Room") == {"a.py": {"one": 1}}

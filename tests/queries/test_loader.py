@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from presman.base.release import Release
+from presman.base.release import SUPPORTED, Release
+from presman.rows.catalog import OLDEST, columns_of, since_of
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import Database, EventHistogram, Instance, Pdb
 from presman.rows.plan_rows import PlanDirective
@@ -100,3 +101,10 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
     (folder / "session_info.sql").unlink()
     with pytest.raises(QueryError, match=r"query file missing: .*session_info\.sql"):
         load(Release(11, 2), folder)
+
+
+def test_a_view_that_nobody_lists_is_as_old_as_the_oldest_release() -> None:
+    assert since_of("V$NOBODY_LISTS_IT") == OLDEST == SUPPORTED[0] == Release(11, 2)
+    assert since_of("GV$SESSION") == since_of("V$SESSION") == OLDEST
+    assert {each.name: each.since for each in columns_of("GV$SESSION", OLDEST)}["INST_ID"] == OLDEST
+    assert columns_of("V$NOBODY_LISTS_IT", SUPPORTED[-1]) == []

@@ -274,6 +274,17 @@ def test_a_history_has_when_the_connection_was_lost_in_its_place() -> None:
     assert [(each.kind, each.text) for each in history.events] == [("x", ""), (LOST, "ORA-03113"), ("x", "")]
 
 
+def test_what_was_before_the_first_poll_is_told_once() -> None:
+    """An instance was started an hour before."""
+    history = EventHistory()
+    for number in range(3):
+        now = snapshot(instance(startup_time=NOON - timedelta(hours=1)), active_plan(), after=2.0 * number)
+        history.add(analyse(None, now), now)
+    assert [(each.at, each.text) for each in history.events] == [
+        (NOON - timedelta(hours=1), "instance 1 (DB1) was started")
+    ]
+
+
 def test_a_history_is_bounded() -> None:
     history = EventHistory()
     history._keep(DatabaseEvent(NOON + timedelta(seconds=number), "x", "", "", "") for number in range(KEPT + 5))

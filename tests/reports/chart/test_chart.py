@@ -6,6 +6,7 @@ import io
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from defusedxml.ElementTree import fromstring
@@ -14,7 +15,7 @@ from presman.figures.measures import MEASURES
 from presman.output.cells import json_lines
 from presman.output.csv_export import CsvExport, TidyRows
 from presman.output.parquet_export import ParquetExport
-from presman.reports.chart.file_series import ChartError, read_series
+from presman.reports.chart.file_series import ChartError, _subject, read_series
 from presman.reports.chart.series_chart import chart_page, chart_svg, chart_text, largest, segments, thinned
 from tests.cli.run import Run, presman
 from tests.recording.recorded import polled
@@ -228,3 +229,22 @@ def test_the_command(tmp_path: Path, inside: Run) -> None:
         done = inside("chart", *arguments)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("con", "inst", "row", "who"),
+    [
+        (-1, -1, ("1", "ETL", "3"), "ETL"),
+        (2, -1, ("1", "ETL", "3"), "ETL#3"),
+        (-1, 0, ("1", "ETL", "3"), "ETL@1"),
+        (2, 0, ("1", "ETL", "3"), "ETL#3@1"),
+        (0, 2, ("3", "ETL", "1"), "ETL#3@1"),
+        (2, 0, ("", "ETL", "0"), "ETL"),
+        (2, 0, ("1", "ETL", ""), "ETL@1"),
+    ],
+)
+def test_a_line_is_about_a_name_its_container_and_its_instance(
+    con: int, inst: int, row: tuple[str, ...], who: str
+) -> None:
+    assert _subject(SimpleNamespace(subject=1, con=con, inst=inst), row) == who  # type: ignore[arg-type]
+    assert _subject(SimpleNamespace(subject=-1, con=con, inst=inst), row) == ""  # type: ignore[arg-type]
