@@ -17,11 +17,12 @@ def arguments() -> Parser:
     parser = command_parser(
         "watch",
         "Print one line of text for each change: alerts that begin, get worse and end, plans, downgrades, timeouts,\n"
-        "and what to do. Nothing moves on the screen: for screen readers, pipes and logs.",
+        "and what to do. Nothing moves on the screen: for screen readers, pipes and logs. on_alert is not run.",
         """\
   presman watch prod --plain
   presman watch prod --summary 1h >> prod.log
   presman watch demo:storm --duration 1m""",
+        "refresh scope packs start end",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one in config.ini)")
     parser.add_argument("--plain", action="store_true", help="nothing but ASCII, and words for signs")
@@ -40,6 +41,8 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """Narrate until told to stop. A lost connection is told on standard error, and that it is back here."""
     resolved = resolve(options.target, load(options), options)
+    if resolved.on_alert:
+        console.say("on_alert is not run here: watch only tells; the monitor, fleet, export and check run it")
     polling = Polling(resolved)
     judge = Judge(resolved.alerts)
     narration = Narration(options.summary, plain=options.plain)

@@ -77,6 +77,8 @@ def _unknown(text: str, config: Config) -> str:
 
     if expanded(text).is_dir():
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
+    if expanded(text).is_file():
+        return f"no target {text!r}: that file is no recording of presman (whose names end in .presman)"
     section = nearest(text, config.targets)
     scenario = closest(text.removeprefix("demo:"), scenarios())
     if section or scenario:

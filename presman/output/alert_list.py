@@ -103,6 +103,8 @@ def _told(setting: AlertSetting, rule: AlertRule) -> str:
     for name in ("warning", "critical"):
         if (value := getattr(setting, name)) is not None:
             said.append(f"{name} from {_amount(value, rule)}")
+    if setting.critical is not None and setting.warning is None and not rule.is_amount:
+        said.append("a warning before that as usual")
     if setting.clear is not None:
         said.append(f"clears below {_amount(setting.clear, rule)}")
     if setting.percentile is not None:

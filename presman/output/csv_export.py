@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -125,14 +126,22 @@ class CsvExport:
         if self._column not in self._rows.measure.wide:
             raise KeyError(self._column)
         self._as_json = as_json
+        self._new = target if layout == "tidy" and isinstance(target, Path) and not target.exists() else None
+        """The file that is made here, until something is written."""
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None
+        header, continues = ("", self._has_names) if as_json else (lines([self._rows.names]), None)
+        self._open = partial(open_sink, target, header, durable=durable, tell=tell, continues=continues)
         if layout == "wide":
             self._wide = WideCsv(target, durable=durable, tell=tell)
-        elif as_json:
-            self._tidy = open_sink(target, "", durable=durable, tell=tell, continues=self._has_names)
-        else:
-            self._tidy = open_sink(target, lines([self._rows.names]), durable=durable, tell=tell)
+        elif isinstance(target, Path):  # whoever else writes to it is told at once
+            self._tidy = self._open()
+
+    def begin(self) -> None:
+        """Take it that there is an answer: from now on the line of names stands there. Raises OutputError."""
+        self._new = None
+        if self._tidy is None and self._wide is None:
+            self._tidy = self._open()
 
     def write(self, reading: Reading) -> int:
         """Append one reading and return how many lines it made. Raises OutputError.
@@ -165,15 +174,19 @@ class CsvExport:
         return sink.name if sink is not None else ""
 
     def close(self) -> None:
-        """Close the file, below what is not over yet. Never raises."""
-        if self._tidy is not None:
+        """Close the file, below what is not over yet; one without an answer goes. Never raises."""
+        if (rest := self._rows.rest()) and self._tidy is not None:
             with suppress(OutputError):
-                self._append(self._rows.rest())
+                self._append(rest)
         for sink in (self._tidy, self._wide):
             if sink is not None:
                 sink.close()
+        if self._new is not None:
+            with suppress(OSError):
+                self._new.unlink()
 
     def _append(self, rows: Sequence[Sequence[Cell]]) -> None:
+        self.begin()
         assert self._tidy is not None
         self._tidy.write(json_lines(self._rows.names, rows) if self._as_json else lines(rows))
 

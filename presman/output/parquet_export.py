@@ -40,6 +40,7 @@ class ParquetExport:
         self._arrow = arrow
         self._rows = TidyRows(measure)
         self._waiting: list[list[Cell]] = []
+        self._has_begun = False
         self._schema = arrow.schema([(each.key, _type(arrow, each)) for each in (*COMMON, *self._rows.measure.figures)])
         self._path, self._beside = path, path.with_name(f".{path.name}.{os.getpid()}")
         try:
@@ -48,8 +49,13 @@ class ParquetExport:
             raise OutputError(f"cannot write {path}: {reason(error)}") from error
         self._writer: Any = parquet.ParquetWriter(self._file, self._schema, compression="zstd")
 
+    def begin(self) -> None:
+        """Take it that there will be a file, though it may have no row."""
+        self._has_begun = True
+
     def write(self, reading: Reading) -> int:
         """Take one reading and return how many rows it made. Raises OutputError."""
+        self.begin()
         rows = self._rows.of(reading)
         self._waiting += rows
         if len(self._waiting) >= AT_ONCE:
@@ -57,15 +63,18 @@ class ParquetExport:
         return len(rows)
 
     def close(self) -> None:
-        """End the file and give it its name. Raises OutputError."""
+        """End the file and give it its name; without a beginning there is none. Raises OutputError."""
         if self._writer is None:
             return
+        if not self._has_begun:
+            self._beside.unlink(missing_ok=True)
         try:
             self._waiting += self._rows.rest()
             self._flush()
             self._writer.close()
             self._file.close()
-            self._beside.rename(self._path)
+            if self._has_begun:
+                self._beside.rename(self._path)
         except (OSError, self._arrow.ArrowException) as error:
             raise OutputError(f"cannot write {self.name}: {_said(error)}") from error
         finally:

@@ -422,7 +422,7 @@ class Sampler:
             return True
         if not was_told:
             try:  # in a thread of its own: cancelling may itself wait for the network
-                threading.Thread(target=self._cancel_until_over, name="presman-cancel", daemon=True).start()
+                start(threading.Thread(target=self._cancel_until_over, name="presman-cancel", daemon=True))
             except RuntimeError:  # no thread can be had
                 self.polled.cancel()
         return self._over.wait(patience)

@@ -43,6 +43,13 @@ def test_a_threshold_grades_what_the_rule_found(waited: float, state: str) -> No
     assert states(judge, waiting(waited)) == [state]
 
 
+def test_with_a_critical_threshold_alone_what_is_a_warning_otherwise_stays_one() -> None:
+    for said, state in (("critical=10m", "warn"), ("warning=5m critical=10m", "note")):
+        judge = Judge(read_alerts(f"queue_waits {said}"))
+        assert states(judge, waiting(60.0)) == [state]
+        assert states(judge, waiting(600.0)) == ["bad"]
+
+
 def test_what_can_never_start_is_critical_whatever_the_threshold() -> None:
     judge = Judge(read_alerts("queue_waits warning=1h"))
     assert states(judge, waiting(1.0, cause=Cause.NEVER_FITS)) == ["bad"]

@@ -111,9 +111,15 @@ def test_thresholds_durations_and_the_command(inside: Run, tmp_path: Path) -> No
     ]
     listed = inside("--config", "mine.ini", "alerts", "x", "--interval", "0.05").stdout
     assert re.search(r"^warning +queue_waits ", listed, re.MULTILINE)
-    assert re.search(r"^critical +idle_holder .*\n.*\n +set: critical from 1 s$", listed, re.MULTILINE)
+    assert re.search(
+        r"^critical +idle_holder .*\n.*\n +set: critical from 1 s, a warning before that as usual$",
+        listed,
+        re.MULTILINE,
+    )
     assert "alerts with for= count at once here" in listed
-    relaxed = inside("--config", "mine.ini", "check", "x", "--interval", "0.05", "--critical", "idle_holder=9h")
+    check = ("--config", "mine.ini", "check", "x", "--interval", "0.05", "--critical", "idle_holder=9h")
+    assert inside(*check).returncode == 1
+    relaxed = inside(*check, "--warning", "idle_holder=8h")
     assert relaxed.returncode == 0
     assert "1 idle holder keeps" in relaxed.stdout
 

@@ -340,3 +340,11 @@ def test_outliers_are_no_csv(inside: Run) -> None:
     refused = inside("once", DEMO, "--format", "csv", "--outliers")
     assert refused.returncode == 2
     assert "--outliers goes with" in refused.stderr
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_an_export_of_what_cannot_be_reached_writes_nothing(form: str, inside: Run) -> None:
+    for output in ["-", f"x.{form}"][form == "parquet" :]:
+        done = inside("export", "nobody/secret@127.0.0.1:1/none", "--format", form, "-o", output)
+        assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert list(Path().iterdir()) == []

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.cli.run import Run
 
 
@@ -12,3 +14,12 @@ def test_it_says_in_words_what_is_wrong_and_ends(inside: Run) -> None:
     assert any(line.startswith("do: ") for line in lines)
     assert any(line.startswith("now: ") for line in lines)
     assert done.stdout.isascii()
+
+
+def test_it_says_that_on_alert_is_not_run(inside: Run) -> None:
+    Path("config.ini").write_text("[x]\nconnection_string = demo:quiet\non_alert = /bin/false\n")
+    told = [
+        inside("--config", "config.ini", "watch", name, "--polls", "1", "--refresh", "0.5").stderr
+        for name in ("x", "demo:quiet")
+    ]
+    assert ["on_alert is not run here" in each for each in told] == [True, False]

@@ -153,6 +153,10 @@ def test_names(text: str, name: str) -> None:
         (f"spool:{SPOOL}?zone=Atlantis", "zone=Atlantis is neither an offset (+02:00) nor a region (Europe/Vienna)"),
         ("pord", "no target 'pord', did you mean 'prod'?"),
         ("night", "no [night] yet: presman connect night"),
+        (
+            __file__,
+            f"no target {__file__!r}: that file is no recording of presman (whose names end in .presman)",
+        ),
         ("stor", "no target 'stor', did you mean 'demo:storm'?"),
         ("???", "no target '???': neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"),
         ("anna@", f"not a connect string: write {FORMS}"),

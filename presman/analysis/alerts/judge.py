@@ -100,7 +100,13 @@ def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
         return _as(alert, "bad")
     if warning is not None and alert.amount >= warning:
         return _as(alert, "warn")
-    return None if RULE_BOOK[alert.key].is_amount else _as(alert, "note")
+    return None if RULE_BOOK[alert.key].is_amount else _below(alert, setting)
+
+
+def _below(alert: Alert, setting: AlertSetting) -> Alert:
+    """Return an alert below its thresholds: what is a warning otherwise stays one where only critical= was said."""
+    stays = setting.warning is None and alert.state in {"bad", "warn"}
+    return _as(alert, "warn" if stays else "note")
 
 
 def _as(alert: Alert, state: Severity) -> Alert:
