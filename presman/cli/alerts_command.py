@@ -17,6 +17,7 @@ def arguments() -> Parser:
         """\
   presman alerts
   presman alerts prod""",
+        "scope packs at",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: none)")
     add_poll_times(parser, "seconds allowed besides that (default 30)")

@@ -37,6 +37,7 @@ def arguments() -> Parser:
         """\
   presman bundle prod --minutes 10
   presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
+        "scope packs start end",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument("--minutes", type=_minutes, default=10.0, metavar="N", help="how long (default 10)")

@@ -43,6 +43,7 @@ def arguments() -> Parser:
 exit codes of check:
   0 OK: nothing is wrong, and the line names the views that show it   1 WARNING   2 CRITICAL
   3 UNKNOWN: something could not be seen, or nothing could be checked""",
+        "scope packs",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to check (default: the one in config.ini)")
     for name in ("warning", "critical"):

@@ -17,6 +17,7 @@ def arguments() -> Parser:
   presman config
   presman config prod
   presman config --sample > config.ini""",
+        "config",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="the target whose settings to show")
     parser.add_argument("--sample", action="store_true", help="print a commented config.ini to start from")

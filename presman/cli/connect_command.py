@@ -64,6 +64,7 @@ def arguments() -> Parser:
   presman connect
   presman connect prod
   presman connect prod --config ~/dba/config.ini""",
+        "config scope thick",
     )
     parser.add_argument("section", nargs="?", metavar="NAME", help="the section to write (default: asks)")
     return parser

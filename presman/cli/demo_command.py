@@ -21,6 +21,7 @@ def arguments() -> Parser:
   presman demo:my-plan.toml
   presman demo --list
   presman demo --polls 1 | less""",
+        "refresh packs theme",
     )
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="name or FILE.toml (default: mixed)")
     parser.add_argument("--list", action="store_true", help="list the scenarios")

@@ -18,6 +18,7 @@ def arguments() -> Parser:
   presman doctor prod
   presman doctor monitor@dbhost/orcl --scope instance
   presman doctor --assumptions prod""",
+        "scope thick packs",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to examine (default: the one in config.ini)")
     parser.add_argument(

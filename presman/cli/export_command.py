@@ -106,6 +106,7 @@ def arguments() -> Parser:
   presman export prod --from '1h ago' -o last-hour.csv
   presman export prod.presman --from 03:00 --measure queue --format parquet -o queue.parquet
   presman export prod --measure queue --format jsonl -o - | jq .sql_id""",
+        "refresh scope packs start end",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument("--measure", type=measure, metavar="M", help=f"{', '.join(MEASURES)} (default cpu)")

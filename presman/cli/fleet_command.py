@@ -57,6 +57,7 @@ def arguments() -> Parser:
   presman fleet --format json | jq -r '.databases[] | select(.alerts > 0) | .target'
 exit codes of a fleet that is printed:
   0 all databases answered   7 some did not   3 none did, or the store cannot be read""",
+        "scope packs theme",
     )
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET", help="sections of config.ini, globs of them, other targets; or a store"

@@ -31,6 +31,7 @@ def arguments() -> Parser:
   presman lint prod
   presman lint prod --format json | jq '.findings[].rule'
   presman lint spool:/tmp/spool --fail-on warning""",
+        "scope at",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument(

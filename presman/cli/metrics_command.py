@@ -58,6 +58,7 @@ def arguments() -> Parser:
   presman metrics prod test
   presman metrics prod test --listen 0.0.0.0:9730 --certificate tls.crt --key tls.key
   presman metrics prod --otlp http://collector:4318""",
+        "refresh scope packs",
     )
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to watch (default: the one in config.ini)")
     parser.add_argument(

@@ -36,7 +36,7 @@ examples:
 environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_COLOR, TNS_ADMIN
 {exit_codes.HELP}""",
         parents=[common()],
-        behind=behind(""),
+        behind=behind("refresh scope packs theme"),
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (see below)")
     add_screen_options(parser)

@@ -20,6 +20,7 @@ def arguments() -> Parser:
   presman once demo:storm --format json | jq '.heads[].sentence'
   presman once prod --format csv --measure queue
   presman once spool:/tmp/spool --format text""",
+        "scope packs at",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
     parser.add_argument(

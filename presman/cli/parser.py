@@ -173,33 +173,6 @@ TARGET is one thing everywhere:
                               what `presman record` wrote"""
 
 
-_WINDOW = ("at", "start", "end")
-_FITTING = {
-    "": ("refresh", "scope", "packs", "theme"),
-    "demo": ("refresh", "packs", "theme"),
-    "connect": ("config", "scope", "thick"),
-    "fleet": ("scope", "packs", "theme"),
-    "once": ("scope", "packs", "at"),
-    "watch": ("refresh", "scope", "packs", "start", "end"),
-    "export": ("refresh", "scope", "packs", "start", "end"),
-    "record": ("refresh", "scope", "packs"),
-    "metrics": ("refresh", "scope", "packs"),
-    "serve": ("refresh", "scope", "packs", "theme"),
-    "replay": (*_WINDOW, "theme"),
-    "report": _WINDOW,
-    "bundle": ("scope", "packs", "start", "end"),
-    "check": ("scope", "packs"),
-    "alerts": ("scope", "packs", "at"),
-    "why": ("refresh", "scope", "at"),
-    "whatif": ("scope", "start", "end"),
-    "doctor": ("scope", "thick", "packs"),
-    "lint": ("scope", "at"),
-    "config": ("config",),
-    "-m": ("refresh", "scope", "start", "end"),
-}
-"""The options of every command that the help of one explains; the others are named there."""
-
-
 def common() -> Parser:
     """Return the options that every command takes, before or after its name."""
     parser = Parser(add_help=False, prog="presman")
@@ -293,17 +266,20 @@ def certificates_of(options: argparse.Namespace) -> Certificates | None:
     return Certificates(CertificateFiles(Path(options.certificate), key, authorities))
 
 
-def behind(name: str) -> frozenset[str]:
-    """Return the options of every command that the help of one explains for `--help all` only."""
-    return frozenset(action.dest for action in common()._actions) - frozenset(_FITTING.get(name, ()))
+def behind(fitting: str) -> frozenset[str]:
+    """Return the options of every command that the help of one names only: all but those that fit it."""
+    return frozenset(action.dest for action in common()._actions) - frozenset(fitting.split())
 
 
-def command_parser(name: str, description: str, examples: str) -> Parser:
-    """Return the parser of a command, with its options yet to come."""
+def command_parser(name: str, description: str, examples: str, fitting: str = "") -> Parser:
+    """Return the parser of a command, with its options yet to come.
+
+    `fitting` are the options of every command that its help explains; the others are named there.
+    """
     return Parser(
         prog=f"presman {name}".strip(),
         description=description,
         epilog=f"examples:\n{examples}",
         parents=[common()],
-        behind=behind(name),
+        behind=behind(fitting),
     )

@@ -36,6 +36,7 @@ def arguments() -> Parser:
   presman record prod test --interval 5 --retain 14d --max-size 2G -o /var/lib/presman/
   presman record prod -o postgresql+psycopg://presman@dbhost/presman
   presman once prod.presman --at 03:12""",
+        "refresh scope packs",
     )
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to record (default: the one in config.ini)")
     parser.add_argument(

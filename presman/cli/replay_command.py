@@ -18,6 +18,7 @@ def arguments() -> Parser:
   presman replay prod.presman
   presman replay prod.presman --from 03:00 --to 04:00
   presman replay postgresql+psycopg://presman@dbhost/presman?database=prod""",
+        "at start end theme",
     )
     parser.add_argument("target", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
     parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")

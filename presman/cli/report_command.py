@@ -26,6 +26,7 @@ def arguments() -> Parser:
   presman report prod.presman -o incident.html
   presman report prod.presman --from 03:05 --to 03:20 -o incident.html
   presman report prod.presman --from 03:00 --at 03:12 -o - > incident.html""",
+        "at start end",
     )
     parser.add_argument("target", nargs="?", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
     parser.add_argument(

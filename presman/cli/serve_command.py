@@ -67,6 +67,7 @@ def arguments() -> Parser:
   presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
   presman serve prod --public https://dba.example.com/prod/ --token-file token
   ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
+        "refresh scope packs theme",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one in config.ini)")
     parser.add_argument(

@@ -27,6 +27,7 @@ def arguments() -> Parser:
   presman -m cpu
   presman -m cpu -c 4 -p -o cpu.csv
   presman -m session_io -c TOTAL_IO_PERCT -p demo --polls 3""",
+        "refresh scope start end",
     )
     parser.usage = "presman -m MEASURE [-c COLUMN] [-p] [-o FILE] [--polls N] [TARGET]"
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")

@@ -22,6 +22,7 @@ def arguments() -> Parser:
   presman watch prod --plain
   presman watch prod --summary 1h >> prod.log
   presman watch demo:storm --duration 1m""",
+        "refresh scope packs start end",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one in config.ini)")
     parser.add_argument("--plain", action="store_true", help="nothing but ASCII, and words for signs")

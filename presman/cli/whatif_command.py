@@ -39,6 +39,7 @@ def arguments() -> Parser:
   presman whatif arrivals.csv --limit BATCH=50 --limit ETL=25 --timeout REPORTS=600
   presman whatif prod.presman --from 03:00 --to 04:00 --target 320
   presman whatif prod --live-minutes 15 --limit BATCH=50""",
+        "scope start end",
     )
     parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="arrivals, a recording, a target to watch")
     parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")

@@ -20,6 +20,7 @@ def arguments() -> Parser:
   presman why prod 2:507 --duration 5m
   presman why prod 7xq3hjskd0abc --format json | jq -r .reason
   presman why prod.presman 507 --at 03:12""",
+        "refresh scope at",
     )
     parser.add_argument("target", metavar="TARGET", help="what to read")
     parser.add_argument("who", metavar="SID|SQL_ID", help="who is asked about: a SID, INSTANCE:SID or a SQL_ID")
