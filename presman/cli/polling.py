@@ -35,7 +35,7 @@ OUTLIERS: Sequence[RecordType] = (IoOutlier, LgwrioOutlier)
 Moment = tuple[Snapshot, Reading]
 
 RECORDED = 30
-"""Polls of a recording that lead to the one that is asked about, so that it is known how good forecasts were."""
+"""Polls of a recording that are read where a forecast is asked for: the last of them is told, how good it is by all."""
 
 GRACE = 2.0
 """Seconds after its time by which a read that nothing else ended is cancelled."""

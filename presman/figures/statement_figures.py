@@ -195,9 +195,9 @@ STARTS_HIGH = Queued(
     "starts.high",
 )
 STARTS_BETWEEN = Queued(
-    "starts_between", "8 of 10 in", TEXT,
+    "starts_between", "80 % between", TEXT,
     "Between when and when it should start in 8 cases of 10; as wide as it took to hold 8 of the last 10 here.",
-    starts_between, order=lambda row: row.starts.high if row.starts else None, width=11, most=15, narrow=False,
+    starts_between, order=lambda row: row.starts.high if row.starts else None, width=12, most=15, narrow=False,
 )
 NO_FORECAST = Queued(
     "no_forecast", "not foreseen because", NAME, "Why it is not known when it should start; empty where it is.",

@@ -18,6 +18,10 @@ HELD = 0.8
 """What part of the outcomes an interval is to hold."""
 
 KEPT = 50
+_BEGIN = 0.85
+"""What part is aimed at before anything came true."""
+_UNTRIED = 1.5
+"""How many times as wide as the courses make it an interval is until five outcomes are known."""
 _STEP = 0.05
 _LEAST, _MOST = 0.5, 0.98
 _NARROWEST, _WIDEST = 0.25, 8.0
@@ -42,7 +46,7 @@ class Calibration:
 
     def __init__(self) -> None:
         self._outcomes: deque[_Outcome] = deque(maxlen=KEPT)
-        self._part = HELD
+        self._part = _BEGIN
 
     def widened(self, raw: Interval, least: float) -> Interval:
         """Return an interval as it is to be shown."""
@@ -68,7 +72,7 @@ class Calibration:
     def _factor(self) -> float:
         distances = sorted(each.distance for each in self._outcomes)
         if len(distances) < FEW:
-            return 1.0
+            return _UNTRIED
         place = min(len(distances), ceil(self._part * (len(distances) + 1))) - 1
         return min(_WIDEST, max(_NARROWEST, distances[place]))
 

@@ -178,17 +178,54 @@ def _exceeds(needs: int, held: int, limit: int) -> bool:
     return held > 0 if needs > limit else held + needs > limit
 
 
+class PlanOrder:
+    """Whose head is next by the plan: the first level with a head that fits, and a draw among the groups of it.
+
+    A draw stands until the statement drawn has started, so that a big one is not passed by small ones, or until another
+    group's statement joins those to choose from.
+    """
+
+    def __init__(self, root: PlanNode, random: Random) -> None:
+        self._root, self._random = root, random
+        self._next: Group | None = None
+        self._from: frozenset[Group] = frozenset()
+        self._weights: dict[frozenset[Group], Mapping[Group, float]] = {}
+
+    def next_of(self, groups: frozenset[Group]) -> Group:
+        """Return whose turn it is among those whose heads are within their limits."""
+        candidates = self.weights(groups)
+        chosen = self._next
+        if chosen is None or chosen not in candidates or not self._from.issuperset(candidates):
+            chosen = self._draw(candidates)
+        self._next, self._from = chosen, frozenset(candidates)
+        return chosen
+
+    def weights(self, groups: frozenset[Group]) -> Mapping[Group, float]:
+        """Return the groups to draw from, each with its weight; worked out once for each set of groups."""
+        if groups not in self._weights:
+            self._weights[groups] = _first_level(self._root, groups) or dict.fromkeys(sorted(groups), 1.0)
+        return self._weights[groups]
+
+    def _draw(self, candidates: Mapping[Group, float]) -> Group:
+        groups = list(candidates)
+        if len(groups) == 1:
+            return groups[0]
+        return self._random.choices(groups, [candidates[group] for group in groups])[0]
+
+    def forget(self) -> None:
+        """Draw anew: the one drawn has started, or none fits any more."""
+        self._next = None
+
+
 class StatementQueue:
     """The queue of one cluster. Call `submit` and `release`, then `pump` to learn who starts."""
 
     def __init__(self, limits: Limits, random: Random) -> None:
         self.limits = limits
         self._random = random
+        self._order = _order(limits, random)
         self._queues: dict[Group, list[QueueEntry]] = {}
         self._running: dict[int, QueueEntry] = {}
-        self._next: Group | None = None
-        self._drawn_from: frozenset[Group] = frozenset()
-        self._drawn: dict[frozenset[Group], Mapping[Group, float]] = {}
         self.in_use = 0
         self.held = HeldServers()
 
@@ -196,7 +233,7 @@ class StatementQueue:
         """Put other limits in force; `groups` is each ticket's consumer group under them, by number."""
         waiting = sorted(self.queued(), key=lambda ticket: (ticket.submitted, ticket.number))
         self.limits = limits
-        self._queues, self._next, self._drawn = {}, None, {}
+        self._queues, self._order = {}, _order(limits, self._random)
         for ticket in waiting:
             ticket.group = groups.get(ticket.number, ticket.group)
             self._queues.setdefault(ticket.group, []).append(ticket)
@@ -289,7 +326,8 @@ class StatementQueue:
             if self._system_binds(head):
                 break
             self._remove(head)
-            self._next = None
+            if self._order is not None:
+                self._order.forget()
             self._start(head)
             started.append(head)
         return started
@@ -331,43 +369,20 @@ class StatementQueue:
     def _system_binds(self, ticket: QueueEntry) -> bool:
         return _exceeds(ticket.needs, self.in_use, self.limits.target)
 
-    def _group_binds(self, ticket: QueueEntry) -> bool:
-        return self.held.binds(ticket, self.limits.rule(ticket.group))
-
     def _choose(self) -> Group | None:
-        """Return the group whose head is next: among those within their limits by level, then by a draw.
-
-        A draw stands until the statement drawn has started, so that a big one is not passed by small ones, or until
-        another group's statement joins those to choose from.
-        """
+        """Return the group whose head is next among those within their limits: by the plan, or by when they came."""
         rules = self.limits.rules
         heads = {
             group: queue[0]
             for group, queue in self._queues.items()
             if (rule := rules.get(group)) is None or not rule.pools or not self.held.binds(queue[0], rule)
         }
+        if self._order is None:
+            return min(heads, key=lambda group: (heads[group].submitted, heads[group].number), default=None)
         if not heads:
-            self._next = None
+            self._order.forget()
             return None
-        if self.limits.root is None or self.limits.queueing is not Queueing.FULL:
-            return min(heads, key=lambda group: (heads[group].submitted, heads[group].number))
-        candidates = self._candidates(self.limits.root, frozenset(heads))
-        if self._next not in candidates or not self._drawn_from.issuperset(candidates):
-            self._next = self._draw(candidates)
-        self._drawn_from = frozenset(candidates)
-        return self._next
-
-    def _candidates(self, root: PlanNode, groups: frozenset[Group]) -> Mapping[Group, float]:
-        """Return the groups to draw from with their weights; worked out once for each set of groups."""
-        if groups not in self._drawn:
-            self._drawn[groups] = _first_level(root, groups) or dict.fromkeys(sorted(groups), 1.0)
-        return self._drawn[groups]
-
-    def _draw(self, candidates: Mapping[Group, float]) -> Group:
-        groups = list(candidates)
-        if len(groups) == 1:
-            return groups[0]
-        return self._random.choices(groups, [candidates[group] for group in groups])[0]
+        return self._order.next_of(frozenset(heads))
 
     def why(self, ticket: QueueEntry) -> QueueHold:
         """Explain why `ticket` waits, from the very figures that decide."""
@@ -377,8 +392,8 @@ class StatementQueue:
             queue = sorted(self.queued(), key=lambda other: (other.submitted, other.number))
         ahead = queue.index(ticket)
         own_ahead = self._queues[ticket.group].index(ticket)
-        system, group = self._system_binds(ticket), self._group_binds(ticket)
-        pools = self.limits.rule(ticket.group).pools
+        rule = self.limits.rule(ticket.group)
+        system, group, pools = self._system_binds(ticket), self.held.binds(ticket, rule), rule.pools
         tightest = min(pools, key=lambda pool: pool.limit - self.held.of(pool.name), default=None)
         if own_ahead:
             cause = HoldReason.BEHIND
@@ -402,6 +417,13 @@ class StatementQueue:
             group,
             needs > self.limits.target or any(needs > pool.limit for pool in pools),
         )
+
+
+def _order(limits: Limits, random: Random) -> PlanOrder | None:
+    """Return the order of the plan, None where one queue serves all or there is no plan."""
+    if limits.root is None or limits.queueing is not Queueing.FULL:
+        return None
+    return PlanOrder(limits.root, random)
 
 
 def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) -> dict[Group, float]:

@@ -7,6 +7,7 @@ whoever had watched until an instant would have them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -14,11 +15,11 @@ from sqlalchemy import Connection, select
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns
-from presman.forecast.forecaster import MOST_STEPS, Forecaster
+from presman.forecast.forecaster import MOST_STEPS, ONE_LOOK, Forecaster
 from presman.forecast.seen_statements import HOUR
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
-from presman.recording.playback import Playback
+from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import SEEN_EVERY, StatementLife, life_of, lives
 from presman.recording.row_commands import insert, next_number, run_named, update
 from presman.recording.schema import ARRIVED, POLLS, STATEMENTS
@@ -188,4 +189,21 @@ def forecaster_before(playback: Playback, previous: Snapshot | None, steps: floa
     if previous is not None and first is not None:
         begin = max(first, previous.at - HOUR)
         found.begin(previous.at, previous.at - begin, past_runs(playback, begin, previous.at))
+    return found
+
+
+JUDGED = 30
+"""Polls that lead to the one whose forecasts are shown: on them it is seen how good forecasts are."""
+
+
+def foreseen(playback: Playback, index: int) -> Reading | None:
+    """Return the reading of a poll with forecasts of its queue, None where it is damaged."""
+    found: Reading | None = None
+    forecaster: Forecaster | None = None
+    for each in range(max(0, index - JUDGED), index + 1):
+        found = None
+        with suppress(LostPollError):
+            previous, current = playback.pair(each)
+            forecaster = forecaster or forecaster_before(playback, previous, ONE_LOOK)
+            found = forecaster.read(playback.meaning((previous, current)), previous, current, None)
     return found

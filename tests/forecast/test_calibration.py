@@ -17,9 +17,9 @@ def judged(*outcomes: float) -> Calibration:
     return found
 
 
-def test_an_interval_is_as_the_courses_make_it_until_five_have_started() -> None:
-    assert judged().widened(RAW, 1.0) == RAW
-    assert judged(300.0, 300.0, 300.0, 300.0).widened(RAW, 1.0) == RAW
+def test_an_interval_is_half_as_wide_again_as_the_courses_make_it_until_five_have_started() -> None:
+    assert judged().widened(RAW, 1.0) == Interval(60.0, 45.0, 90.0)
+    assert judged(300.0, 300.0, 300.0, 300.0).widened(RAW, 1.0) == Interval(60.0, 45.0, 90.0)
 
 
 def test_it_is_as_wide_as_it_takes_to_hold_the_outcomes() -> None:
@@ -30,17 +30,19 @@ def test_it_is_as_wide_as_it_takes_to_hold_the_outcomes() -> None:
 
 
 def test_it_is_never_narrower_than_polls_can_tell_nor_begins_before_now() -> None:
-    assert judged().widened(Interval(60.0, 60.0, 60.0), 5.0) == Interval(60.0, 55.0, 65.0)
-    assert judged().widened(Interval(3.0, 3.0, 9.0), 5.0) == Interval(3.0, 0.0, 9.0)
+    assert judged().widened(Interval(60.0, 60.0, 60.0), 4.0) == Interval(60.0, 54.0, 66.0)
+    assert judged().widened(Interval(3.0, 3.0, 9.0), 4.0) == Interval(3.0, 0.0, 12.0)
 
 
 def test_a_miss_makes_the_next_hold_more() -> None:
-    few = judged(65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 70.0, 80.0)
-    # Ten distances, 0.25 eight times, 0.5, 1.0: all were held, so it is to hold less than 0.8 of 11, the eighth.
-    assert few.widened(RAW, 1.0).high == 65.0
-    missed = judged(65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 65.0, 100.0, 100.0)
-    # Two misses raise 0.72 to 0.8: the ninth of ten, two half widths.
-    assert missed.widened(RAW, 1.0).high == 100.0
+    held = judged(*[65.0] * 8, 70.0, 80.0)
+    # Ten distances, 0.25 eight times, 0.5, 1.0: ten were held, so 0.85 came down to 0.75 of 11, the ninth.
+    assert held.widened(RAW, 1.0).high == 70.0
+    missed = judged(*[65.0] * 8, 100.0, 120.0)
+    # Two misses: 0.85 - 0.08 + 0.08, of 11 the tenth, three half widths.
+    assert missed.widened(RAW, 1.0).high == 120.0
+    # One miss: 0.85 - 0.09 + 0.04, of 11 the ninth, which is a quarter.
+    assert judged(*[65.0] * 9, 100.0).widened(RAW, 1.0).high == 65.0
 
 
 def test_the_record_counts_those_that_were_held_and_tells_the_middle_error() -> None:

@@ -13,7 +13,7 @@ from presman.analysis.facts.plan_book import Branch
 from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
 from presman.analysis.readings.reading import Reading
 from presman.forecast.queue_now import Modelled, modelled, plan_branch
-from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, StatementQueue
+from presman.forecast.scheduler import LEVELS, Group, PlanOrder, Queueing
 from presman.forecast.seen_statements import SeenStatements
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
@@ -35,9 +35,7 @@ def looked_at(scenario: str, second: float) -> tuple[SimulatorSource, Reading, Q
 
 
 def candidates(root: object, groups: frozenset[Group]) -> dict[Group, float]:
-    limits = Limits(64, 64, Queueing.FULL, {}, root)  # type: ignore[arg-type]
-    found = StatementQueue(limits, None)._candidates(limits.root, groups)  # type: ignore[arg-type]
-    return dict(found)
+    return dict(PlanOrder(root, None).weights(groups))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("scenario", "second"), [("storm", 10.0), ("rac", 600.0), ("pdb", 900.0), ("mixed", 300.0)])

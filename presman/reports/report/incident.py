@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.advice.to_do import ToDo, to_do
@@ -18,6 +19,7 @@ from presman.recording.incident_rows import EventMark, StatementSum
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import DamagedPolls, StatementLife
 from presman.recording.reader import Recording
+from presman.recording.statement_lives import foreseen
 from presman.recording.store import DamagedStoreError
 from presman.recording.time_bins import GroupBin, PollGap, TimeBin
 from presman.reports.report import report_charts
@@ -112,7 +114,7 @@ def gather(recording: Recording, playback: Playback, indexes: range, at: datetim
         sums=tuple(incident_rows.statement_sums(playback, start, end)),
         heat=_heat(playback, start, end, len(indexes), usual),
         looks=looks,
-        moment=_moment(looks, at),
+        moment=_foreseen(playback, _moment(looks, at)),
         damaged=tuple(playback.damaged(start, end)) if len(indexes) <= CHECKED else (),
         step=max((time_bins.sampled(part)[0] for part in playback.parts(start, end)), default=1),
         damage=tuple(recording.damage_of(playback)),
@@ -155,6 +157,14 @@ def _moment(looks: tuple[Look, ...], at: datetime | None) -> Look | None:
             if each.why == why:
                 return each
     return looks[-1] if looks else None
+
+
+def _foreseen(playback: Playback, look: Look | None) -> Look | None:
+    """Return a poll with forecasts of its queue, where it has one."""
+    if look is None or not look.reading.queue:
+        return look
+    reading = foreseen(playback, playback.index(look.at))
+    return look if reading is None or reading.at != look.at else replace(look, reading=reading)
 
 
 def _heat(

@@ -19,7 +19,7 @@ from presman.figures.figure import Figure, Table
 from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
 from presman.figures.measures import headings
 from presman.figures.plan_figures import FINDINGS, PLAN
-from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.recording.recording_source import RecordingSource
 from presman.recording.time_bins import GroupBin
 from presman.recording.time_words import Note, TimeError, instant_of
@@ -325,6 +325,9 @@ def moment(incident: Incident) -> Markup:
         if table is PLAN:
             parts.append(element("p", _plan(at), class_="note"))
         parts.append(_rows(part, at, incident.colours))
+        if table is QUEUE and (record := forecast_record(reading)):
+            note = f"Forecasts {record}: of the last statements, by the first that was made of each."
+            parts.append(element("p", note, class_="note"))
     why = f": {look.why}" if look.why else ""
     since = "" if reading.interval is None else f" Rates are over the last {spelled(reading.interval)}."
     return section(f"At {clock(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")

@@ -1,0 +1,37 @@
+"""Forecasts of a recording: from what was seen before a poll, the same as whoever had watched would have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from presman.recording.reader import Recording
+from presman.recording.statement_lives import forecaster_before, foreseen
+from presman.reports.report.incident import gather
+from tests.recording.recorded import polled, record
+
+
+def test_a_poll_of_a_recording_has_forecasts_and_else_what_it_had(tmp_path: Path) -> None:
+    moments = list(polled("storm", 30))
+    record(tmp_path / "a.presman", moments)
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        playback = recording.playback()
+        found = foreseen(playback, 29)
+        assert found is not None
+        assert found.forecast is not None
+        assert found.forecast.watched > 0
+        assert all(row.starts is not None for row in found.queue)
+        assert found.foreseen({}, None) == moments[29][1]
+        before = forecaster_before(playback, moments[20][0])
+        later = before.read(moments[21][1], moments[20][0], moments[21][0], None)
+        assert later.forecast is not None
+        assert later.forecast.watched == (moments[21][0].at - moments[0][0].at).total_seconds()
+
+
+def test_a_report_shows_the_queue_with_when_each_should_start(tmp_path: Path) -> None:
+    record(tmp_path / "a.presman", list(polled("storm", 30)))
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        playback = recording.playback()
+        incident = gather(recording, playback, playback.indexes())
+        assert incident.moment is not None
+        assert incident.moment.reading.queue
+        assert all(row.starts is not None for row in incident.moment.reading.queue)
