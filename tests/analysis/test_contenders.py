@@ -144,6 +144,8 @@ def test_an_idle_holder_is_chosen_before_who_works_and_the_longest_idle_first() 
     assert chosen(16, work, *idle) == [3]
     assert chosen(30, work, *idle) == [3, 2]
     assert chosen(60, work, *idle) == [3, 2, 1]
+    now, later = (freeing(sid, 20, idle=seconds, status="INACTIVE") for sid, seconds in ((4, 0.0), (5, 0.5)))
+    assert chosen(16, now, later) == [5]
 
 
 def test_the_earliest_ends_that_are_enough_without_the_needless() -> None:

@@ -44,6 +44,13 @@ def test_trouble_comes_first_and_equals_stand_by_name() -> None:
     assert counts(every_state())[ConnectionState.LIVE] == 3
 
 
+def test_one_that_is_late_stands_before_one_that_was_stopped_and_that_before_one_that_starts() -> None:
+    states = (ConnectionState.STARTING, ConnectionState.STOPPED, ConnectionState.LATE, ConnectionState.REFUSED)
+    members = [Member(name, state) for name, state in zip("abcd", states, strict=True)]
+    assert [each.name for each in by_trouble([*members, live("e")])] == ["d", "c", "b", "a", "e"]
+    assert [each.name for each in by_trouble([live("z", alerts=1, severity="warn"), *members])][:3] == ["d", "z", "c"]
+
+
 def test_a_storm_stands_before_a_wait_of_ten_seconds() -> None:
     reading = busy()
     short = replace(reading.heads[0], cause=Cause.NEVER_FITS, wants=Servers(36, 72), target=24, allowed=None)

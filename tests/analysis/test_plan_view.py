@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.analysis import analyse
-from presman.analysis.facts.plan_book import PlanBook, positions
+from presman.analysis.facts.plan_book import Branch, PlanBook, positions
 from presman.analysis.plans.plan_changes import plan_switches
-from presman.analysis.plans.plan_view import PlanView, differences, parts_text, plan_view
+from presman.analysis.plans.plan_view import PlanView, _together, differences, parts_text, plan_view
 from presman.output.json_document import assess
 from presman.output.v1_tables import emphasis
 from presman.rows.group_rows import GroupMetric
@@ -250,3 +250,27 @@ AT = f"{NOON.astimezone():%Y-%m-%d %H:%M:%S}"
 def test_who_set_the_plan_and_whether_a_window_may_change_it(rows: list[Any], said: str) -> None:
     """The root's window comes before that of a container, which is all that is seen from inside it."""
     assert view(*NESTED, *rows).set_by == said
+
+
+def tree(*parts: int) -> Branch:
+    """Return a plan of groups A, B ... with so many percent."""
+    branches = [Branch(name, (float(part),), (0, name)) for name, part in zip("AB", parts, strict=False)]
+    return Branch("DAY", (), branches=tuple(branches))
+
+
+def test_what_a_branch_gets_of_instances_counts_by_their_cpus() -> None:
+    """Level 1 in percent of 4 CPUs and of 12; B is there on the first instance alone."""
+    trees = ((tree(75, 25), 4.0), (tree(50), 12.0))
+    found = {each.branch.name: (each.share, each.by_level[0], there) for each, there in _together(trees)}
+    first, second = ({each.branch.name: each.share for each in positions(root)} for root, _ in trees)
+    assert (first["A"], first["B"]) == (0.75, 0.25)
+    a = (4 * first["A"] + 12 * second["A"]) / 16
+    assert found["A"] == (pytest.approx(a), pytest.approx(a), 16.0)
+    assert found["B"] == (pytest.approx(4 * 0.25 / 16), pytest.approx(4 * 0.25 / 16), 4.0)
+
+
+def test_without_cpus_the_first_instance_tells_what_a_branch_gets() -> None:
+    found = list(_together([(tree(75, 25), 0.0), (tree(50, 50), 0.0)]))
+    assert [(each.branch.name, each.share, each.by_level[:1], there) for each, there in found] == [
+        ("A", 0.75, (0.75,), 0.0), ("B", 0.25, (0.25,), 0.0),
+    ]  # fmt: skip

@@ -22,6 +22,9 @@ TURNED = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
 LONGEST = 90
 """Characters of code that a key shows."""
 
+COUNTED = 10
+"""Up to which number one more is a slip that should be noticed: of 4,096 bytes one more is as good."""
+
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
@@ -114,7 +117,7 @@ def _own_changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
         case ast.comprehension(ifs=tests):
             yield from _turned(tests)
         case ast.Constant(value=bool() | int() | float() as value):
-            yield node, repr(not value if isinstance(value, bool) else value + 1)
+            yield node, repr(not value if isinstance(value, bool) else _slipped(value))
         case ast.Call(func=ast.Name(id=name) as function) if name in NAMES:
             yield function, NAMES[name]
         case ast.Expr(value=ast.Call()):
@@ -128,6 +131,11 @@ def _turned(tests: list[ast.expr]) -> Iterator[tuple[ast.expr, str]]:
     for test in tests:
         if not isinstance(test, ast.Compare | ast.UnaryOp | ast.Constant):
             yield test, f"(not {_text(test)})"
+
+
+def _slipped(value: float) -> float:
+    """Return a number as a slip would have it: a count by one, a size or a bound of many by twice."""
+    return value + 1 if abs(value) <= COUNTED else 2 * value
 
 
 def _text(node: ast.expr) -> str:

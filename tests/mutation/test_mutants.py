@@ -46,6 +46,11 @@ def test_each_place_is_changed_by_itself_and_texts_and_types_are_left_alone() ->
         compile(each.source(text), "room.py", "exec")
 
 
+def test_a_count_is_one_more_and_a_size_twice_as_much() -> None:
+    text = b"a = 1\nb = 10\nc = 4096\nd = 0.5\ne = 3600.0\nf = True"
+    assert [each.after for each in mutants_of("room.py", text)] == ["2", "11", "8192", "1.5", "7200.0", "False"]
+
+
 def test_that_two_are_equally_long_is_no_place_for_a_change() -> None:
     assert [
         each.after for each in mutants_of("room.py", b"pairs = zip(a, b, strict=True)\nkeep = pick(a, all=True)")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +21,7 @@ from presman.figures.measures import MEASURES
 from presman.recording.codec.poll_codec import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.recording.measure_tables import NOT_KEPT, window_selects
 from presman.recording.reader import Recording
+from presman.recording.schema import ROWS, SPAN
 from presman.rows.group_rows import GroupMetric
 from presman.rows.queries import Focus, Scope
 from presman.rows.session_rows import Session
@@ -194,3 +197,13 @@ def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
                     )
                     assert same, (measure, key, value, other[key])
         assert len(playback.marks(start, end)) == 5
+
+
+def test_a_row_that_stays_as_it_is_lasts_to_the_end_of_its_span_and_no_longer(tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    record(path, list(polled("quiet", 3)))
+    with closing(sqlite3.connect(path)) as file:
+        for table in ROWS.values():
+            for first, last in file.execute(f"SELECT first, last FROM {table.name}"):
+                assert first <= last
+                assert last in {0, 1, SPAN - 1}, f"{table.name}: ended by the second poll or the third, or open"

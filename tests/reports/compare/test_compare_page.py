@@ -9,7 +9,7 @@ from defusedxml.ElementTree import fromstring
 
 from presman.base.colours import HUES, OTHERS
 from presman.reports.compare.compare_page import _bar, compare_page
-from presman.reports.compare.compare_text import compare_text
+from presman.reports.compare.compare_text import compare_text, value_of
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line, PlanDifference, histograms, lines
 from presman.reports.compare.noise import METHOD, Judgement, Value
 from presman.reports.compare.window_figures import CPU, FigureKey
@@ -66,3 +66,13 @@ def test_a_difference_is_a_bar_from_the_middle(percent: float, left: str, width:
 @pytest.mark.parametrize("percent", [None, 0.0])
 def test_without_a_difference_there_is_no_bar(percent: float | None) -> None:
     assert not _bar(Line("", "", "", 1.0, 1.0, percent, Judgement.SAME))
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(None, "-"), (0.5, "0.500"), (-0.5, "-0.500"), (1.0, "1.00"), (99.99, "99.99"), (100.0, "100"), (-150.4, "-150")],
+)
+def test_a_value_has_the_digits_that_tell_something(value: float | None, told: str) -> None:
+    assert value_of(Line("", "", "", value, value, None, Judgement.SAME), value) == told
+    bound = value_of(Line("", "", "", value, value, None, Judgement.SAME, is_bound=True), value)
+    assert bound == ("-" if value is None else f"≤ {told}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from presman.analysis.advice.to_do import to_do
 from presman.services.fleet.live_fleet import LiveFleet
@@ -39,3 +42,20 @@ def test_to_do_is_that_of_the_database_looked_at_and_of_its_newest_poll(monkeypa
         said.text,
     ]
     assert [found is busy for found in asked] == [True, False, True], "worked out once for each look at another poll"
+
+
+@pytest.mark.parametrize(
+    ("begun", "trouble"), [("yy", ""), ("yn", ""), ("ny", ""), ("nn", "reason 1"), ("n", "reason 0"), ("", "before")]
+)
+def test_a_fleet_is_in_trouble_where_not_one_database_can_be_begun(begun: str, trouble: str) -> None:
+    def database(number: int, letter: str) -> SimpleNamespace:
+        reason = SimpleNamespace(reason=f"reason {number}")
+        return SimpleNamespace(start=lambda: letter == "y", member=lambda: reason)
+
+    databases = dict(enumerate(map(database, range(2), begun)))
+    waits: list[float] = []
+    stopping = SimpleNamespace(is_set=lambda: False, wait=waits.append)
+    fleet = SimpleNamespace(databases=databases, _stopping=stopping, trouble="before")
+    LiveFleet._start_all(fleet)  # type: ignore[arg-type]
+    assert fleet.trouble == trouble
+    assert len(waits) == len(begun), "one after the other"
