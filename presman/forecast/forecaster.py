@@ -106,7 +106,7 @@ class Forecaster:
             return reading if not self._calibration.record().judged else replace(reading, forecast=self._behind())
         found = rules()
         self._forget(reading.at, found)
-        model = modelled(reading, found, self._seen)
+        model = modelled(reading, found, self._seen) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
         starts = {each.executing(): self._start(each, found, reading.at) for each in reading.queue}
