@@ -91,6 +91,12 @@ def start(thread: threading.Thread) -> None:
     thread.start()
 
 
+def end_without_tidying() -> None:
+    """Have Python not look through all objects as it ends: where memory is full that may go on without end."""
+    if _is_full_of_memory():
+        gc.freeze()
+
+
 def too_little() -> str:
     """Return in one line that there is less memory than presman needs to say what it lacks; "" where there is more.
 

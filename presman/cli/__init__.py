@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from presman.base import secret
-from presman.base.running_out import have_threads_end, ran_out, too_little
+from presman.base.running_out import end_without_tidying, have_threads_end, ran_out, too_little
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure, Terminated, ending_at_once
 
@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _checked(given) if _is_check(given) else answered(lambda: _run(given, ending_at_once()))
     finally:
+        end_without_tidying()
         console.log_to(None)
         secret.forget()
         console.settle()

@@ -47,11 +47,11 @@ class Calibration:
     def __init__(self) -> None:
         self._outcomes: deque[_Outcome] = deque(maxlen=KEPT)
         self._part = _BEGIN
+        self._factor = _UNTRIED
 
     def widened(self, raw: Interval, least: float) -> Interval:
         """Return an interval as it is to be shown."""
-        factor = self._factor()
-        below, above = (factor * max(each, least) for each in _halves(raw))
+        below, above = (self._factor * max(each, least) for each in _halves(raw))
         return Interval(raw.median, max(0.0, raw.median - below), raw.median + above)
 
     def judge(self, raw: Interval, shown: Interval, outcome: float, least: float) -> None:
@@ -62,6 +62,7 @@ class Calibration:
         self._outcomes.append(_Outcome(error / above if error > 0 else -error / below, abs(error), held))
         self._part += _STEP * (HELD if not held else HELD - 1)
         self._part = min(_MOST, max(_LEAST, self._part))
+        self._factor = self._made_of_outcomes()
 
     def record(self) -> ForecastRecord:
         """Return how good the forecasts have been."""
@@ -69,7 +70,7 @@ class Calibration:
         held = sum(each.held for each in self._outcomes)
         return ForecastRecord(len(errors), held, median(errors) if errors else None)
 
-    def _factor(self) -> float:
+    def _made_of_outcomes(self) -> float:
         distances = sorted(each.distance for each in self._outcomes)
         if len(distances) < FEW:
             return _UNTRIED

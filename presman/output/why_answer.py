@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Unblock
-from presman.analysis.advice.unblock import effect_words, unblock
+from presman.analysis.advice.unblock import effect_words, unblock_of
 from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
@@ -126,13 +126,8 @@ def _queued(
         yield f"  {words[0].lower()}{words[1:]}" + (f" Forecasts {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
-    yield from _ways(_unblock_of(row, reading), head is not None and row.position > 1)
+    yield from _ways(unblock_of(row, reading), head is not None and row.position > 1)
     yield from _past(history)
-
-
-def _unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
-    key = (row.con_id, row.group)
-    return next((each for each in unblock(reading) if (each.head.con_id, each.head.group) == key), None)
 
 
 def _ways(found: Unblock | None, behind: bool) -> Iterator[str]:
@@ -170,7 +165,7 @@ def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, 
         found["statement"] = plain(row)
         found["reasons"] = [plain(each._asdict()) for each in history.of(row)]
     if isinstance(row, QueuedStatement):
-        own = _unblock_of(row, reading)
+        own = unblock_of(row, reading)
         head = None if own is None else own.head
         found |= {"reason": word(row.reason), "sentence": "" if head is None else head.sentence}
         found |= {"starts": plain(row.starts), "forecast": plain(reading.forecast)}

@@ -84,7 +84,16 @@ class CsvRecording:
 
 
 def file_name(database: str, measure: str, at: datetime, kind: str = "csv") -> str:
-    """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time; "" is no measure."""
+    """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time; "" is no measure.
+
+    Of a recording or a spool it has the name without the folders.
+
+    >>> file_name("recording:/var/lib/presman/erp.presman", "report", datetime(2026, 11, 20).astimezone(), "html")
+    'presman-erp-report-20261120-000000.html'
+    """
+    kind_of_source, colon, path = database.partition(":")
+    if colon and kind_of_source in {"recording", "spool"}:
+        database = path.rstrip("/").rpartition("/")[2].removesuffix(".presman")
     safe = "".join(character if character.isascii() and character.isalnum() else "-" for character in database)[:40]
     name = "-".join(part for part in (safe.strip("-") or "database", measure) if part)
     return f"presman-{name}-{at.astimezone():%Y%m%d-%H%M%S}.{kind}"

@@ -101,9 +101,9 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
     [
         (
             running(526, servers=16, **IDLE),  # of the 32 that the head is short of
-            "MARTIN 1:526 (idle 15:00) keeps 16 servers; the head of BATCH is short of 32, so ending it alone is not "
-            "enough: wait, or decide whose work to end",
-            "wait: ending MARTIN 1:526 alone does not let BATCH start",
+            "MARTIN 1:526 (idle 15:00) keeps 16 servers; the head of BATCH is short of 32: ending it is enough "
+            "once 16 more are free; wait, or decide whose work to end",
+            "wait: ending MARTIN 1:526 lets BATCH start once 16 more are free",
         ),
         (
             running(526, group="ETL", **IDLE),  # BATCH is at its own limit
@@ -119,9 +119,9 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         ),
         (
             running(526, servers=16, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is not enough
-            "MARTIN 1:526 (idle 1:20) keeps 16 servers; the head of BATCH is short of 32, so ending it alone is not "
-            "enough: wait, or decide whose work to end",
-            "wait: ending MARTIN 1:526 alone does not let BATCH start",
+            "MARTIN 1:526 (idle 1:20) keeps 16 servers; the head of BATCH is short of 32: ending it is enough "
+            "once 16 more are free; wait, or decide whose work to end",
+            "wait: ending MARTIN 1:526 lets BATCH start once 16 more are free",
         ),
     ],
 )

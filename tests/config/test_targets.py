@@ -153,10 +153,6 @@ def test_names(text: str, name: str) -> None:
         (f"spool:{SPOOL}?zone=Atlantis", "zone=Atlantis is neither an offset (+02:00) nor a region (Europe/Vienna)"),
         ("pord", "no target 'pord', did you mean 'prod'?"),
         ("night", "no [night] yet: presman connect night"),
-        (
-            __file__,
-            f"no target {__file__!r}: that file is no recording of presman (whose names end in .presman)",
-        ),
         ("stor", "no target 'stor', did you mean 'demo:storm'?"),
         ("???", "no target '???': neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"),
         ("anna@", f"not a connect string: write {FORMS}"),
@@ -167,6 +163,13 @@ def test_mistakes(text: str, message: str) -> None:
     with pytest.raises(TargetError) as caught:
         parse_target(text, config)
     assert str(caught.value) == message
+
+
+def test_a_file_that_is_no_recording_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("n1.log").touch()
+    with pytest.raises(TargetError, match=r"no target 'n1.log': that file is no recording of presman"):
+        parse_target("n1.log", Config())
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from unittest import mock
 
@@ -14,6 +15,7 @@ from presman.rows.cursor_rows import SqlText
 from presman.tabs.statement import Statement
 from presman.tui.app import MonitorApp
 from presman.tui.copies import Copyable, Shown, copies
+from presman.tui.exports import file_name
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued
 
@@ -138,3 +140,10 @@ async def test_a_text_that_is_not_known_is_not_copied() -> None:
         await acting.keys("4", "c", "t")
         assert acting.app.clipboard == ""
         assert "Nothing copied: not read." in told(acting.app)
+
+
+def test_a_file_of_a_replay_is_called_as_the_recording_without_its_folders() -> None:
+    at = datetime(2026, 11, 20).astimezone()
+    for place in ("recording:/var/lib/a.presman", "recording:a.presman", "recording:/var/a/", "spool:/tmp/a"):
+        assert file_name(place, "cpu", at) == "presman-a-cpu-20261120-000000.csv"
+    assert file_name("anna@db/erp", "", at, "presman") == "presman-anna-db-erp-20261120-000000.presman"

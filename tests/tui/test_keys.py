@@ -371,3 +371,15 @@ async def test_a_list_that_two_clicks_leave_at_once_is_left_once() -> None:
         palette.dismiss()
         await acting.settle()
         assert "Overview" in await acting.press("1")
+
+
+@acted
+async def test_a_notice_leaves_the_line_free_in_which_one_types() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        await acting.press("4", "colon")
+        acting.app.notify("a notice\n" * 3)
+        lines = (await acting.press(*"somewhere")).splitlines()
+        (typed,) = (line for line in lines if "somewhere" in line)
+        assert "a notice" in "".join(lines)
+        assert typed == lines[-2]
+        assert typed.replace("somewhere", "").strip() == ""

@@ -252,15 +252,20 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
 
 
 def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
-    """Return what an idle holder keeps of what the head is short of, where its end alone is not enough."""
+    """Return what an idle holder keeps of what the head is short of, where its end alone is not enough.
+
+    What is enough changes with each statement that ends: so how many servers more it takes is told, too.
+    """
     each, whose = candidate.statement, _whose(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     why = "whether the queue counts its servers here is not known"
     short = f"wait: ending {each.who} may not help {_name(found.head)}"
-    if candidate.frees == candidate.perhaps:
-        why = f"{whose} is short of {max(one.short for one in found.head.shortages)}, so ending it alone is not enough"
-        short = f"wait: ending {each.who} alone does not let {_name(found.head)} start"
-    return f"{held}; {why}: wait, or decide whose work to end", short
+    missing = max((one.short for one in found.head.shortages), default=0)
+    more = missing - candidate.frees
+    if candidate.frees == candidate.perhaps and more > 0:
+        why = f"{whose} is short of {missing}: ending it is enough once {more} more are free"
+        short = f"wait: ending {each.who} lets {_name(found.head)} start once {more} more are free"
+    return f"{held}; {why}; wait, or decide whose work to end", short
 
 
 def _idle_elsewhere(found: Unblock, each: RunningStatement) -> tuple[str, str]:

@@ -315,6 +315,12 @@ def unblock(reading: Reading) -> tuple[Unblock, ...]:
     return tuple(_unblock(head, reading, counts) for head in reading.heads)
 
 
+def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
+    """Return how to let the head of a statement's queue start."""
+    key = (row.con_id, row.group)
+    return next((each for each in unblock(reading) if (each.head.con_id, each.head.group) == key), None)
+
+
 def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
     shortages = head.shortages

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis.facts.cursor_facts import why_no_text
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.wait_readings import sum_of_known
 
 
 class CpuWaiter(NamedTuple):
@@ -69,15 +69,10 @@ def _waiter(con_id: int, group: str, sql_id: str, rows: list[SessionReading], te
         sql_id=sql_id,
         held=len(held),
         sessions=len(rows),
-        used=_sum([row.used for row in rows]),
-        waiting=_sum([row.waiting for row in rows]),
+        used=sum_of_known(row.used for row in rows),
+        waiting=sum_of_known(row.waiting for row in rows),
         longest=max([row.waited for row in held if row.waited is not None], default=None),
         users=tuple(sorted({row.user for row in rows if row.user})),
         sql_text=text,
         no_text=no_text,
     )
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

@@ -19,6 +19,7 @@ from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import sum_of_known
 from presman.rows.conversion import null_row
 from presman.rows.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
 from presman.rows.snapshot import Snapshot
@@ -260,7 +261,7 @@ def _line(
         share=placed.share,
         by_level=placed.by_level,
         guaranteed=min(due, limit) if limit is not None else due if capacity else None,
-        entitled=_sum([each.entitled for each in found]),
+        entitled=sum_of_known([each.entitled for each in found]),
         limit=limit,
         limit_percent=row.utilization_limit if directive else _percent(branch.limit),
         servers_limit=servers if held is None else held,
@@ -273,8 +274,8 @@ def _line(
         pool_timeout=row.queueing_p1,
         switch=switch_rule(row),
         ends=other_limits(row),
-        used=_sum([each.used for each in found]),
-        waiting=_sum([each.waiting for each in found]),
+        used=sum_of_known([each.used for each in found]),
+        waiting=sum_of_known([each.waiting for each in found]),
         verdict=entitlement.worst(row.verdict for row in own) if own else None,
         comments=row.comments,
         capacity=capacity,
@@ -299,11 +300,6 @@ def _kind(branch: Branch) -> str:
 
 def _percent(fraction: float | None) -> int | None:
     return None if fraction is None else round(100 * fraction)
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 _SWITCHES = (

@@ -125,6 +125,12 @@ class WaitReading(Struct, frozen=True):
         return self.per_second * (self.mean_ms or 0.0) / 1000
 
 
+def sum_of_known(parts: Iterable[float | None]) -> float | None:
+    """Return the sum of the parts that are known, None where none is."""
+    known = [each for each in parts if each is not None]
+    return sum(known) if known else None
+
+
 def added(parts: Iterable[float | None]) -> float | None:
     """Return the sum, None where a part is not known."""
     values = list(parts)

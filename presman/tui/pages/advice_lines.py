@@ -7,7 +7,7 @@ from typing import Any
 
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
-from presman.analysis.advice.unblock import at_once, effect_words, refused_holder, unblock
+from presman.analysis.advice.unblock import at_once, effect_words, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
@@ -242,9 +242,3 @@ def candidates_lines(found: Unblock) -> list[Line]:
 
 def _lost(server_seconds: float | None) -> str:
     return "an unknown amount" if server_seconds is None else f"{server_seconds / 60:,.0f} server minutes"
-
-
-def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
-    """Return how to let the head of a statement's queue start."""
-    place = (row.con_id, row.group)
-    return next((each for each in unblock(reading) if (each.head.con_id, each.head.group) == place), None)

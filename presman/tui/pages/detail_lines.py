@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.detail_readings import CursorCost, Detail, ServerWork
 from presman.analysis.readings.reading import Reading
@@ -15,7 +16,7 @@ from presman.figures.drawing.lines import Line
 from presman.figures.figure import Bar
 from presman.rows.queries import Focus
 from presman.tabs.statement import Statement
-from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, unblock_of, why_not_ended
+from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, why_not_ended
 from presman.tui.pages.xplan import xplan
 
 Row = ParallelStatement | SessionReading
