@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, how_many, trim
 from presman.recording.store import RecordingError
+from tests.recording.recorded import polled, record
 
 NOW = datetime(2026, 3, 13, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -79,3 +82,26 @@ def test_a_day_that_cannot_be_removed_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"^.+: \w+"):
         trim(location, RetentionLimits(age=2 * DAY), NOW)
     assert len(location.days()) == 5
+
+
+def test_what_goes_with_a_chain_is_what_was_until_its_end_and_no_more(tmp_path: Path) -> None:
+    """Events at the instant of its last poll go, those a microsecond later stay."""
+    place = tmp_path / "a.presman"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("presman.recording.writer.CHAIN", 4)
+        moments = list(polled("quiet", 12))
+        record(place, moments)
+    end = round(moments[3][0].at.timestamp() * 1_000_000)
+    with closing(sqlite3.connect(place)) as file, file:
+        file.execute("DELETE FROM events")
+        file.executemany(
+            "INSERT INTO events VALUES (1, ?, ?, 'x', '', '', '')",
+            [(number, end + number - 2) for number in (1, 2, 3)],
+        )
+    location = RecordingLocation(str(place))
+    location.store(NOW)
+    last = moments[-1][0].at
+    assert trim(location, RetentionLimits(age=last - moments[4][0].at), last) == 4
+    location.close()
+    with closing(sqlite3.connect(place)) as file:
+        assert file.execute("SELECT at - ? FROM events", (end,)).fetchall() == [(1,)]

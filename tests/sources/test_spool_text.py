@@ -1,0 +1,29 @@
+"""The encoding of a spooled file, told by its bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.sources.spool.spool_file import _marked, decoded
+
+TEXT = "INST_ID,NAME\r\n1,ETL\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_zeros_between_the_letters_are_two_bytes_a_letter(encoding: str) -> None:
+    assert _marked(TEXT.encode(encoding)) == encoding
+    assert decoded(TEXT.encode(encoding)).text == TEXT
+    mixed = (TEXT + "語" * 3).encode(encoding)
+    assert _marked(mixed) == encoding
+
+
+@pytest.mark.parametrize("data", [TEXT.encode(), bytes(100), b"\0" * 9 + b"abc" * 9, b"a\0\0b" * 20])
+def test_zeros_here_and_there_are_none(data: bytes) -> None:
+    """As many in even as in odd places, or fewer than half of the letters have one."""
+    assert _marked(data) == ""
+
+
+def test_a_mark_tells_the_order_of_the_bytes() -> None:
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        assert _marked(mark + TEXT.encode(encoding)) == "utf-16"
+        assert decoded(mark + TEXT.encode(encoding)).text == TEXT
