@@ -8,6 +8,5 @@ SELECT
     con_id,
     avg_io_throttle,
     parallel_servers_limit,
-    running_sessions_limit,
-    num_cpus
+    running_sessions_limit
 FROM gv$rsrcpdbmetric

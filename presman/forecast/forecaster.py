@@ -132,10 +132,10 @@ class Forecaster:
             self._courses.popleft()
 
     def _play(self, model: Modelled, reading: Reading) -> None:
-        """Play as many courses as may be played now; a third of the steps is for what ends would do."""
+        """Play as many courses as may be played now; half of the steps is for what ends would do."""
         now = reading.at.timestamp()
         ways = self._effects.offer(reading)
-        rest = self._steps / 3 if ways else 0.0
+        rest = self._steps / 2 if ways else 0.0
         fresh: list[tuple[Draw, Played]] = []
         while len(fresh) < COURSES and self._steps > (rest if len(self._courses) > 2 * ENOUGH else 0.0):
             self._number += 1

@@ -26,8 +26,7 @@ from presman.output.cells import instant
 from presman.output.text_table import table
 from presman.tabs import tab, tab_names
 from presman.tabs.alerts import availability_notes
-from presman.tabs.choices import Choices
-from presman.tabs.link import plan_name
+from presman.tabs.choices import Choices, plan_name
 from presman.tabs.moment import Moment, Pair, servers_scale
 from presman.tabs.parts import Rows
 

@@ -69,9 +69,9 @@ class FirstLook(Struct, frozen=True):
 
 
 class PreviewCame(Struct, frozen=True):
-    """What a look made of the source where that is, ahead of the first poll. A whole one follows, or the loss.
+    """A preview came: what the source's process made of it ahead of the first poll. That follows, or the loss.
 
-    `begun` is when that began to be read, in seconds of the monotonic clock.
+    `begun` is when it began to be read, in seconds of the monotonic clock.
     """
 
     seen: Any
@@ -326,7 +326,7 @@ class Sampler:
         self.budget: float | None = None
         """Seconds a poll may take, None for what befits `refresh`."""
         self.preview: Callable[[], PreviewAnswer | None] = lambda: None
-        """Waits for what there is to say ahead of the first poll, None for nothing; to be set before it begins."""
+        """Waits for the preview and returns it, None for none; to be set before it begins."""
         self.phase: float | None = None
         """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
         own, do not all poll at once; None: an interval after the poll before."""
@@ -457,7 +457,7 @@ class Sampler:
             self._over.set()
 
     def _begin(self) -> float:
-        """Say what there is to say ahead of the first poll, and wait a moment until that is on the screen.
+        """Post the preview, if there is one, and wait a moment until that is on the screen.
 
         Returns when that began to be read, from where the first interval counts, in seconds of the monotonic clock.
         """

@@ -47,9 +47,6 @@ class TextKeeper:
         self._new = {}
 
 
-# ---- Figure writer: what the measures say of each poll of one database
-
-
 # ---- Numbers that stand for what is long and comes again and again: cases, buckets, words
 
 
@@ -110,9 +107,6 @@ class WordNumbers:
         self._new = []
 
 
-# ---- Figure writer: what the measures say of each poll of one database
-
-
 # ---- Raw values: what several figures say of a row, read at once, because there are hundreds of rows in a poll
 
 
@@ -154,9 +148,6 @@ def _getter(names: Sequence[str]) -> Callable[[Any], Values]:
     if len(names) > 1:
         return attrgetter(*names)
     return lambda row: tuple(getattr(row, name) for name in names)
-
-
-# ---- Figure writer: what the measures say of each poll of one database
 
 
 # ---- Row writer: the rows of one kind for each poll of a database; what did not change is not written again

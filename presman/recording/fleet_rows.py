@@ -158,7 +158,7 @@ def _row(row: Mapping[Any, Any], now: int) -> FleetRow:
         _seconds(now, _number(row["link_at"])),
         None if every is None else every / MICRO,
         one_line(clean(str(row["reason"] or "")), LONGEST),
-        None if polled_at is None else _vitals(row),
+        None if polled_at is None else _key_figures(row),
     )
 
 
@@ -166,7 +166,7 @@ def _seconds(now: int, at: Any) -> float | None:
     return max(0.0, (now - at) / MICRO) if at else None
 
 
-def _vitals(row: Mapping[Any, Any]) -> KeyFigures:
+def _key_figures(row: Mapping[Any, Any]) -> KeyFigures:
     found: dict[str, Any] = {}
     for each in FLEET_FIGURES:
         value = row[each.key]

@@ -114,7 +114,7 @@ class PdbMetric(NamedTuple):
 
     `iops` and `iombps` are per second, the `_exempt` parts of them are not throttled; `avg_io_throttle` is
     milliseconds of throttling per I/O. CPU times in milliseconds of the interval. `running_sessions_limit` is the CPUs
-    it may use, of `num_cpus`.
+    it may use.
     """
 
     inst_id: int
@@ -122,7 +122,6 @@ class PdbMetric(NamedTuple):
     avg_io_throttle: float | None
     parallel_servers_limit: int | None
     running_sessions_limit: float | None
-    num_cpus: int | None
 
 
 class PdbCpuExhausted(NamedTuple):

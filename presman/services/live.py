@@ -168,7 +168,7 @@ class Readings:
 
     def __init__(self, notifier: Notifier | None = None, *, foresees: bool = False) -> None:
         self._notifier = notifier
-        self._foresees = foresees
+        self.foresees = foresees
         self._forecaster: Forecaster | None = None
         self._previous: Snapshot | None = None
         self._reading: Reading | None = None
@@ -187,6 +187,11 @@ class Readings:
             self._notifier.lost(event.line)
         return event
 
+    def foresee(self, *, on: bool) -> None:
+        """Have forecasts of the queue from the next poll on, or none any more."""
+        self.foresees = on
+        self._forecaster = self._forecaster if on else None
+
     def forget(self) -> None:
         """Take no rates from what was read before: the next poll is a first one."""
         self._previous = self._reading = None
@@ -198,7 +203,7 @@ class Readings:
         self._cache = self._cache or RowCache()
         previous, self._previous = self._previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
-        if self._foresees:
+        if self.foresees:
             reading = self._foreseen(reading, previous, snapshot)
         if self._notifier is not None:
             reading = self._notifier.read(reading)

@@ -1,6 +1,6 @@
 """The process that a source lives in: it makes the source, answers what it is asked, and ends with who started it.
 
-Once the source is open a first look is made of it, before whoever started the process asks anything.
+Once the source is open a preview is made of it, before whoever started the process asks anything.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from presman.sources import Answer, Exhausted, Request, Source, SourceError
 from presman.sources.subprocess_source import Channel, ChannelEndedError, MakePreview, PreviewAnswer
 
 FRESH = 1.0
-"""Seconds for which what was read for a look is as good as new."""
+"""Seconds for which what was read for a preview is as good as new."""
 
 
 class _Noted(NamedTuple):
-    """What was read for a look, or why it could not be, and when that began and ended by the monotonic clock."""
+    """What was read for a preview, or why it could not be, and when that began and ended by the monotonic clock."""
 
     begun: float
     ended: float
@@ -42,7 +42,7 @@ class _Noted(NamedTuple):
 
 
 class PreviewedSource:
-    """Calls of a source. What a look has read is not read again: the same question is answered with it, once."""
+    """Calls of a source. What a preview has read is not read again: the same question is answered with it, once."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -68,7 +68,7 @@ class PreviewedSource:
         return PreviewAnswer(value, time.monotonic() - begun)
 
     def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None = None) -> Answer:
-        """Read in that scope, or return what a look has just read."""
+        """Read in that scope, or return what a preview has just read."""
         now = time.monotonic()
         self._noted[:] = [noted for noted in self._noted if now - noted.ended < FRESH]
         for place, noted in enumerate(self._noted):
@@ -82,7 +82,7 @@ class PreviewedSource:
 
 
 class _Noting:
-    """An open source as a look sees it: to open it again tells the release, and what is read is noted."""
+    """An open source as a preview sees it: to open it again tells the release, and what is read is noted."""
 
     def __init__(self, source: Source, release: Release, noted: list[_Noted]) -> None:
         self._source, self._release, self._noted = source, release, noted

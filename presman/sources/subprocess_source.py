@@ -117,11 +117,11 @@ def _written(value: Any, writers: dict[Any, Any]) -> bytes:
 
 
 MakePreview = Callable[[Source], Any]
-"""What is made of an open source; a value that another process can be given."""
+"""Makes the preview of an open source: a value that another process can be given."""
 
 
 class PreviewAnswer(NamedTuple):
-    """What was made of a source, and the seconds since it began to be read."""
+    """The preview of a source, and the seconds since it began to be read."""
 
     value: Any
     seconds: float
@@ -133,7 +133,7 @@ SERVE = "presman.sources.source_process", "main"
 NEVER = float("inf")
 
 POLL_INTERVAL = 0.25
-"""Seconds between two looks whether somebody has lost patience."""
+"""Seconds between two times that is asked whether somebody has lost patience."""
 
 CANCELLED = 1.5
 """Seconds that a call may still take once it was cancelled."""
@@ -160,8 +160,8 @@ LAST_WORDS = 0.5
 class ProcessSource:
     """A source in a process of its own. See :class:`presman.sources.Source`; `kind` and `name` are those of the source.
 
-    `begin` starts the process, and the opening of the source, ahead of `open`; `preview` is what a first look made of
-    it there. The process stays when the source is closed, to open it again; `end` ends it, and so does the end of
+    `begin` starts the process, and the opening of the source, ahead of `open`; `preview` is what was made of it there
+    then. The process stays when the source is closed, to open it again; `end` ends it, and so does the end of
     presman.
     """
 
@@ -196,7 +196,7 @@ class ProcessSource:
             return  # the answer will tell
 
     def preview(self, within: float | None = None) -> PreviewAnswer | None:
-        """Wait for what the preview returned that it began with; None without one, or if it came to nothing.
+        """Wait for the preview that it began with; None without one, or if it came to nothing.
 
         Once the source is open it may take `within` so many seconds, and OVERTIME. Whether the source could be
         opened, `open` tells as ever.
@@ -207,7 +207,7 @@ class ProcessSource:
         self._opened = self._attempt(LONGEST)
         found = self._attempt(_limit(within)) if self._channel is not None else None
         if self._channel is None and not isinstance(self._opened, Exception):
-            self._opened = None  # it was open, and died of the look
+            self._opened = None  # it was open, and died of the preview
         return found if isinstance(found, PreviewAnswer) else None
 
     def open(self) -> Release:

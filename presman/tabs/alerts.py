@@ -8,7 +8,7 @@ from presman.analysis.alerts.alert_rules import by_rules, is_wrong, worst_first,
 from presman.analysis.readings.reading import Alert, Evidence, Reading
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
-from presman.tabs.link import Link, LinkState
+from presman.tabs.choices import Link, LinkState
 
 _CLEARED_BY = {
     "queue_waits": "queue",

@@ -1,10 +1,16 @@
-"""The user's choices: which tab, which instant, how much time, which rows, and what was gone into."""
+"""The user's choices (tab, instant, time, rows, what was gone into), and the link by which the data comes in."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+
 
 ARROW = " › "
 """What stands between two steps of the breadcrumb."""
@@ -91,3 +97,38 @@ def next_step(refresh: float, direction: int) -> float:
     if direction > 0:
         return next((step for step in STEPS if step > refresh), refresh)
     return next((step for step in reversed(STEPS) if step < refresh), refresh)
+
+
+# ---- Facts of the top line: the link to the database, and the name of the active plan.
+
+
+class LinkState(Enum):
+    """How the data comes in."""
+
+    CONNECTING = "connecting"
+    LIVE = "live"
+    LOST = "lost"
+    ENDED = "ended"
+    REPLAY = "replay"
+
+
+class Link(Struct, frozen=True):
+    """The link to the source. Times are of the app's monotonic clock; `text` says why it was lost, and of a
+    recording what it does.
+
+    `fresh` is when the newest data were read (when the poll that brought them began), `since` when the state began;
+    while it is live, with the last poll. `retry_at` is None where no attempt will follow.
+    """
+
+    state: LinkState = LinkState.CONNECTING
+    text: str = ""
+    since: float = 0.0
+    fresh: float = 0.0
+    retry_at: float | None = None
+
+
+def plan_name(reading: Reading) -> str:
+    """Return the plan's name; none if no plan is active, and not known if no view tells."""
+    if reading.header.plan:
+        return reading.header.plan
+    return "not known" if any(each.view.endswith("RSRC_PLAN") for each in reading.unseen) else "none"

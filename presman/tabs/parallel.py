@@ -55,13 +55,14 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
         facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
     if reading.statements_to_come:
         facts.append((f"   {reading.statements_to_come} plans still to be read", "note"))
-    return (*facts, *_downgrades(reading, watch), *_forecasts(reading))
+    return (*facts, *_downgrades(reading, watch))
 
 
-def _forecasts(reading: Reading) -> Line:
-    """Return how good the forecasts have been here, () where none was judged yet."""
-    words = forecast_record(reading)
-    return (("   forecasts ", "dim"), (words, "")) if words else ()
+def queue_note(moment: Moment) -> str:
+    """Return what stands beside the queue: how it is folded, and how good the forecasts of it have been here."""
+    record = forecast_record(moment.reading)
+    folded = statements_folded(queue_rows(moment))
+    return ", ".join(filter(None, [folded, f"forecasts {record}" if record else ""]))
 
 
 def in_one_line(line: Line, width: int) -> Line:
@@ -154,7 +155,7 @@ TAB = Tab(
             QUEUE,
             queue_rows,
             alike_on_one_instance,
-            lambda moment: statements_folded(queue_rows(moment)),
+            queue_note,
             measure="queue",
             news=True,
             unavailable=lambda moment: unseen_queue(moment.reading),

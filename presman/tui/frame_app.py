@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base import terminal_guard
-from presman.tabs.link import LinkState
+from presman.tabs.choices import LinkState
 from presman.tui import feed as feeds
 from presman.tui import textual_internals
 from presman.tui.exports import CsvRecording, PollRecording, taking

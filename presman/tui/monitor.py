@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from presman.tabs.choices import Choices
-from presman.tabs.link import Link, LinkState
+from presman.tabs.choices import Choices, Link, LinkState
 
 if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo

@@ -11,7 +11,7 @@ from textual.reactive import Reactive
 from textual.widget import Widget
 
 from presman.figures.drawing.lines import Line
-from presman.tabs.link import LinkState
+from presman.tabs.choices import LinkState
 from presman.tui.monitor import Monitor
 from presman.tui.textual_internals import PatientScreen
 from presman.tui.widgets.line_api import Container, PlainBackground

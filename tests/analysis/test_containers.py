@@ -21,7 +21,7 @@ from presman.rows.snapshot import Problem, Section
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
-from presman.tabs.link import Link
+from presman.tabs.choices import Link
 from tests.analysis.make import active_plan, directive, instance, queued_session, row, snapshot
 from tests.analysis.test_plan_simulated import Clock, moments
 

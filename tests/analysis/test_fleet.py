@@ -12,7 +12,7 @@ from tests.services.fleet.members import every_state, key_figures, live
 from tests.tui.readings import busy, quiet
 
 
-def test_vitals_are_those_of_the_reading() -> None:
+def test_key_figures_are_those_of_the_reading() -> None:
     reading = busy()
     found = key_figures_of(reading)
     groups = reading.cluster_groups()

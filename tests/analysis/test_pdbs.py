@@ -12,12 +12,14 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.containers import PdbReading, io_limited, pdbs
 from presman.analysis.groups.cpu_waiters import cpu_waiters
 from presman.analysis.groups.verdicts import explain
+from presman.analysis.parallel.server_pools import _own_target
 from presman.analysis.readings.group_readings import IoVerdict, Verdict
+from presman.base.release import Release
 from presman.recording.codec.shapes import shape_of
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
 from presman.rows.instance_rows import Database, Parameter, Pdb, PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, RsrcPlanHistory
-from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.session_rows import Session, SessionCount, SessionInfo
 from presman.rows.snapshot import Section
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 
@@ -290,3 +292,45 @@ def test_the_tightest_limit_holds_and_says_which_it_is(
     plans = Facts.of(None, snapshot(*fixed, *rows, *settings, *metrics)).plans
     given = allotments(plans, 1, 16.0)[3]
     assert (given.limit, given.limited_by) == (pytest.approx(limit), by)
+
+
+def test_sessions_of_a_container_are_counted_and_those_in_a_call_by_themselves() -> None:
+    fixed = containers(1, 2)
+    counts = [
+        row(SessionCount, inst_id=inst_id, con_id=con_id, resource_consumer_group=name, status=status, sessions=number)
+        for inst_id, con_id, name, status, number in (
+            (1, 3, "WEB", "ACTIVE", 4), (1, 3, "WEB", "INACTIVE", 20), (1, 3, "ETL", "ACTIVE", 1),
+            (1, 4, "WEB", "ACTIVE", 7), (2, 3, "WEB", "KILLED", 2),
+        )
+    ]  # fmt: skip
+    found = compare(fixed, [*fixed, *counts, *used(SALES=(1.0, 0.0)), *used(2, SALES=(1.0, 0.0))])
+    told = {
+        inst_id: (found[inst_id, "SALES"].sessions, found[inst_id, "SALES"].active_sessions) for inst_id in (0, 1, 2)
+    }
+    assert told == {0: (27, 5), 1: (25, 5), 2: (2, 0)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "target"),
+    [
+        ({"sga_target": "1", "cpu_count": "4", "parallel_threads_per_cpu": "2"}, 64),  # 4 CPUs x 2 x 4 users x 2
+        ({"sga_target": "0", "memory_target": "1", "cpu_count": "4", "parallel_threads_per_cpu": "1"}, 32),
+        ({"sga_target": "0", "pga_aggregate_target": "1", "cpu_count": "4", "parallel_threads_per_cpu": "1"}, 16),
+        ({"sga_target": "0", "cpu_count": "4", "parallel_threads_per_cpu": "1"}, 8),
+        ({"cpu_count": "4", "parallel_threads_per_cpu": "1"}, None),
+        ({"sga_target": "1", "cpu_count": "4"}, None),
+        ({"sga_target": "1", "cpu_count": "4", "parallel_threads_per_cpu": "1", "parallel_servers_target": "5"}, 5),
+    ],
+)
+def test_a_containers_own_target_is_reckoned_as_oracle_does_where_none_is_set(
+    settings: dict[str, str], target: int | None
+) -> None:
+    rows = [
+        row(Parameter, con_id=3, name=name, value=value) for name, value in settings.items() if name != "sga_target"
+    ]
+    rows += [
+        row(Parameter, name=name, value=value) for name, value in settings.items() if name != "parallel_servers_target"
+    ]
+    base = [each for each in containers(1) if not isinstance(each, Parameter)]
+    found = _own_target(Facts.of(None, snapshot(*base, *rows, release=Release(19))), 1, 3)
+    assert found == target

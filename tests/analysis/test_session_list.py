@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
+from presman.analysis.facts.facts import Facts
+from presman.analysis.groups.counter_deltas import of_sessions
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import Activity, SqlSample
 from presman.analysis.session_list import activity, blocking
 from presman.analysis.trends.series import Series
 from presman.analysis.trends.sql_minutes import SqlMinutes
 from presman.rows.conversion import null_row
-from presman.rows.session_rows import Session
+from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.snapshot import Section
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
 from presman.tabs.top import classes, over
+from tests.analysis.make import instance, row, snapshot
 from tests.tui.readings import busy, running, sessions
 
 
@@ -96,3 +101,25 @@ def test_the_highest_value_is_no_average() -> None:
     assert series.most(key, at - 10, at) == 9.0
     assert series.most(key, at - 3, at) == 4.0
     assert series.most(key, at + 1, at + 5) is None
+
+
+@pytest.mark.parametrize(
+    ("absent", "rates"),
+    [
+        (set(), (1.0, 0.5, 3.0, 2.0)),
+        ({"consumed_cpu_time"}, (None, 0.5, 3.0, 2.0)),
+        ({"cpu_wait_time"}, (1.0, None, 3.0, 2.0)),
+        ({"large_read_megabytes"}, (1.0, 0.5, None, 2.0)),
+        ({"small_write_requests"}, (1.0, 0.5, 3.0, None)),
+    ],
+)
+def test_a_rate_of_a_column_that_is_not_there_is_not_known(absent: set[str], rates: tuple[float | None, ...]) -> None:
+    """In 2 s it used 2 s of CPU, waited for 1 s of it, read 6 MB and wrote 4 times."""
+    seen = []
+    for after, grown in ((0.0, 0), (2.0, 1)):
+        info = row(SessionInfo, sid=7, consumed_cpu_time=2000 * grown, cpu_wait_time=1000 * grown,
+                   large_read_megabytes=6 * grown, small_write_requests=4 * grown)  # fmt: skip
+        plain = snapshot(instance(), row(Session, sid=7, serial=1), after=after)
+        section = Section((info,), plain.at, absent=frozenset(absent))
+        seen.append(snapshot(after=after, number=1 + grown, sections={**plain.sections, SessionInfo: section}))
+    assert of_sessions(Facts.of(*seen))[1, 7] == rates

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Evidence
 from presman.analysis.totals import totals
-from tests.output.readings import group, queued, reading
+from tests.output.readings import group, queued, reading, running
 
 
 def test_an_empty_queue_has_waited_for_no_time_and_one_that_is_not_seen_is_not_known() -> None:
@@ -33,3 +33,10 @@ def test_cpus_are_those_of_all_groups_or_not_known(
 ) -> None:
     found = totals(reading([first, second]))  # type: ignore[list-item]
     assert (found.used, found.waiting, found.cpus) == (used, waiting, 16.0)
+
+
+def test_downgrades_are_not_known_where_one_degree_is_not() -> None:
+    one = running()
+    for degree, requested, told in ((24, 32, 1), (None, 32, None), (24, None, None), (None, None, None)):
+        two = (one, replace(one, sid=1, degree=degree, requested=requested, downgraded=0.0))
+        assert totals(replace(reading(), running=two)).downgraded == told

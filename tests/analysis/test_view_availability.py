@@ -22,7 +22,7 @@ from presman.rows.queries import Scope, load
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
-from presman.tabs.link import Link
+from presman.tabs.choices import Link
 from presman.tabs.table_notes import unavailable
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 

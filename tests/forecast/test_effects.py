@@ -8,9 +8,13 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.unblock import effect_words, unblock
 from presman.analysis.readings.forecasts import EndingEffect, QueueForecast
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, Shortage
 from presman.figures.drawing.lines import Line
+from presman.forecast.course import draw, play
+from presman.forecast.effects import Effects
 from presman.forecast.forecaster import Forecaster
+from presman.forecast.queue_now import modelled
 from presman.tui.pages.advice_lines import candidates_lines, ends_it
 from tests.forecast.test_forecaster import RULES, reading, statement, waiting, watched
 from tests.tui.readings import AT, running
@@ -20,15 +24,18 @@ def plain(line: Line) -> str:
     return "".join(text for text, _ in line)
 
 
-def crowded(forecaster: Forecaster) -> QueueForecast:
+def one_holder(second: float) -> Reading:
     """Two want all of the 64 servers; who holds them has just begun, and others like it ran for a minute."""
-    rows = (waiting(310.0), waiting(310.0, sid=502, position=2))
+    rows = (waiting(second), waiting(second, sid=502, position=2))
     head = QueueHead(
         "BATCH", rows[0], Cause.SYSTEM, Servers(64, 64), None, None, 64, 64, 64, "wants",
         shortages=(Shortage(64, everybody=True),),
     )  # fmt: skip
-    one = replace(reading(310.0, rows, (statement(605, 305.0, 310.0, 64),)), heads=(head,))
-    found = forecaster.add(one, lambda: RULES)
+    return replace(reading(second, rows, (statement(605, 305.0, second, 64),)), heads=(head,))
+
+
+def crowded(forecaster: Forecaster) -> QueueForecast:
+    found = forecaster.add(one_holder(310.0), lambda: RULES)
     assert found.forecast is not None
     return found.forecast
 
@@ -71,3 +78,24 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
     assert "(2 start at once)" in plain(ends_it(found, 100))
     assert "at once" not in plain(ends_it(found, 70))
     assert any("if ended: 2 start at once, the last" in plain(line) for line in candidates_lines(found))
+
+
+def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> None:
+    forecaster, effects = watched(), Effects()
+    offered, model = one_holder(310.0), None
+    forecaster._seen.add(offered)
+    model = modelled(offered, RULES, forecaster._seen)
+    assert model is not None
+    courses = [(drawn, play(model.now, drawn)) for drawn in (draw(model.now, str(seed)) for seed in range(3))]
+    assert effects.offer(offered) == 1
+    assert effects.play(model, courses) > 0
+    assert effects.told() == (), "three courses are too few"
+    assert effects.offer(replace(offered, at=AT + timedelta(seconds=315), heads=())) == 0
+    assert effects.told() == ()
+    assert effects.offer(one_holder(320.0)) == 1
+    effects.play(model, courses)
+    (told,) = effects.told()
+    assert told.starts == 1
+    effects.offer(replace(offered, at=AT + timedelta(seconds=381), heads=()))
+    effects.offer(one_holder(382.0))
+    assert effects.told() == ()

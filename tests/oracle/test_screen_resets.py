@@ -16,7 +16,7 @@ from presman.rows.queries import Scope
 from presman.services.live import LiveTarget
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
-from presman.tabs.link import LinkState
+from presman.tabs.choices import LinkState
 from presman.tui.app import MonitorApp, sampler_feed
 from presman.tui.feed import SamplerFeed
 from tests.oracle.test_resets import Node

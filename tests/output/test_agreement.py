@@ -27,8 +27,7 @@ from presman.output.text_report import full
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.charts import used_levels
-from presman.tabs.choices import Choices
-from presman.tabs.link import Link, LinkState
+from presman.tabs.choices import Choices, Link, LinkState
 from presman.tabs.moment import Moment
 from presman.tabs.parallel import holders, queue_line
 from presman.tabs.table_notes import verdict_lines

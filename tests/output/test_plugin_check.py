@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
 from presman.analysis.readings.reading import Alert, Evidence, Reading, Severity
-from presman.output.plugin_check import PluginState, result
+from presman.output import plugin_check
+from presman.output.plugin_check import PluginState, _locked, result
 from tests.output.readings import reading
 
 
@@ -65,3 +70,26 @@ def test_what_is_not_known_is_no_ok_unless_it_is_said_that_it_is() -> None:
 
 def test_nothing_may_be_taken_for_performance_data() -> None:
     assert line(judged(alert(1)._replace(text="a | b")))[1].endswith("a / b")
+
+
+def test_a_run_waits_for_another_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.lock"
+    other = os.open(path, os.O_CREAT | os.O_RDWR)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    mine, slept = os.open(path, os.O_RDWR), []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            fcntl.flock(other, fcntl.LOCK_UN)
+
+    monkeypatch.setattr(plugin_check.time, "sleep", sleep)
+    _locked(mine)
+    assert len(slept) == 3
+    clock = iter([100.0, 101.9, 102.0, 0.0])
+    monkeypatch.setattr(plugin_check.time, "monotonic", lambda: next(clock))
+    with pytest.raises(TimeoutError):
+        _locked(other)
+    assert (len(slept), next(clock)) == (4, 0.0), "two seconds"
+    os.close(mine)
+    os.close(other)

@@ -24,7 +24,7 @@ from presman.figures.group_figures import state_text
 from presman.figures.statement_figures import RUNNING
 from presman.output.text_table import table
 from presman.tabs.alerts import alerts
-from presman.tabs.link import Link, LinkState
+from presman.tabs.choices import Link, LinkState
 from presman.tabs.moment import Moment
 from presman.tabs.overview import alert_lines, short_alerts
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines

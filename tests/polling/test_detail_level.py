@@ -28,7 +28,7 @@ from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
-from presman.tabs.link import Link
+from presman.tabs.choices import Link
 from tests.oracle_server.simulated import simulated_server
 from tests.scenarios import with_short_past
 from tests.sources.fakes import FakeSource, row

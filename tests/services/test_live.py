@@ -28,6 +28,7 @@ from presman.services.live import (
 )
 from presman.sources.simulator_source import SimulatorSource
 from tests.patience import until
+from tests.scenarios import with_short_past
 from tests.sources.fakes import FakeSource
 
 
@@ -191,3 +192,23 @@ def test_each_cause_of_a_loss_is_told_once_and_the_return_after_it() -> None:
         ("connected", "info", "prod: connected again"),
         ("lost", "warning", "prod: lost: cut number 3"),
     ]
+
+
+def test_forecasts_are_made_while_somebody_wants_them() -> None:
+    now = [0.0]
+    poller = Poller(SimulatorSource(with_short_past("storm"), clock=lambda: now[0]))
+    poller.open()
+    readings = Readings()
+
+    def foreseen() -> bool:
+        now[0] += 2.0
+        heard = readings.of(Polled(poller.poll()))
+        assert isinstance(heard, ReadingCame)
+        return heard.reading.forecast is not None and heard.reading.queue[0].starts is not None
+
+    assert not foreseen()
+    readings.foresee(on=True)
+    assert foreseen()
+    readings.foresee(on=False)
+    assert not foreseen()
+    poller.close()

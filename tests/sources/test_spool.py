@@ -26,7 +26,7 @@ from presman.sources import Exhausted, Request, SourceError
 from presman.sources.spool.spool_source import SpoolSource
 from presman.sources.spool.spool_table import TOGETHER
 from presman.tabs.alerts import alerts
-from presman.tabs.link import Link
+from presman.tabs.choices import Link
 
 
 def folder(place: Path, files: Mapping[str, str | bytes]) -> Path:

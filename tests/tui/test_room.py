@@ -11,7 +11,7 @@ from presman.analysis.readings.reading import Alert
 from presman.figures.drawing.lines import Line, plain
 from presman.tabs import tab_names
 from presman.tabs.alerts import alerts
-from presman.tabs.link import Link, LinkState
+from presman.tabs.choices import Link, LinkState
 from presman.tui.keyed_app import always
 from presman.tui.keys import all_keys
 from presman.tui.keys.table_keys import NEXT_TABLE

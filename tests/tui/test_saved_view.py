@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Alert
 from presman.tabs.alerts import AlertNews, kind_of
+from presman.tabs.choices import Link
 from presman.tabs.go_to import goal
-from presman.tabs.link import Link
 from presman.tui import saved_view
 from presman.tui.saved_view import SavedView, ViewSaver
 from tests.tui.drive import acted, stage

@@ -67,9 +67,6 @@ HEX = 8
 """How many bytes of an answer that is no text are shown."""
 
 
-# ---- Packets that may reach the driver: whole ones of Oracle's network protocol with sane headers, and nothing else
-
-
 # ---- The first thing a server says of itself: its protocol, character sets and capabilities
 
 

@@ -13,7 +13,7 @@ from presman.base import private_files
 from presman.base.formats import clock, counted, duration, spelled
 from presman.base.text import clean, one_line
 from presman.figures.figure import Table
-from presman.tabs.link import LinkState
+from presman.tabs.choices import LinkState
 from presman.tabs.parts import Key
 from presman.tui.exports import PollRecording, file_name, write_past
 from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_data

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from presman.tabs.choices import next_step
-from presman.tabs.link import LinkState
+from presman.tabs.choices import LinkState, next_step
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys.page_keys import show_tab

@@ -9,8 +9,7 @@ from presman.base.formats import ABSENT, count, counted, duration, retry
 from presman.base.release import named
 from presman.figures.drawing.bars import bar_runs
 from presman.figures.drawing.lines import Line, Run, fit, length, merge
-from presman.tabs.choices import Choices
-from presman.tabs.link import Link, LinkState, plan_name
+from presman.tabs.choices import Choices, Link, LinkState, plan_name
 from presman.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:

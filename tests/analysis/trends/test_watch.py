@@ -14,7 +14,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import ON_CPU, Activity
 from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
 from presman.analysis.trends import Watch
-from presman.analysis.trends.downgrade_ledger import DowngradeLedger
+from presman.analysis.trends.downgrade_ledger import Downgrade, DowngradeLedger
 from presman.analysis.trends.series import Series, completed
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.rows.queries import DetailLevel
@@ -240,3 +240,13 @@ def test_one_counter_that_goes_back_begins_all_anew(counter: str) -> None:
     (one,) = marks.compare(at_minute(2, 5))
     assert one.hour is not None
     assert one.hour.seconds == 60
+
+
+def test_downgrades_since_an_instant_are_those_seen_then_or_later_the_newest_first() -> None:
+    ledger = DowngradeLedger()
+    ledger._entries.extend(
+        Downgrade(NOON + timedelta(seconds=second), 1, second, 1, 0, "ETL", "U", "", "x", 1, 2, 50.0)
+        for second in (1, 2, 3)
+    )
+    assert [entry.sid for entry in ledger.since(NOON + timedelta(seconds=2))] == [3, 2]
+    assert [entry.sid for entry in ledger] == [3, 2, 1]
