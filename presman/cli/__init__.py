@@ -65,7 +65,23 @@ def answered(run: Callable[[], int]) -> int:
     except SystemExit as end:  # --help and --version
         return _flushed(end.code if isinstance(end.code, int) else exit_codes.OK)
     except Exception as error:
-        return _complain(error)
+        ended = _ended_by(error)
+        return _complain(error) if ended is None else ended
+
+
+def _ended_by(error: BaseException) -> int | None:
+    """Return the exit code of the signal that had ended presman before an error came, None where there was none.
+
+    SQLAlchemy asserts that a transaction is over, also where a signal keeps it from that.
+    """
+    each: BaseException | None = error
+    while each is not None:
+        if isinstance(each, KeyboardInterrupt):
+            return exit_codes.INTERRUPTED
+        if isinstance(each, Terminated):
+            return int(str(each.code))
+        each = each.__context__
+    return None
 
 
 def _is_check(arguments: Sequence[str]) -> bool:
@@ -91,15 +107,20 @@ def _check(arguments: Sequence[str]) -> int:
 
     try:
         return _run(arguments, nullcontext())
-    except KeyboardInterrupt:
-        return complain("stopped by Ctrl-C")
-    except Terminated as end:
-        return complain(f"stopped by signal {int(str(end.code)) - 128}")
+    except (KeyboardInterrupt, Terminated) as end:
+        return complain(_stopped(_ended_by(end)))
     except SystemExit as end:  # --help
         return _flushed(end.code if isinstance(end.code, int) else exit_codes.OK)
     except Exception as error:
         _debug(error)
-        return complain(_meaning(error)[0])
+        return complain(_stopped(_ended_by(error)) or _meaning(error)[0])
+
+
+def _stopped(code: int | None) -> str:
+    """Return by what presman was stopped, by the exit code of that; "" where it was not."""
+    if code is None:
+        return ""
+    return "stopped by Ctrl-C" if code == exit_codes.INTERRUPTED else f"stopped by signal {code - 128}"
 
 
 def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]) -> int:

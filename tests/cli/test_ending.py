@@ -16,7 +16,8 @@ import pytest
 
 from benchmarks.terminal import Screen
 from presman.cli import exit_codes
-from tests.cli.run import command, environment
+from presman.cli.exit_codes import Terminated
+from tests.cli.run import Run, command, environment
 
 
 @contextmanager
@@ -103,3 +104,24 @@ with ending_at_once():
 """
     run = subprocess.run([sys.executable, "-c", swallowed], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (130, "")
+
+
+@pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt(), 130), (Terminated(1), 129), (Terminated(), 143)])
+def test_what_fails_because_a_signal_came_is_no_error(
+    raised: BaseException, code: int, inside: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As SQLAlchemy does where a signal keeps a transaction from being over."""
+
+    def run(_options: object) -> int:
+        try:
+            raise raised
+        finally:
+            raise AssertionError
+
+    monkeypatch.setattr("presman.cli.once_command.run", run)
+    monkeypatch.setattr("presman.cli.check_command.run", run)
+    done = inside("once", "demo:quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+    done = inside("check", "demo:quiet")
+    told = "stopped by Ctrl-C" if code == 130 else f"stopped by signal {code - 128}"
+    assert (done.returncode, done.stdout) == (3, f"PRESMAN UNKNOWN - {told}\n")
