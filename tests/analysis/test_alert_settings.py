@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import by_rules, wrong
-from presman.analysis.alerts.alert_settings import merged
-from presman.analysis.alerts.judge import AlertChanges, Judge, groupless
+from presman.analysis.alerts.alert_settings import AlertSetting, merged
+from presman.analysis.alerts.judge import AlertChanges, Judge, Mark, _lasting, groupless
 from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.analysis.readings.reading import Alert, Evidence, Reading
 from presman.analysis.readings.statement_readings import Cause, Downgrades
@@ -219,3 +220,24 @@ def test_where_nobody_tells_which_groups_there_are_none_is_missed() -> None:
     known = replace(found, group_names=("ETL",))
     other = 'queue_waits "ETL (PDB9)" warning=5m\nlatency "log file sync" warning=20ms\nio_limit PDB9 severity=off'
     assert groupless(read_alerts(other), known) == {}, "of another container, an event, a container"
+
+
+@pytest.mark.parametrize(
+    ("state", "hold", "warn", "bad", "expected"),
+    [
+        ("bad", None, None, None, "bad"),
+        ("bad", 60.0, 40.0, 40.0, "bad"),  # critical for a minute
+        ("bad", 60.0, 40.0, 41.0, "warn"),  # a warning for a minute, critical for less
+        ("warn", 60.0, 40.0, None, "warn"),
+        ("warn", 60.0, 41.0, None, "note"),
+        ("warn", 60.0, None, None, "note"),
+        ("note", 60.0, None, None, "note"),
+    ],
+)
+def test_an_alert_is_as_severe_as_it_has_been_for_long_enough(
+    state: Any, hold: float | None, warn: float | None, bad: float | None, expected: str
+) -> None:
+    alert = Alert(state, "▲", "text", "short", "queue_waits")
+    found = _lasting(alert, AlertSetting("queue_waits", hold=hold), Mark(warn, bad), 100.0)
+    assert found.state == expected
+    assert found.text.startswith("text (for ") == (expected == "note" and state != "note")

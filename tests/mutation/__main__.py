@@ -132,6 +132,7 @@ def forked(arguments: list[str], plugins: list[object], log: Path, end: float, a
     pid = os.fork()
     if pid == 0:
         os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -142,12 +143,14 @@ def forked(arguments: list[str], plugins: list[object], log: Path, end: float, a
         finally:
             os._exit(code)
     status: int | None = None
-    while status is None and time.monotonic() < end:
-        done, waited = os.waitpid(pid, os.WNOHANG)
-        status = waited if done else None
-        time.sleep(0.01)
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)  # what its tests have left running, too
+    try:
+        while status is None and time.monotonic() < end:
+            done, waited = os.waitpid(pid, os.WNOHANG)
+            status = waited if done else None
+            time.sleep(0.01)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)  # what its tests have left running, too
     if status is None:
         os.waitpid(pid, 0)
     return status
@@ -245,6 +248,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="only these files; FILE:LINE for a line of one")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="presman-mutants-"))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # who is told to end leaves nothing behind
     try:
         return _run(options, folder)
     finally:
