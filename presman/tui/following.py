@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
-from presman.base.formats import duration
+from presman.base.formats import counted, duration
 from presman.figures.statement_figures import QUEUE, RUNNING, statement_identity
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class FollowedStatement:
         before, self.row = self.row, self._found(reading)
         if isinstance(before, QueuedStatement) and isinstance(self.row, RunningStatement):
             waited = f" after {duration(before.waited)} in the queue" if before.waited is not None else ""
-            return f"{self.name} has started{waited}, with {self.row.servers} servers."
+            return f"{self.name} has started{waited}, with {counted(self.row.servers, 'server')}."
         if before is not None and self.row is None:
             return f"{self.name} {'has left the queue' if isinstance(before, QueuedStatement) else 'is over'}."
         return ""

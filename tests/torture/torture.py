@@ -74,7 +74,7 @@ class Monitor:
         self._screen = Screen(words, **_environment(folder))
         self._before = termios.tcgetattr(self._screen._process.fd)
         self.process = psutil.Process(self._screen.pid)
-        self._screen.wait_for(b"LIVE", limit=PATIENCE)
+        _until(self._is_back, self.look, "neither LIVE nor LATE on the screen")
 
     def look(self) -> None:
         try:
