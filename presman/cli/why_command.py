@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+import re
+from argparse import ArgumentTypeError, Namespace
 
 from presman.cli import console, exit_codes
 from presman.cli.parser import OneOf, Parser, command_parser, some_seconds
@@ -23,7 +24,9 @@ def arguments() -> Parser:
         "refresh scope at",
     )
     parser.add_argument("target", metavar="TARGET", help="what to read")
-    parser.add_argument("who", metavar="SID|SQL_ID", help="who is asked about: a SID, INSTANCE:SID or a SQL_ID")
+    parser.add_argument(
+        "who", metavar="SID|SQL_ID", type=_who, help="who is asked about: a SID, INSTANCE:SID or a SQL_ID"
+    )
     parser.add_argument(
         "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
     )
@@ -31,11 +34,17 @@ def arguments() -> Parser:
     return parser
 
 
+def _who(text: str) -> str:
+    if not re.fullmatch(r"(\d{1,4}:)?\d{1,6}|[0-9a-z]{13}", text, re.ASCII | re.IGNORECASE):
+        raise ArgumentTypeError(f"{text!r} is neither a SID, INSTANCE:SID nor a SQL_ID of 13 letters and digits")
+    return text
+
+
 def run(options: Namespace) -> int:
     """Run `presman why`."""
     from presman.cli.polling import RECORDED, Polling
     from presman.cli.settings import load, resolve
-    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
+    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in
 
     resolved = resolve(options.target, load(options), options)
     asked, history = AskedStatement.of(options.who), ReasonHistory()
@@ -53,4 +62,4 @@ def run(options: Namespace) -> int:
         console.put(as_json(last, asked, history, ascii_only=console.wants_ascii()))
     elif last is not None:
         console.show(as_text(last, asked, history))
-    return exit_codes.OK
+    return exit_codes.OK if last is None or found_in(last, asked) is not None else exit_codes.FINDINGS

@@ -14,6 +14,7 @@ from math import inf
 from random import Random
 from typing import NamedTuple
 
+from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.forecast.durations import Durations
 from presman.forecast.scheduler import Group, Limits, QueueEntry, QueueOutcome, StatementQueue
 
@@ -43,13 +44,17 @@ class Holder(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A statement that has waited for so long and wants `low` to `high` servers; how long it `lasts` then."""
+    """A statement that has waited for so long and wants `low` to `high` servers; how long it `lasts` then.
+
+    `is_next` tells that its wait event says that it is the next to start.
+    """
 
     group: Group
     low: int
     high: int
     waited: float
     lasts: Durations
+    is_next: bool = False
 
 
 class Came(NamedTuple):
@@ -81,6 +86,8 @@ class QueueNow(NamedTuple):
 class Draw(NamedTuple):
     """What chance decides: how long each holder has `left`, what each that waits `wants` and how long it `lasts`.
 
+    `waited` puts those that wait in order: which of two came first that have waited alike is not known.
+
     What came before comes once more, `since` so many seconds after its beginning and then from the beginning on: so
     those that come together still do.
     """
@@ -88,6 +95,7 @@ class Draw(NamedTuple):
     left: tuple[float, ...]
     wants: tuple[int, ...]
     lasts: tuple[float, ...]
+    waited: tuple[float, ...]
     since: float
     seed: str
 
@@ -124,7 +132,9 @@ def draw(now: QueueNow, seed: str) -> Draw:
     left = tuple(_left(each, random.random()) for each in now.holders)
     wants = tuple(each.high if high else each.low for each in now.waiting)
     lasts = tuple(each.lasts.left(0.0, random.random()) for each in now.waiting)
-    return Draw(left, wants, lasts, random.random() * now.watched, seed)
+    since = random.random() * now.watched
+    waited = tuple(each.waited + SAME_WAIT * (2.0 if each.is_next else random.random()) for each in now.waiting)
+    return Draw(left, wants, lasts, waited, since, seed)
 
 
 def _left(holder: Holder, chance: float) -> float:
@@ -170,7 +180,8 @@ class _Course:
         for index, holder in enumerate(now.holders):
             if index not in ended:
                 self._hold(holder, drawn.left[index])
-        for index, each in enumerate(now.waiting):
+        for index in sorted(range(len(now.waiting)), key=lambda index: -drawn.waited[index]):
+            each = now.waiting[index]
             self._submit(index, each.group, drawn.wants[index], -each.waited, drawn.lasts[index])
         heapify(self._ends)
         self._coming = _again(now.came, now.watched, drawn.since)

@@ -21,7 +21,7 @@ from presman.analysis.readings.forecasts import Executing, QueueForecast, StartF
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.base.formats import counted
+from presman.base.formats import clock, counted
 from presman.forecast.calibration import Calibration, Interval
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
@@ -76,6 +76,8 @@ class Forecaster:
         self._effects = Effects()
         self._courses: deque[_Course] = deque(maxlen=COURSES)
         self._told: dict[Executing, _Told] = {}
+        self._broken: dict[Executing, str] = {}
+        """Of whom nothing is foreseen any more, and why."""
         self._rules: object = None
         self._number = 0
         self._steps = steps
@@ -155,6 +157,8 @@ class Forecaster:
         if why:
             return StartForecast(why_none=why)
         session, now = row.executing(), at.timestamp()
+        if session in self._broken:
+            return StartForecast(why_none=self._broken[session])
         known = (each.starts[session] - now for each in self._courses if session in each.starts)
         starts = sorted(start for start in known if start >= 0.0)
         if len(starts) < ENOUGH:
@@ -184,8 +188,16 @@ class Forecaster:
         return ""
 
     def _judge(self, reading: Reading) -> None:
-        """Judge the forecasts of the statements that have left the queue."""
+        """Judge the forecasts of the statements that have left the queue, or should have by now: those were wrong."""
         queued = {each.executing() for each in reading.queue}
+        self._broken = {session: why for session, why in self._broken.items() if session in queued}
+        for session in queued & self._told.keys():
+            told = self._told[session]
+            latest = told.at + timedelta(seconds=told.shown.high + told.least)
+            if reading.at > latest:
+                self._broken[session] = f"it should have started by {clock(latest)} and did not"
+                waited = (reading.at - self._told.pop(session).at).total_seconds()
+                self._calibration.judge(told.raw, told.shown, waited, told.least)
         for session in [each for each in self._told if each not in queued]:
             told, run = self._told.pop(session), self._seen.run(session)
             if run is not None and run.started is not None and run.started >= told.at:

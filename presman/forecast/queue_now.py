@@ -19,6 +19,7 @@ from presman.forecast.course import Came, Holder, QueueNow, Waiting
 from presman.forecast.durations import Durations
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.forecast.seen_statements import SeenStatements
+from presman.rows.session_state import NEXT_IN_LINE
 
 _UNLIMITED = 1_000_000
 _NOBODY = Group(-1, "")
@@ -121,7 +122,8 @@ def _waiting(each: QueuedStatement, seen: SeenStatements) -> Waiting | None:
     lasts = seen.lasting(each.con_id, each.group, each.sql_id)
     if lasts is None or each.wants is None:
         return None
-    return Waiting(Group(each.con_id, each.group), each.wants.low, each.wants.high, each.waited or 0.0, lasts)
+    group, is_next = Group(each.con_id, each.group), each.event == NEXT_IN_LINE
+    return Waiting(group, each.wants.low, each.wants.high, each.waited or 0.0, lasts, is_next)
 
 
 def _came(rules: QueueRules, seen: SeenStatements) -> Iterable[Came]:

@@ -110,3 +110,18 @@ def test_what_is_drawn_is_the_same_with_and_without_one_of_the_holders() -> None
 def test_whether_one_set_counts_once_or_twice_is_one_of_the_two_for_all() -> None:
     queue = now(waiting=(Waiting(A, 8, 16, 1.0, TEN), Waiting(B, 4, 8, 1.0, TEN)))
     assert {draw(queue, str(seed)).wants for seed in range(20)} == {(8, 4), (16, 8)}
+
+
+def test_which_of_two_came_first_that_have_waited_alike_is_drawn_for_each_course() -> None:
+    """64 are held for 6 s more and each wants 32 of A's 32: the first starts after 6 s, the other after 16."""
+    queue = now(Holder(B, 64, 4.0, TEN), waiting=(wants(A, 32, 9.4), wants(A, 32, 9.0)))
+    drawn = [tuple(starts(queue, str(seed))) for seed in range(100)]
+    assert set(drawn) == {(6.0, 16.0), (16.0, 6.0)}
+    # Of u and v, even in 0..1, u + 0.4 < v has the chance 0.6 x 0.6 / 2 = 0.18.
+    assert 8 <= drawn.count((16.0, 6.0)) <= 30
+
+
+def test_one_whose_wait_says_that_it_is_next_is_the_first_whoever_waited_as_long() -> None:
+    next_one = wants(A, 32, 9.0)._replace(is_next=True)
+    queue = now(Holder(B, 64, 4.0, TEN), waiting=(wants(A, 32, 9.9), next_one))
+    assert {tuple(starts(queue, str(seed))) for seed in range(30)} == {(16.0, 6.0)}

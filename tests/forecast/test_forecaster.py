@@ -179,3 +179,19 @@ def test_an_earlier_reading_begins_anew() -> None:
     forecaster = watched()
     starts = foreseen(forecaster, 100.0, waiting(100.0))
     assert starts.why_none.startswith("0 statements")
+
+
+def test_one_that_should_have_started_and_did_not_is_foreseen_no_more_and_counts_as_missed() -> None:
+    forecaster = watched()
+    first = foreseen(forecaster, 310.0, waiting(310.0))
+    assert first.high is not None
+    second = 310.0
+    while (now := foreseen(forecaster, second, waiting(second))).median is not None:
+        second += 5.0
+    assert first.high < second - 310.0 < first.high + 60.0
+    assert now.why_none.startswith("it should have started by ")
+    assert now.why_none.endswith(" and did not")
+    later = forecaster.add(reading(second + 5.0, (waiting(second + 5.0),)), lambda: RULES)
+    assert later.forecast is not None
+    assert (later.forecast.record.judged, later.forecast.record.held) == (1, 0)
+    assert later.queue[0].starts == now
