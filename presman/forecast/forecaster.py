@@ -188,14 +188,16 @@ class Forecaster:
         return ""
 
     def _judge(self, reading: Reading) -> None:
-        """Judge the forecasts of the statements that have left the queue, and note which should have by now."""
+        """Judge the forecasts of the statements that have left the queue, or should have by now: those were wrong."""
         queued = {each.executing() for each in reading.queue}
         self._broken = {session: why for session, why in self._broken.items() if session in queued}
-        for session in queued & self._told.keys() - self._broken.keys():
+        for session in queued & self._told.keys():
             told = self._told[session]
             latest = told.at + timedelta(seconds=told.shown.high + told.least)
             if reading.at > latest:
                 self._broken[session] = f"it should have started by {clock(latest)} and did not"
+                waited = (reading.at - self._told.pop(session).at).total_seconds()
+                self._calibration.judge(told.raw, told.shown, waited, told.least)
         for session in [each for each in self._told if each not in queued]:
             told, run = self._told.pop(session), self._seen.run(session)
             if run is not None and run.started is not None and run.started >= told.at:
