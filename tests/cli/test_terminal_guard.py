@@ -71,8 +71,11 @@ class Watched:
 
     def begin(self, marker: bytes = b"CPUs used") -> None:
         self.screen.wait_for(marker)
-        until(self.family, "a terminal guard")
-        self.guard = self.family()[0]
+        found: list[psutil.Process] = []
+        until(
+            lambda: found.extend(self.family()) or found, "a terminal guard"
+        )  # while it is started it may have no words
+        self.guard = found[0]
         self.screen.forget()
 
     def family(self) -> list[psutil.Process]:
