@@ -48,6 +48,9 @@ ONE_LOOK = 40_000.0
 
 SEED = 1
 
+_RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
+"""Views without which nothing is foreseen: who waits, who holds servers, and by which limits."""
+
 _NEVER = "it does not start within 4 hours in most courses"
 
 
@@ -101,6 +104,11 @@ class Forecaster:
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
         self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
         self._seen.add(reading)
+        lacking = next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "")
+        if lacking:
+            self._courses.clear()
+            nothing = StartForecast(why_none=lacking)
+            return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
         self._judge(reading)
         if not reading.queue:
             self._courses.clear()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from presman.analysis.parallel.queue_rules import QueueRules
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.forecasts import ForecastRecord, StartForecast
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, UnavailableView
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.forecast.forecaster import MOST_STEPS, Forecaster
@@ -195,3 +195,15 @@ def test_one_that_should_have_started_and_did_not_is_foreseen_no_more_and_counts
     assert later.forecast is not None
     assert (later.forecast.record.judged, later.forecast.record.held) == (1, 0)
     assert later.queue[0].starts == now
+
+
+@pytest.mark.parametrize("view", ["GV$SESSION", "V$PX_SESSION", "GV$RSRC_PLAN", "DBA_RSRC_PLAN_DIRECTIVES"])
+def test_nothing_is_foreseen_nor_learnt_while_a_view_that_it_rests_on_tells_nothing(view: str) -> None:
+    forecaster = watched()
+    foreseen(forecaster, 310.0, waiting(310.0))
+    lost = replace(reading(315.0, (waiting(315.0),)), unseen=(UnavailableView(view, f"{view}: ORA-00942"),))
+    found = forecaster.add(lost, lambda: RULES)
+    assert found.queue[0].starts == StartForecast(why_none=f"{view}: ORA-00942")
+    assert found.forecast is not None
+    assert found.forecast.record == ForecastRecord()
+    assert foreseen(forecaster, 320.0, waiting(320.0)).median is not None

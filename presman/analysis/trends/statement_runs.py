@@ -71,7 +71,10 @@ class StatementRuns:
                 self._open[run.inst_id, run.sid, run.serial, run.sql_id] = run
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading. A statement that is no longer there has ended between the last and this: halfway."""
+        """Take the next reading. A statement that is no longer there has ended between the last and this: halfway.
+
+        Nothing ends while the view that would show it tells nothing.
+        """
         before = self._last
         if self._last is not None and reading.at < self._last:
             self._open.clear()
@@ -83,8 +86,12 @@ class StatementRuns:
         for holder in reading.running:
             seen.add(self._running(holder, reading.at))
         halfway = reading.at if before is None or before > reading.at else before + (reading.at - before) / 2
-        for key in [key for key in self._open if key not in seen]:
-            self._end(key, halfway)
+        if reading.why_unavailable("V$PX_SESSION"):
+            return
+        queue_is_seen = not reading.why_unavailable("V$SESSION")
+        for key, run in list(self._open.items()):
+            if key not in seen and (run.started is not None or queue_is_seen):
+                self._end(key, halfway)
 
     def _queued(self, row: QueuedStatement, at: datetime) -> tuple[int, int, int, str]:
         key = (row.inst_id, row.sid, row.serial, row.sql_id)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.parallel.usual import QueueMarks
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, UnavailableView
 from presman.analysis.readings.session_readings import ON_CPU, Activity
 from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
 from presman.analysis.trends import Watch
@@ -22,6 +22,7 @@ from tests.analysis.make import NOON, active_plan, group, instance, queued_sessi
 from tests.analysis.test_simulated import play, started
 from tests.output.readings import group as group_reading
 from tests.thorough import THOROUGH
+from tests.tui.readings import queued
 
 BASE = analyse(None, snapshot(instance(), active_plan()))
 CLASSES = ("Parallel operations not downgraded", "Parallel operations downgraded to serial", "queries parallelized")
@@ -250,3 +251,17 @@ def test_downgrades_since_an_instant_are_those_seen_then_or_later_the_newest_fir
     )
     assert [entry.sid for entry in ledger.since(NOON + timedelta(seconds=2))] == [3, 2]
     assert [entry.sid for entry in ledger] == [3, 2, 1]
+
+
+@pytest.mark.parametrize(("view", "kept"), [("GV$PX_SESSION", {1, 2}), ("V$PX_SESSION", {1, 2}), ("V$SESSION", {2})])
+def test_nothing_ends_while_the_view_that_would_show_it_tells_nothing(view: str, kept: set[int]) -> None:
+    """1 runs and 2 is queued; then neither is seen. One that runs is seen in V$PX_SESSION alone."""
+    runs = StatementRuns()
+    queue = (queued(sid=2, waited=5.0),)
+    runs.add(at(0, running(1), queue=queue))
+    runs.add(at(2, unseen=(UnavailableView(view, f"{view}: ORA-00942"),), queue=()))
+    assert {run.sid for run in runs.open} == kept
+    runs.add(at(4, queue=()))
+    assert runs.open == []
+    ended = {run.sid: run.ended for run in runs.ended_since(NOON)}
+    assert ended == {sid: NOON + timedelta(seconds=3 if sid in kept else 1) for sid in (1, 2)}
