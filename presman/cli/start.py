@@ -16,7 +16,8 @@ from presman.config.config_file import Config
 
 if TYPE_CHECKING:
     from presman.output.alert_notifier import AlertNotifier
-    from presman.polling.sampler import Event, Sampler
+    from presman.polling.poll_events import Event
+    from presman.polling.sampler import Sampler
     from presman.services.live import HeadStart
     from presman.sources import Source
     from presman.tui.app import MonitorEnd

@@ -6,41 +6,35 @@ import math
 import random
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from presman.base.errors import InputError
-from presman.base.formats import spelled
-from presman.base.release import Release
 from presman.base.running_out import is_out_of_memory, ran_out, start
-from presman.base.text import clean, one_line
-from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
+from presman.polling.cadence import budget_of
+from presman.polling.poll_events import (
+    CarryOut,
+    Event,
+    FirstLook,
+    Polled,
+    PreviewCame,
+    SourceEnded,
+    SourceLost,
+)
+from presman.polling.polled_source import CommandQueue, PolledSource, no_room
 from presman.rows.commands import Command
 from presman.rows.queries import DetailLevel, Focus, Scope
 from presman.rows.snapshot import Snapshot
-from presman.sources import Exhausted, LoginRefusal, Source, SourceError
+from presman.sources import Exhausted, Source, SourceError
 
 if TYPE_CHECKING:
-    from presman.polling.poller import Poller
     from presman.sources.subprocess_source import PreviewAnswer
 
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
-"""Seconds before the first and any later attempt to reconnect."""
-
-REFUSED_PAUSE = 600.0
-"""Seconds until a locked account is tried again, and from one look for another password to the next."""
 
 PATIENCE = 0.4
 """Seconds that `stop` waits for a read that was told to end."""
 
-STALE = 10.0
-"""Seconds within which a command must be on its way: who confirmed it has seen what was so then."""
 
 NUDGE = 0.05
 """Seconds between two times it is told."""
@@ -54,99 +48,6 @@ APART = 0.2
 
 PAINTING = 0.15
 """Seconds for the screen to paint the preview before the modules that polls need are imported: both take the CPU."""
-
-
-class Polled(Struct, frozen=True):
-    """A poll succeeded."""
-
-    snapshot: Snapshot
-
-
-class FirstLook(Struct, frozen=True):
-    """What the first poll has read before it is whole. A whole one follows, or the loss of the source."""
-
-    snapshot: Snapshot
-
-
-class PreviewCame(Struct, frozen=True):
-    """A preview came: what the source's process made of it ahead of the first poll. That follows, or the loss.
-
-    `begun` is when it began to be read, in seconds of the monotonic clock.
-    """
-
-    seen: Any
-    begun: float
-
-
-class SourceLost(Struct, frozen=True):
-    """The source cannot be opened or was lost; `text` is one line free of secrets.
-
-    `code` is Oracle's or the driver's, or "". The next attempt is in `retry_in` seconds; None means none without
-    `poll_now`, because trying again cannot help (a wrong password locks accounts). `since` is when it was lost.
-    `refusal` tells that it is there and lets nobody in: then the next attempt is for another password, or far off.
-    """
-
-    text: str
-    code: str
-    retry_in: float | None
-    since: datetime
-    refusal: LoginRefusal | None = None
-
-    @property
-    def line(self) -> str:
-        """Why, with the code where the text lacks it."""
-        return self.text if self.code in self.text else one_line(f"{self.code} {self.text}", 500)
-
-    @property
-    def outlook(self) -> str:
-        """What follows, where that is not one attempt after the other; else ""."""
-        if self.retry_in is None:
-            return "not tried again"
-        if self.refusal is LoginRefusal.LOCKED:
-            return f"tried again every {spelled(REFUSED_PAUSE)}"
-        if self.refusal is LoginRefusal.PASSWORD:
-            return f"tried again once the password changes, checked every {spelled(REFUSED_PAUSE)}"
-        return ""
-
-    @property
-    def next_try(self) -> datetime | None:
-        """When it is tried next, counted from now, by the clock of this machine; None if it is not."""
-        return None if self.retry_in is None else datetime.now(UTC) + timedelta(seconds=self.retry_in)
-
-
-class SourceEnded(Struct, frozen=True):
-    """A finite source has been read to its end."""
-
-
-class ActionResult(Struct, frozen=True):
-    """A command was carried out, or was not: `text` is one line about it. One that was not `tried` is in no log yet."""
-
-    command: Command
-    done: bool
-    text: str
-    tried: bool = True
-
-
-Event = Polled | FirstLook | PreviewCame | SourceLost | SourceEnded | ActionResult
-
-CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
-"""Carries out a command on an open source; returns the command, whether it was done and a line about it."""
-
-
-def pause_before(attempt: int, rng: random.Random) -> float:
-    """Return the seconds to wait before reconnection `attempt` (1, 2, …): doubling, up to a fifth of it at random.
-
-    The jitter keeps many monitors from returning to a restarted database at the same instant.
-    """
-    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempt - 1, 10))
-    return longest * rng.uniform(0.8, 1.0)
-
-
-def pause_after(error: SourceError, attempt: int, rng: random.Random) -> float | None:
-    """Return the seconds to wait after attempt 1, 2, … failed; None where no other can help."""
-    if error.retry:
-        return pause_before(attempt, rng)
-    return REFUSED_PAUSE if error.refusal is LoginRefusal.LOCKED else None
 
 
 def tick_after(now: float, refresh: float, phase: float) -> float:
@@ -169,14 +70,6 @@ def next_poll(event: Event, begun: float, ended: float, read_at: float, refresh:
     return max(tick, read_at + APART * refresh)
 
 
-def no_room(error: Exception) -> SourceLost:
-    """Return the loss of a database for which there is no thread or memory: who watches many goes on with the others.
-
-    It is not tried again.
-    """
-    return SourceLost(ran_out(error) or one_line(str(error), 500), "", None, datetime.now(UTC))
-
-
 def stop_all(samplers: Collection[Sampler], patience: float = PATIENCE) -> None:
     """End samplers side by side; what cannot be ended in time dies with the process."""
     for each in samplers:
@@ -184,118 +77,6 @@ def stop_all(samplers: Collection[Sampler], patience: float = PATIENCE) -> None:
     end = time.monotonic() + patience
     for each in samplers:
         each.stop(max(0.0, end - time.monotonic()))
-
-
-class CommandQueue:
-    """Commands that were confirmed and are yet to be sent; `carry_out` is None where none may be."""
-
-    def __init__(self, carry_out: CarryOut | None, post: Callable[[Event], None]) -> None:
-        self.carry_out = carry_out
-        self._post = post
-        self._waiting: deque[tuple[Command, float]] = deque()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def add(self, command: Command) -> None:
-        """Have a command sent. Raises PermissionError where none may be."""
-        if self.carry_out is None:
-            raise PermissionError("actions are not allowed")
-        self._waiting.append((command, time.monotonic()))
-
-    def send(self, poller: Poller) -> None:
-        """Carry out what waits, in this thread: it is the source's."""
-        while self._waiting:
-            command, confirmed = self._waiting.popleft()
-            waited = time.monotonic() - confirmed
-            if waited > STALE:
-                text = f"not sent: it waited {spelled(waited)}, and the database may have changed since"
-                self._post(ActionResult(command, False, text, tried=False))
-            elif self.carry_out is not None and poller.release is not None:
-                self._post(ActionResult(*self.carry_out(command, poller.source, poller.release)))
-
-    def drop(self) -> None:
-        """Forget what waits while there is no connection: nobody expects it to happen minutes later."""
-        while self._waiting:
-            command, _ = self._waiting.popleft()
-            self._post(ActionResult(command, False, "not sent: the connection is lost", tried=False))
-
-
-class PolledSource:
-    """The source with its poller: made when it is first needed, opened, lost, and made again with another password."""
-
-    def __init__(
-        self, make_source: Callable[[], Source], packs: Collection[str], now: Callable[[], datetime], rng: random.Random
-    ) -> None:
-        self._make_source = make_source
-        self._packs = packs
-        self._now = now
-        self._rng = rng
-        self._attempts = 0
-        self._since: datetime | None = None
-        self._is_open = False
-        self.has_polled = False
-        self.poller: Poller | None = None
-        self.renewed: Callable[[], Source | None] | None = None
-        """Makes a source with another password than the one that was refused last, None while there is none; to be set,
-        where one could come, before the first poll."""
-        self.needs: PollNeeds = EVERYTHING
-        """What somebody makes use of; to be set before the first poll."""
-        self.refused: SourceError | None = None
-        """Why nobody is let in, None where that is not so."""
-
-    def prepare(self, focus: Focus | None, *, insists: bool) -> Poller:
-        """Return the poller, not yet open; who `insists` has a refused password tried once more.
-
-        Raises the error of the last login where only another password can help and there is none.
-        """
-        source = None
-        if self.refused is not None and self.refused.refusal is LoginRefusal.PASSWORD:
-            with suppress(Exception):  # config.ini may be half written, a command may fail
-                source = self.renewed() if self.renewed is not None else None
-            if source is None and not insists:
-                raise self.refused.with_traceback(None)
-        if source is not None or self.poller is None:
-            from presman.polling.poller import Poller
-
-            self.poller = Poller(source or self._make_source(), packs=self._packs, needs=self.needs)
-            self.poller.focus(focus)
-        return self.poller
-
-    def open(self, poller: Poller) -> None:
-        """Open the source where it is not. Raises SourceError."""
-        if not self._is_open:
-            self._is_open = True
-            poller.open()
-
-    def close(self) -> None:
-        """Close the source, whatever becomes of it."""
-        if self.poller is not None and self._is_open:
-            self._is_open = False
-            with suppress(Exception):
-                self.poller.close()
-
-    def cancel(self) -> None:
-        """End a read that goes on. Called from other threads."""
-        if self.poller is not None and self._is_open:  # not while the source is being closed
-            with suppress(Exception):
-                self.poller.source.cancel()
-
-    def works(self) -> None:
-        """Take it that a poll succeeded."""
-        self._attempts, self._since, self.refused = 0, None, None
-        self.has_polled = True
-
-    def lose(self, error: SourceError) -> SourceLost:
-        """Close the source, and return what is to be said of that and when it is tried next."""
-        self.close()
-        self._attempts += 1
-        self._since = self._since or self._now()
-        self.refused = None if error.retry else error
-        pause = pause_after(error, self._attempts, self._rng)
-        if error.refusal is LoginRefusal.PASSWORD and self.renewed is not None:
-            pause = REFUSED_PAUSE
-        return SourceLost(one_line(clean(str(error)), 500), clean(error.code), pause, self._since, error.refusal)
 
 
 class Sampler:

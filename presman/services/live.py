@@ -16,17 +16,17 @@ from msgspec import Struct
 
 from presman.base.log_event import Level, LogEvent, Report
 from presman.polling.cadence import EVERYTHING, PollNeeds
-from presman.polling.sampler import (
+from presman.polling.poll_events import (
     ActionResult,
     CarryOut,
     Event,
     FirstLook,
     Polled,
     PreviewCame,
-    Sampler,
     SourceEnded,
     SourceLost,
 )
+from presman.polling.sampler import Sampler
 from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.sources import Source

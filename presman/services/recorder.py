@@ -21,7 +21,9 @@ from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Report
 from presman.base.running_out import ran_out, start
 from presman.base.text import with_more
-from presman.polling.sampler import PATIENCE, Event, Polled, SourceEnded, SourceLost, no_room, stop_all
+from presman.polling.poll_events import Event, Polled, SourceEnded, SourceLost
+from presman.polling.polled_source import no_room
+from presman.polling.sampler import PATIENCE, stop_all
 from presman.recording.redaction import is_renamed
 from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, trim
 from presman.recording.schema import DATABASES

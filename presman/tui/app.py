@@ -27,7 +27,8 @@ from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
-    from presman.polling.sampler import CarryOut, Event, Sampler
+    from presman.polling.poll_events import CarryOut, Event
+    from presman.polling.sampler import Sampler
     from presman.services.live import LiveTarget, Notifier
     from presman.tui.feed import ActionGateway
     from presman.tui.keyed_app import AppKey

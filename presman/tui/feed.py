@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from presman.analysis.readings.reading import Reading
-    from presman.polling.sampler import CarryOut, Event, Sampler
+    from presman.polling.poll_events import CarryOut, Event
+    from presman.polling.sampler import Sampler
     from presman.rows.commands import Command
     from presman.rows.queries import DetailLevel, Focus
     from presman.rows.snapshot import Snapshot
@@ -177,7 +178,7 @@ class SamplerFeed(Feed):
 
 def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
     """Return the message to the screen; a source that is lost has been for so many seconds."""
-    from presman.polling.sampler import ActionResult, SourceLost
+    from presman.polling.poll_events import ActionResult, SourceLost
     from presman.services import live
 
     if isinstance(live_event, live.ReadingCame):

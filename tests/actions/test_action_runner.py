@@ -18,7 +18,8 @@ import pytest
 from presman.actions.action_runner import ActionRunner
 from presman.actions.gateway import available_actions
 from presman.base.release import Release
-from presman.polling.sampler import ActionResult, Event, Sampler
+from presman.polling.poll_events import ActionResult, Event
+from presman.polling.sampler import Sampler
 from presman.rows.commands import CommandKind, Victim, cancel, dequeue, kill, switch
 from presman.rows.queries import Scope
 from presman.rows.session_rows import NamedSession, Session

@@ -10,7 +10,8 @@ from collections import Counter
 
 import pytest
 
-from presman.polling.sampler import Event, Sampler
+from presman.polling.poll_events import Event
+from presman.polling.sampler import Sampler
 from presman.rows.queries import Scope
 from presman.sources.oracle.oracle_source import OracleSource
 from tests.oracle.bench import Bench

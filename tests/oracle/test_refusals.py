@@ -11,7 +11,7 @@ import pytest
 
 from presman.base.release import Release
 from presman.cli import exit_codes
-from presman.polling import sampler
+from presman.polling import polled_source
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import Run
 from tests.oracle_server import OracleServer
@@ -46,8 +46,8 @@ class Door:
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleServer]:
     simulator = SimulatorSource(with_short_past("quiet"), release=Release(19), seed=3)
     simulator.open()
-    monkeypatch.setattr(sampler, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(sampler, "REFUSED_PAUSE", 0.02)
+    monkeypatch.setattr(polled_source, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(polled_source, "REFUSED_PAUSE", 0.02)
     with simulated_server(simulator, Release(19)) as made:
         yield made
     simulator.close()

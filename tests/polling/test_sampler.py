@@ -14,21 +14,9 @@ import pytest
 from presman.analysis.facts.deltas import SHORTEST
 from presman.base.release import Release
 from presman.polling import sampler as sampler_thread
-from presman.polling.sampler import (
-    GAP,
-    LONGEST_PAUSE,
-    ActionResult,
-    Event,
-    Polled,
-    PreviewCame,
-    Sampler,
-    SourceEnded,
-    SourceLost,
-    next_poll,
-    pause_before,
-    stop_all,
-    tick_after,
-)
+from presman.polling.poll_events import ActionResult, Event, Polled, PreviewCame, SourceEnded, SourceLost
+from presman.polling.polled_source import LONGEST_PAUSE, pause_before
+from presman.polling.sampler import GAP, Sampler, next_poll, stop_all, tick_after
 from presman.rows.commands import Command, Victim, kill
 from presman.rows.queries import DetailLevel, Focus, QueryError, Scope
 from presman.sources import LoginRefusal, SourceError
@@ -225,7 +213,7 @@ def test_memory_that_runs_out_before_the_first_poll_will_not_be_there_later(star
 def test_where_there_is_no_memory_even_to_tell_a_loss_that_is_told_as_the_last(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("presman.polling.sampler.PolledSource.lose", mock.Mock(side_effect=MemoryError))
+    monkeypatch.setattr("presman.polling.polled_source.PolledSource.lose", mock.Mock(side_effect=MemoryError))
     sampler, events = start(FakeSource(failures=[KeyError()]))
     assert lost(events).retry_in is None
     assert sampler._over.wait(PATIENCE)
@@ -365,14 +353,14 @@ def test_a_command_that_waited_too_long_is_not_sent(start: Start, monkeypatch: p
     sampler, events = start(FakeSource(), carry_out=carry_out)
     assert polled(events) == 1
     command = kill(Victim(1, 2, 3))
-    monkeypatch.setattr("presman.polling.sampler.STALE", -1.0)
+    monkeypatch.setattr("presman.polling.polled_source.STALE", -1.0)
     sampler.act(command)
     result = events.get(timeout=PATIENCE)
     assert isinstance(result, ActionResult)
     assert (result.done, result.tried) == (False, False)
     assert result.text.startswith("not sent: it waited ")
     assert polled(events) == 2
-    monkeypatch.setattr("presman.polling.sampler.STALE", 60.0)
+    monkeypatch.setattr("presman.polling.polled_source.STALE", 60.0)
     sampler.act(command)
     assert events.get(timeout=PATIENCE) == ActionResult(command, True, "done")
     assert sent == [command]
@@ -453,7 +441,7 @@ def test_a_wrong_password_is_tried_again_by_itself_only_where_there_may_be_anoth
 
 
 def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler_thread, "REFUSED_PAUSE", 0.001)
+    monkeypatch.setattr("presman.polling.polled_source.REFUSED_PAUSE", 0.001)
     first, second = FakeSource(failures=[WRONG]), FakeSource()
     found = iter([None, OSError("half written"), None, second])
     looks: list[Any] = []

@@ -18,7 +18,7 @@ from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
-from presman.polling.sampler import Polled
+from presman.polling.poll_events import Polled
 from presman.recording.measure_tables import window_selects
 from presman.recording.reader import Recording
 from presman.recording.retention import RecordingLocation, RetentionLimits, trim

@@ -12,8 +12,9 @@ import pytest
 import presman.analysis
 from presman.base.log_event import LogEvent
 from presman.polling.cadence import PollNeeds
+from presman.polling.poll_events import Event, FirstLook, Polled, SourceEnded, SourceLost
 from presman.polling.poller import Poller
-from presman.polling.sampler import Event, FirstLook, Polled, Sampler, SourceEnded, SourceLost
+from presman.polling.sampler import Sampler
 from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.services.live import (

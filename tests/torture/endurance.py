@@ -372,7 +372,7 @@ from presman.analysis.trends import series
 History.__init__.__defaults__ = (POLLS, *History.__init__.__defaults__[1:])
 LatencyHistory.__init__.__defaults__ = (POLLS, *LatencyHistory.__init__.__defaults__[1:])
 series.KEPT = POLLS
-from presman.polling.sampler import Polled
+from presman.polling.poll_events import Polled
 from presman.tui import feed
 from presman.tui.app import MonitorApp
 from tests.torture.endurance import Broken, sane

@@ -16,8 +16,8 @@ from presman.analysis.readings.reading import Reading
 from presman.base import terminal_guard
 from presman.config.alert_lines import read_alerts
 from presman.output.alert_notifier import notifier_of
+from presman.polling.poll_events import Polled, PreviewCame
 from presman.polling.poller import Poller
-from presman.polling.sampler import Polled, PreviewCame
 from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget

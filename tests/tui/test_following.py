@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from presman.analysis.readings.forecasts import ForecastRecord, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import QUEUE, RUNNING
-from presman.polling.sampler import Polled
+from presman.polling.poll_events import Polled
 from presman.services.live import ReadingCame, Readings
 from presman.tui.following import FollowedStatement
 from presman.tui.timeline import Timeline

@@ -10,8 +10,8 @@ from itertools import count, islice
 
 from msgspec.structs import replace
 
+from presman.polling.poll_events import Polled
 from presman.polling.poller import Poller
-from presman.polling.sampler import Polled
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget

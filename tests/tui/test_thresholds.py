@@ -9,7 +9,7 @@ from textual.message import Message
 from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.config.alert_lines import read_alerts
 from presman.output.alert_notifier import notifier_of
-from presman.polling.sampler import FirstLook, Polled
+from presman.polling.poll_events import FirstLook, Polled
 from presman.services.live import LiveTarget
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived

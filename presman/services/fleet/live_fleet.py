@@ -17,7 +17,8 @@ from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures
 from presman.analysis.readings.reading import Reading
 from presman.base.text import one_line
 from presman.polling.cadence import PollNeeds
-from presman.polling.sampler import PATIENCE, CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost, stop_all
+from presman.polling.poll_events import CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost
+from presman.polling.sampler import PATIENCE, stop_all
 from presman.rows.queries import DetailLevel
 from presman.services.live import LiveEvent, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
 

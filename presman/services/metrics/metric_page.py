@@ -36,7 +36,8 @@ from presman.figures.metric import (
 )
 from presman.figures.metric_figures import LATE, READING_SUBJECTS, ObservedReading
 from presman.polling.cadence import PollNeeds, budget_of
-from presman.polling.sampler import Event, FirstLook, PreviewCame, SourceEnded, SourceLost, stop_all
+from presman.polling.poll_events import Event, FirstLook, PreviewCame, SourceEnded, SourceLost
+from presman.polling.sampler import stop_all
 from presman.rows.queries import DetailLevel
 from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
 

@@ -13,7 +13,7 @@ import pytest
 from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.base.errors import InputError
 from presman.figures.fleet_figures import why
-from presman.polling.sampler import SourceLost
+from presman.polling.poll_events import SourceLost
 from presman.rows.queries import DetailLevel
 from presman.services.fleet.live_fleet import LiveFleet, WatchedDatabase
 from presman.services.live import LiveTarget, ReadingCame
