@@ -50,14 +50,16 @@ class Durations(Struct, frozen=True):
         return part + (self.lasts[after] - part) * way
 
     def left(self, run: float, chance: float) -> float:
-        """Return the seconds that one which has `run` for so long has left; `chance` (0..1) of those alike have less.
+        """Return the seconds that one which has `run` for so long has left; `chance` (below 1) of those alike have less.
 
         >>> Durations((10.0, 20.0), (0.5, 0.25), 20.0).left(10.0, 0.25)
         5.0
         """
+        if run >= self.times[-1]:
+            return -self.mean * log(1.0 - chance)
         part = self.longer_than(run) * (1.0 - chance)
         if part <= self.lasts[-1]:
-            return self.times[-1] + self.mean * log(self.lasts[-1] / max(part, 1e-12)) - run
+            return self.times[-1] + self.mean * log(self.lasts[-1] / part) - run
         place = bisect_left(self.lasts, -part, key=lambda each: -each)
         begin, above = (self.times[place - 1], self.lasts[place - 1]) if place else (0.0, 1.0)
         way = (above - part) / (above - self.lasts[place])

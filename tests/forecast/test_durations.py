@@ -73,6 +73,12 @@ def test_the_time_left_is_what_is_left_to_those_that_last_longer(run: float, cha
     assert HALVES.left(run, chance) == pytest.approx(left, abs=1e-6)
 
 
+@pytest.mark.parametrize("means", [10, 100, 1000])
+def test_one_that_runs_far_longer_than_all_others_has_a_mean_time_left(means: int) -> None:
+    # Nothing is remembered beyond the last end: half of those alike have 20 s x ln 2 left, however long they have run.
+    assert [HALVES.left(20.0 * means, chance) for chance in (0.0, 0.5)] == pytest.approx([0.0, 13.8629436])
+
+
 def test_what_part_lasts_longer() -> None:
     assert [HALVES.longer_than(seconds) for seconds in (0.0, 5.0, 10.0, 15.0, 20.0)] == [1.0, 0.75, 0.5, 0.375, 0.25]
     assert HALVES.longer_than(40.0) == pytest.approx(0.25 / 2.718281828)
