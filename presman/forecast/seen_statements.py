@@ -1,4 +1,7 @@
-"""Parallel statements that were seen in the last hour: how long they held their servers, and which came when."""
+"""Parallel statements that were seen in the last hour: how long they held their servers, and which came when.
+
+Who comes and ends between two polls is not seen, so nothing is learnt of the shortest ones.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,18 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
+from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, longest_step
 from presman.forecast.durations import FEW, Durations, Lasted, durations
 
 HOUR = timedelta(hours=1)
 KEPT = 100
-"""Ends of one kind that are kept, the newest ones."""
+"""Statements of one kind that are over, of which it is kept how long they lasted: the newest ones."""
+MOST_CAME = 1000
+"""Arrivals that are kept, the newest ones."""
 _ANEW = timedelta(minutes=1)
 """After this time a distribution is made anew, even if no other has ended: those that run have run for longer."""
 
@@ -27,65 +34,101 @@ class SeenStatements:
     """The ends and the arrivals of the last hour, and what is learnt from them."""
 
     def __init__(self) -> None:
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self.begun: datetime | None = None
         self.at: datetime | None = None
         self._runs = StatementRuns()
-        self._came: deque[StatementRun] = deque(maxlen=1000)
+        self._came: deque[StatementRun] = deque(maxlen=MOST_CAME)
         self._ends: dict[Hashable, deque[tuple[datetime, Lasted]]] = {}
         self._made: dict[Hashable, tuple[datetime, Durations | None]] = {}
-        self._told: dict[Executing, list[tuple[datetime, float]]] = {}
+        self._remaining_of: dict[Executing, list[tuple[datetime, float]]] = {}
         self._times: dict[Hashable, deque[float]] = {}
+        self._step: timedelta | None = None
+        self._longest_step = longest_step(0.0)
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
         """Begin behind a reading at an instant, with the `runs` that were seen in the time `watched` before it."""
         self.at, self.begun = at, at - watched
+        self._longest_step = timedelta.max  # how far apart the polls before were is not known
         known = sorted(runs, key=lambda run: run.began)
         self._runs.begin(at, known)
-        self._came.extend(run for run in known if run.began >= self.begun)
-        for run in known:
+        self._take_arrivals(run for run in known if run.began >= at - watched)
+        for run in sorted(known, key=lambda run: run.ended or at):
             if run.ended is not None:
                 self._take(run, run.ended)
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading; one that is older than the last begins anew."""
-        before = self.at
-        if before is not None and reading.at < before:
-            SeenStatements.__init__(self)
-            before = None
-        self.at, self.begun = reading.at, self.begun or reading.at
+        """Take the next reading; one that is older than the last begins anew.
+
+        After a step that is much longer than usual what came is not known, nor when those ended that are gone.
+        """
+        if self.at is not None and reading.at < self.at:
+            self._begin_anew()
+        before, self.at = self.at, reading.at
         self._runs.add(reading)
         if before is None:
+            self.begun = reading.at
             return
-        self._came.extend(run for run in self._runs.open if run.first_seen == reading.at)
-        while self._came and self._came[0].began < reading.at - HOUR:
-            self._came.popleft()
-        for run in self._runs.ended_since(before):
-            self._take(run, reading.at)
-        self._hear(reading)
+        gone = self._runs.ended_since(before)
+        if self._is_gap(reading.at - before):
+            self.begun = reading.at
+            self._came.clear()
+            gone = [replace(run, ended=None) for run in gone]
+        else:
+            self._take_arrivals(run for run in self._runs.open if run.first_seen == reading.at)
+        for run in gone:
+            self._take(run, before if run.ended is None else reading.at)
+        self._forget(reading.at)
+        self._note_remaining(reading)
+
+    def _is_gap(self, step: timedelta) -> bool:
+        """Whether a step is much longer than the two before it, of which the shorter is the usual one."""
+        longest, usual = self._longest_step, min(step, self._step or step)
+        self._step, self._longest_step = step, longest_step(usual.total_seconds())
+        return step > longest
+
+    def _take_arrivals(self, runs: Iterable[StatementRun]) -> None:
+        """Take who came; where so many came that not all are kept, one has watched since the oldest that is."""
+        self._came.extend(runs)
+        if len(self._came) == MOST_CAME and self.begun is not None:
+            self.begun = max(self.begun, self._came[0].began)
 
     def _take(self, run: StatementRun, at: datetime) -> None:
-        """Take a run that has ended, as was seen at an instant."""
-        told = self._told.pop((run.inst_id, run.sid, run.serial, run.sql_id), ())
-        ended = run.ended or at
-        times = [(ended - when).total_seconds() / max(left, 1.0) for when, left in told if when < ended]
+        """Take a run that is over, as was seen at an instant; one without an end was there then, and ended unseen."""
+        noted = self._remaining_of.pop((run.inst_id, run.sid, run.serial, run.sql_id), ())
+        ended = run.ended
+        times = [(ended - when).total_seconds() / max(left, 1.0) for when, left in noted if ended and when < ended]
         for key, lasted in _kinds(run, at):
             self._ends.setdefault(key, deque(maxlen=KEPT)).append((at, lasted))
             self._made.pop(key, None)
-            self._times.setdefault(key, deque(maxlen=KEPT)).extend(times)
+            if times:
+                self._times.setdefault(key, deque(maxlen=KEPT)).extend(times)
 
-    def _hear(self, reading: Reading) -> None:
+    def _forget(self, at: datetime) -> None:
+        """Forget who came more than an hour ago, and the kinds of which none has ended for so long."""
+        while self._came and self._came[0].began < at - HOUR:
+            self._came.popleft()
+        for key in [key for key, ends in self._ends.items() if ends[-1][0] < at - HOUR]:
+            del self._ends[key]
+            self._times.pop(key, None)
+        for key in [key for key, (made, _) in self._made.items() if at - made > _ANEW]:
+            del self._made[key]
+
+    def _note_remaining(self, reading: Reading) -> None:
         """Keep when V$SESSION_LONGOPS says that operations end, to see what that came to."""
         for each in reading.running:
             if each.remaining is not None and each.idle is None:
-                told = self._told.setdefault(each.executing(), [])
-                if not told or reading.at - told[-1][0] >= _APART:
-                    told.append((reading.at, each.remaining))
+                noted = self._remaining_of.setdefault(each.executing(), [])
+                if not noted or reading.at - noted[-1][0] >= _APART:
+                    noted.append((reading.at, each.remaining))
         there = {each.executing() for each in reading.running}
-        self._told = {session: told for session, told in self._told.items() if session in there}
+        self._remaining_of = {who: noted for who, noted in self._remaining_of.items() if who in there}
 
     @property
     def watched(self) -> float:
-        """Seconds of the last hour that were seen."""
+        """Seconds of the last hour that were seen, without a gap until now."""
         if self.at is None or self.begun is None:
             return 0.0
         return min(HOUR, self.at - self.begun).total_seconds()
@@ -93,7 +136,7 @@ class SeenStatements:
     @property
     def ended(self) -> int:
         """Statements that were seen to end in the last hour, of the newest ones."""
-        return len(self._recent(_ALL))
+        return sum(each.ended for each in self._recent(_ALL))
 
     @property
     def came(self) -> list[StatementRun]:
@@ -133,11 +176,9 @@ class SeenStatements:
 
     def _durations(self, key: Hashable) -> Durations | None:
         assert self.at is not None
-        made, found = self._made.get(key, (None, None))
-        if made is None or self.at - made > _ANEW:
-            found = durations([*self._recent(key), *self._running(key)])
-            self._made[key] = (self.at, found)
-        return found
+        if key not in self._made:
+            self._made[key] = self.at, durations([*self._recent(key), *self._running(key)])
+        return self._made[key][1]
 
     def _recent(self, key: Hashable) -> list[Lasted]:
         since = None if self.at is None else self.at - HOUR

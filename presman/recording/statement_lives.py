@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns
+from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns, longest_step
 from presman.forecast.forecaster import MOST_STEPS, ONE_LOOK, Forecaster
 from presman.forecast.seen_statements import HOUR
 from presman.recording.codec.shapes import instant
@@ -60,7 +60,7 @@ class StatementLives:
         self, connection: Connection, database_id: int, every: float | None = None, before: StatementLives | None = None
     ) -> None:
         self._database_id = database_id
-        self._longest_step = max(SEEN_EVERY, timedelta(seconds=3 * (every or 0)))
+        self._longest_step = longest_step(every or 0.0)
         self._runs = StatementRuns()
         self._tracker = ArrivalTracker()
         self._next = next_number(connection, STATEMENTS.c.statement, database_id)

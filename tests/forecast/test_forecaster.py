@@ -68,7 +68,7 @@ def test_it_starts_when_what_runs_should_end() -> None:
 
 
 def test_fewer_than_five_ends_tell_nothing_and_it_says_so() -> None:
-    starts = foreseen(watched(ends=3), 310.0, waiting(310.0))
+    starts = foreseen(watched(ends=3), 190.0, waiting(190.0))
     assert starts == StartForecast(why_none="4 statements of the 5 it takes have ended since presman watches")
 
 

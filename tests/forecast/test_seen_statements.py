@@ -46,12 +46,58 @@ def test_four_tell_nothing() -> None:
 
 def test_what_ended_more_than_an_hour_ago_is_forgotten() -> None:
     seen = in_turn(6, 60.0)
-    seen.add(reading(3600.0 + 100.0))
-    assert seen.ended == 5  # those that ended at 120 s and later
-    seen.add(reading(2 * 3600.0))
+    for minute in range(7, 121):
+        seen.add(reading(60.0 * minute))
+        if minute == 62:
+            assert seen.ended == 5  # those that ended at 120 s and later
     assert seen.ended == 0
     assert seen.lasting(0, "BATCH", "9md3ukh000j58") is None
     assert seen.watched == 3600.0
+
+
+def test_of_a_sql_id_that_has_not_ended_for_an_hour_nothing_is_kept() -> None:
+    seen = SeenStatements()
+    for number in range(200):  # each another SQL_ID, there for one poll of each minute
+        held = (holder(600, 5.0, sql_id=f"{number:013}"),) if number % 2 else ()
+        seen.add(reading(30.0 * number, held=held))
+        seen.lasting(0, "BATCH", f"{number:013}")
+    # In an hour 60 have ended, the oldest just an hour ago; of the last minute it was asked how long three last.
+    assert len(seen._ends) - len({("all",), (0, "BATCH")}) == 60
+    assert len(seen._made) <= 3 + len({("all",), (0, "BATCH")})
+    assert not seen._times, "V$SESSION_LONGOPS told nothing of them"
+
+
+def test_while_it_is_not_seen_nobody_comes_or_ends() -> None:
+    seen = in_turn(5, 60.0)
+    seen.add(reading(310.0, held=(holder(700, 5.0),)))
+    assert [run.sid for run in seen.came] == [601, 602, 603, 604, 700]
+    seen.add(reading(910.0, held=(holder(800, 2.0),)))
+    # 700 ran for 5 seconds, and then longer: how long is not known.
+    assert (seen.ended, seen.watched, seen.came) == (5, 0.0, [])
+    own = seen.lasting(0, "BATCH", "9md3ukh000j58")
+    assert own is not None
+    assert set(own.times) == {55.0}
+    seen.add(reading(920.0, held=(holder(900, 2.0),)))
+    assert (seen.ended, seen.watched, [run.sid for run in seen.came]) == (6, 10.0, [900])
+
+
+def test_polls_that_are_far_apart_twice_are_as_far_apart_as_they_are_meant_to_be() -> None:
+    seen = in_turn(5, 60.0)
+    for number in range(1, 5):
+        seen.add(reading(300.0 + 200.0 * number, held=(holder(700 + number, 5.0),)))
+    # The third and the fourth step are as long as those before them: so the third and the fourth came and are known.
+    assert [run.sid for run in seen.came] == [703, 704]
+    assert seen.watched == 400.0
+
+
+def test_of_too_many_that_came_those_are_counted_that_came_since_the_oldest_kept() -> None:
+    seen = SeenStatements()
+    for number in range(12):
+        rows = [waiting(0.0, sid=1000 * number + each, since=-0.05 * each) for each in range(100)]
+        seen.add(reading(10.0 * number, rows))
+    # 1,100 came in 110 seconds, after those that were there at first; the 1,000 kept ones in the last 95 to 90 seconds.
+    assert len(seen.came) == 1000
+    assert seen.watched == pytest.approx(90.0 + 4.95)
 
 
 def test_idle_holders_are_learnt_from_the_end_of_their_idleness() -> None:

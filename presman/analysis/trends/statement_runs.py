@@ -19,8 +19,18 @@ KEPT = 400
 
 _SAME = timedelta(seconds=5)
 
+_LONGEST_STEP = timedelta(minutes=1)
+
 _LONGEST = 3650 * 86400.0
 """Seconds that anything lasts; a counter that is wrong may say that it is longer than there are calendars."""
+
+
+def longest_step(usual: float) -> timedelta:
+    """Return how far apart two polls may be that tell what happened between them; `usual` seconds is how far they are.
+
+    Of who was there before a longer step and is not there after it nobody knows when it ended.
+    """
+    return max(_LONGEST_STEP, timedelta(seconds=3 * usual))
 
 
 class StatementRun(Struct):
