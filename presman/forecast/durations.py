@@ -50,7 +50,7 @@ class Durations(Struct, frozen=True):
         return part + (self.lasts[after] - part) * way
 
     def left(self, run: float, chance: float) -> float:
-        """Return the seconds that one which has `run` for so long has left; `chance` (below 1) of those alike have less.
+        """Return the seconds that one which has `run` for so long has left; `chance` (0..1) of those alike have less.
 
         >>> Durations((10.0, 20.0), (0.5, 0.25), 20.0).left(10.0, 0.25)
         5.0
