@@ -189,6 +189,8 @@ class Forecaster:
             return "how many servers it wants is not known"
         if rules.target is None:
             return "the target is not known"
+        if rules.one_queue is None:
+            return "in which order the queues are served is not known"
         if row.con_id in rules.unknown_limit:
             return "how many servers its container may have is not known"
         if (row.inst_id, row.sid) in rules.confined:

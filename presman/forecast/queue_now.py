@@ -43,8 +43,8 @@ class Modelled(NamedTuple):
 
 
 def modelled(reading: Reading, rules: QueueRules, seen: SeenStatements) -> Modelled | None:
-    """Return the queue of a reading for the model; None where no target is known or nothing was seen to end."""
-    if rules.target is None or seen.lasting(0, "", "") is None:
+    """Return the queue of a reading for the model; None where target or order is not known or none has ended."""
+    if rules.target is None or rules.one_queue is None or seen.lasting(0, "", "") is None:
         return None
     counts = Counted.of(reading)
     unmanaged = _unmanaged(reading, counts)

@@ -14,6 +14,7 @@ from presman.analysis import analyse
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.queue_heads import passed_over
+from presman.analysis.parallel.queue_rules import queue_rules
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers
 from presman.rows.instance_rows import ActiveService, Parameter
@@ -46,6 +47,20 @@ def cluster(*rows: Any, service: str = "both", busy: tuple[int, int] = (56, 0), 
 def head(*rows: Any, **given: Any) -> QueueHead:
     (found,) = analyse(None, cluster(*rows, **given)).heads
     return found
+
+
+def one_queue(managed: str, *con_ids: int) -> bool | None:
+    """What the rules say where statements of these containers are queued."""
+    waiting = [queued_session(7 + con_id, "BATCH", con_id=con_id) for con_id in con_ids]
+    plan = active_plan(active=10, target=128, parallel_execution_managed=managed)
+    found = snapshot(instance(), plan, *waiting)
+    return queue_rules(Facts.of(None, found), analyse(None, found)).one_queue
+
+
+def test_whether_one_queue_serves_all_groups_of_several_containers_is_not_known() -> None:
+    assert [one_queue(managed, 0) for managed in ("FIFO", "OFF", "FULL")] == [True, True, False]
+    assert [one_queue(managed, 0) for managed in ("STARTUP", "DISABLED", "")] == [None] * 3
+    assert [one_queue(managed, 3, 4) for managed in ("FIFO", "FULL")] == [None, False]
 
 
 def test_a_statement_that_may_run_anywhere_has_what_is_free_anywhere() -> None:

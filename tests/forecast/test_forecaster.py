@@ -76,6 +76,7 @@ def test_fewer_than_five_ends_tell_nothing_and_it_says_so() -> None:
     ("row", "rules", "why"),
     [
         (waiting(310.0), RULES._replace(target=None), "the target is not known"),
+        (waiting(310.0), RULES._replace(one_queue=None), "in which order the queues are served is not known"),
         (waiting(310.0), RULES._replace(confined=frozenset({(1, 501)})), "its servers may run on some instances only"),
         (waiting(310.0, con_id=3), RULES._replace(unknown_limit=frozenset({3})), "how many servers its container may"),
     ],

@@ -14,7 +14,7 @@ from math import inf
 
 from msgspec import Struct
 
-from presman.analysis.parallel.queue_heads import SAME_WAIT
+from presman.analysis.parallel.queue_heads import SAME_WAIT, is_one_queue
 from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
@@ -197,10 +197,6 @@ def _among(sums: int, number: int) -> bool:
     return number >= 0 and bool(sums >> number & 1)
 
 
-_ONE_QUEUE = frozenset({"FIFO", "OFF"})
-"""V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED where one queue serves all groups, by the time they have waited."""
-
-
 def contenders(
     head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
 ) -> tuple[str, ...]:
@@ -251,7 +247,7 @@ def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedS
     """Return the statements of another head's queue that may start before `head` does."""
     queue = [each for each in reading.queue if (each.con_id, each.group) == (other.con_id, other.group)]
     queue = queue or [other.statement]
-    if reading.header.px_managed.upper() in _ONE_QUEUE and other.con_id == head.con_id:
+    if is_one_queue(reading.header.px_managed) and other.con_id == head.con_id:
         waited = head.statement.waited or 0.0
         return [each for each in queue if each.waited is None or each.waited > waited - SAME_WAIT]
     return queue

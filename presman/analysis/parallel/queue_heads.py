@@ -167,6 +167,20 @@ def _same(equals: int) -> str:
     return f"{equals} {have} waited as long, so which is first is not known"
 
 
+def is_one_queue(managed: str) -> bool | None:
+    """Whether one queue serves all groups by the time they have waited: V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED.
+
+    None where that is neither FIFO, OFF nor FULL.
+    """
+    return {"FIFO": True, "OFF": True, "FULL": False}.get(managed.upper())
+
+
+def has_one_queue(facts: Facts, inst_id: int, con_id: int) -> bool | None:
+    """Whether one queue serves all groups of a container, None where that is not known."""
+    row = facts.plans.plan_rows.get((inst_id, con_id)) or facts.plans.top_rows.get(inst_id)
+    return None if row is None else is_one_queue(row.parallel_execution_managed)
+
+
 def _situation(
     facts: Facts,
     head: QueuedStatement,
@@ -175,8 +189,7 @@ def _situation(
     groups: Mapping[Key, GroupReading],
     budgets: Mapping[int, ServerBudget],
 ) -> QueueState:
-    row = facts.plans.plan_rows.get((head.inst_id, head.con_id)) or facts.plans.top_rows.get(head.inst_id)
-    one_queue = row is not None and row.parallel_execution_managed in {"FIFO", "OFF"}
+    one_queue = has_one_queue(facts, head.inst_id, head.con_id)
     others = [each for each in statements if each.con_id == head.con_id and each.group != head.group]
     return QueueState(
         system=budgets[ROOT],

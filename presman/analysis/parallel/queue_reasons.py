@@ -23,11 +23,13 @@ def with_queue_reasons(
 ) -> tuple[tuple[QueuedStatement, ...], tuple[QueueHead, ...]]:
     """Return the queue and its heads with the reason of each statement."""
     found = {head.statement.executing(): head_reason(head, heads, quiesced=quiesced) for head in heads}
-    told: dict[Executing, QueuedStatement] = {}
+    by_statement: dict[Executing, QueuedStatement] = {}
     for each in queue:
         reason = found.get(each.executing(), QueueReason.BEHIND_IN_QUEUE)
-        told[each.executing()] = replace(each, reason=reason)
-    return tuple(told.values()), tuple(replace(head, statement=told[head.statement.executing()]) for head in heads)
+        by_statement[each.executing()] = replace(each, reason=reason)
+    return tuple(by_statement.values()), tuple(
+        replace(head, statement=by_statement[head.statement.executing()]) for head in heads
+    )
 
 
 def head_reason(head: QueueHead, heads: Sequence[QueueHead], *, quiesced: bool) -> QueueReason:

@@ -9,7 +9,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
-from presman.analysis.parallel.queue_heads import limits_of, placement
+from presman.analysis.parallel.queue_heads import has_one_queue, limits_of, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
 
@@ -17,15 +17,16 @@ from presman.analysis.readings.reading import Reading
 class QueueRules(NamedTuple):
     """What decides who starts: servers `in_use` of the `target`, None where that is not known.
 
-    `one_queue` tells that all groups of a container queue in the order in which they came; else the tree of `plan`
-    decides between them, None where it is not known. `limits` are those of each group and of its container.
+    `one_queue` tells that all groups queue in the order in which they came; else the tree of `plan` decides between
+    them, None where it is not known. `one_queue` is None where neither is known, as between queues of containers.
+    `limits` are those of each group and of its container.
     `unknown_limit` are containers whose servers are not known, `confined` the sessions (instance, SID) whose servers
     may run on some instances only, or where that is not known. `bypassing` are groups that never queue.
     """
 
     target: int | None
     in_use: int | None
-    one_queue: bool
+    one_queue: bool | None
     plan: Branch | None
     limits: Mapping[Key, tuple[ServerLimit, ...]]
     unknown_limit: frozenset[int]
@@ -45,7 +46,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     return QueueRules(
         target=budgets[ROOT].target,
         in_use=budgets[ROOT].in_use,
-        one_queue=reading.header.px_managed.upper() != "FULL",
+        one_queue=_one_queue(facts, reading),
         plan=shares.root if shares.shares else None,
         limits={key: tuple(limits_of(facts, key, facts.system.inst_ids[0], groups, budgets)) for key in groups},
         unknown_limit=frozenset(each for each in con_ids if not server_pools.is_target_known(facts, each, budgets)),
@@ -60,3 +61,9 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
             if row.parallel_stmt_critical.upper().replace("_", " ") == "BYPASS QUEUE"
         ),
     )
+
+
+def _one_queue(facts: Facts, reading: Reading) -> bool | None:
+    found = {has_one_queue(facts, each.inst_id, each.con_id) for each in reading.queue}
+    several = len({each.con_id for each in reading.queue}) > 1
+    return None if len(found) != 1 or (several and True in found) else found.pop()
