@@ -35,7 +35,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class Outcome(NamedTuple):
+class ForecastOutcome(NamedTuple):
     """What became of a forecast: its `distance` from the median in half widths, its `error` in seconds."""
 
     distance: float
@@ -47,7 +47,7 @@ class Calibration:
     """The last outcomes of forecasts that were shown. `least` is the half width, in seconds, that is never undercut."""
 
     def __init__(self) -> None:
-        self._outcomes: deque[Outcome] = deque(maxlen=KEPT)
+        self._outcomes: deque[ForecastOutcome] = deque(maxlen=KEPT)
         self._part = _BEGIN
         self._factor = _UNTRIED
 
@@ -57,8 +57,8 @@ class Calibration:
         return Interval(raw.median, max(0.0, raw.median - below), raw.median + above)
 
     def judge(
-        self, raw: Interval, shown: Interval, seconds: float, least: float, before: Outcome | None = None
-    ) -> Outcome:
+        self, raw: Interval, shown: Interval, seconds: float, least: float, before: ForecastOutcome | None = None
+    ) -> ForecastOutcome:
         """Take that a statement started after so many seconds, or has not yet after so many; return the outcome.
 
         `before` is what it counted as while it had not started: that is replaced.
@@ -66,7 +66,7 @@ class Calibration:
         below, above = (max(each, least) for each in _halves(raw))
         error = seconds - raw.median
         held = shown.low <= seconds <= shown.high
-        found = Outcome(error / above if error > 0 else -error / below, abs(error), held)
+        found = ForecastOutcome(error / above if error > 0 else -error / below, abs(error), held)
         if before is None:
             self._outcomes.append(found)
             self._part += _STEP * (HELD if not held else HELD - 1)
