@@ -22,7 +22,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import clock, counted
-from presman.forecast.calibration import Calibration, Interval, ForecastOutcome
+from presman.forecast.calibration import Calibration, ForecastOutcome, Interval
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
