@@ -149,7 +149,7 @@ def advise(
         except KeyboardInterrupt:
             interrupted = True
         finals = _finals(search, before, 1 if interrupted else courses)
-        verdict, message = ("advised", "") if finals and _meets(finals[0][1], goals) else ("unmet", _unmet(kinds))
+        verdict, message = _of_finals(finals, goals, kinds)
     needed = servers_needed(seen, goals, courses) if verdict == "unmet" and not interrupted else None
     best = finals[0] if finals and finals[0][0] else None
     written, notes = _written(seen, best[0] if best else PRESENT)
@@ -204,20 +204,33 @@ def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: SeenPlan
     return "", ""
 
 
-def _unmet(kinds: Sequence[str]) -> str:
-    return f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
+def _of_finals(
+    finals: Sequence[tuple[Choice, Outcome]], goals: Sequence[Goal], kinds: Sequence[str]
+) -> tuple[str, str]:
+    meeting = [number for number, (_, outcome) in enumerate(finals, 1) if _meets(outcome, goals)]
+    if not meeting:
+        return "unmet", f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
+    if meeting[0] == 1:
+        return "advised", ""
+    return (
+        "advised",
+        f"the first choice is the best for the part that the search saw; in all, {meeting[0]} meets the goals",
+    )
 
 
 def _finals(search: Search, before: Outcome, courses: int) -> list[tuple[Choice, Outcome]]:
     """Return the best choices once more in several orders and to the end, the best first, none that another beats."""
     seen = search.seen
-    judge = Judge(seen, search.goals, search.keep, before, range(len(seen.early)))
+    judge = Judge(seen, search.goals, search.keep, before, range(len(seen.early)), cautious=True)
     played = {choice: seen.played(choice, courses, whole=True) for choice in search.finalists()}
     scored = {choice: judge(choice, outcome) for choice, outcome in played.items()}
-    ranked = [each for each in sorted(played, key=lambda each: (scored[each].total, len(each))) if scored[each].keeps]
-    figures = {choice: _figures(choice, outcome, search) for choice, outcome in played.items()}
-    kept = [each for each in ranked if not any(_beats(figures[other], figures[each]) for other in ranked)]
-    return [(choice, played[choice]) for choice in dict.fromkeys([*ranked[:1], *kept])]
+    kept: list[Choice] = []
+    for each in sorted(
+        (each for each in played if scored[each].keeps), key=lambda each: (scored[each].total, len(each))
+    ):
+        if not any(_as_good(_figures(one, played[one], search), _figures(each, played[each], search)) for one in kept):
+            kept.append(each)
+    return [(choice, played[choice]) for choice in kept if choice or choice in kept[:1]]
 
 
 def _figures(choice: Choice, outcome: Outcome, search: Search) -> list[float]:
@@ -225,11 +238,13 @@ def _figures(choice: Choice, outcome: Outcome, search: Search) -> list[float]:
     waits = [quantile(outcome.of(goal.group), goal.part) for goal in search.goals]
     others = [quantile(outcome.of(group.name), 0.95) for group in search.seen.groups]
     target = next((each.value for each in choice if each.kind == "target"), search.seen.rules.target)
-    return [*(round(each) if each < inf else inf for each in (*waits, *others)), target, len(choice)]
+    return [*waits, *others, target, len(choice)]
 
 
-def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+def _as_good(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether one is nowhere worse by more than a second and a twentieth, with no more servers and changes."""
+    waits = all(a <= 1.05 * b + 1 for a, b in zip(one[:-2], other[:-2], strict=True))
+    return waits and all(a <= b for a, b in zip(one[-2:], other[-2:], strict=True))
 
 
 def _meets(outcome: Outcome, goals: Sequence[Goal]) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from math import ceil, inf
+from math import ceil, inf, log2
 from random import Random
-from statistics import fmean, median_low
+from statistics import median_low
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -313,10 +313,10 @@ def quantile(waits: Iterable[float], part: float) -> float:
 
 
 class Scored(NamedTuple):
-    """How good a choice is, the less the better: a goal that is met counts 1, one that is not 2 and its wait in goals.
+    """How good a choice is, the less the better: a goal that is met counts 1, one that is not 2, and 1 for each doubling.
 
-    Added to these is what it costs: what other statements lose, more servers, each change. `keeps` tells that groups
-    that must not lose do not.
+    Added to these is what it costs: what statements lose (a group whose delays double 1/2), more servers (twice as many
+    1/2), each change. `keeps` tells that groups that must not lose do not.
     """
 
     total: float
@@ -333,44 +333,53 @@ class Judge(NamedTuple):
     keep: frozenset[str]
     before: Outcome
     indexes: Sequence[int]
+    cautious: bool = False
+    """Whether a goal counts as met only if it is in 9 cases of 10."""
 
     def __call__(self, choice: Choice, after: Outcome) -> Scored:
         """Return how good a choice is of which that came."""
-        waits = tuple(quantile(after.of(goal.group, self.indexes), goal.part) for goal in self.goals)
+        waits = tuple(self._wait(goal, after) for goal in self.goals)
         missed = sum(_missed(goal, wait) for goal, wait in zip(self.goals, waits, strict=True))
         groups = sorted({after.groups[n] for n in self.indexes})
         lost = {group: self._lost(group, after) for group in groups}
         target = next((each.value for each in choice if each.kind == "target"), self.seen.rules.target)
-        cost = fmean(loss for loss, _ in lost.values()) + 0.5 * max(0.0, target / self.seen.rules.target - 1)
+        cost = 0.5 * (sum(loss for loss, _ in lost.values()) + max(0.0, target / self.seen.rules.target - 1))
         cost += 0.02 * len(choice)
         keeps = not any(worse for group, (_, worse) in lost.items() if group.name in self.keep)
         return Scored(missed + cost + (0.0 if keeps else 1e9), waits, cost, keeps)
 
+    def _wait(self, goal: Goal, after: Outcome) -> float:
+        waits = after.of(goal.group, self.indexes)
+        if self.cautious:
+            return interval(waits, lambda some: quantile(some, goal.part), self.seen.seed)[1]
+        return quantile(waits, goal.part)
+
     def _lost(self, group: Group, after: Outcome) -> tuple[float, bool]:
-        """Return what a group loses, 0 to 1, and whether that is worth the name."""
+        """Return what a group loses, 1 if its delays double, and whether that is worth the name."""
         own = [n for n in self.indexes if after.groups[n] == group]
         sooner, later = self._delays(self.before, own), self._delays(after, own)
         pairs = [(quantile(sooner, part), quantile(later, part)) for part in (0.5, 0.95)]
         timeouts = later.count(inf) - sooner.count(inf)
         loss = max(_loss(*pair) for pair in pairs)
         worse = timeouts > 0 or any(after > 1.05 * before + 1 for before, after in pairs)
-        return max(loss, min(1.0, 5 * timeouts / len(own))), worse
+        return max(loss, _ALL_LOST * timeouts / len(own)), worse
 
     @staticmethod
     def _delays(outcome: Outcome, own: Sequence[int]) -> list[float]:
         return [outcome.waits[n] + outcome.slower[n] for n in own]
 
 
+_ALL_LOST = 20.0
+"""What it counts if all statements of a group time out."""
+
+
 def _loss(before: float, after: float) -> float:
-    """Return what a longer delay counts, from 0 to 1: twice as long 1/2."""
-    if after <= before:
-        return 0.0
-    more = (after - before) / (before + 60)
-    return more / (1 + more) if more < inf else 1.0
+    """Return what a longer delay counts: 1 for twice as long; a minute more is little where hours are usual."""
+    return 0.0 if after <= before else min(_ALL_LOST, log2(1 + (after - before) / (before + 60)))
 
 
 def _missed(goal: Goal, wait: float) -> float:
-    return 1.0 if wait <= goal.seconds else 2 + min(1e6, wait / max(1.0, goal.seconds))
+    return 1.0 if wait <= goal.seconds else 2 + min(_ALL_LOST, log2(max(1.0, wait / max(1.0, goal.seconds))))
 
 
 # ---- The search: from the present plan and from one that gives the groups with a goal all, one directive at a time.
@@ -465,17 +474,18 @@ class Search:
                     if level is not None and level != self.seen.level(group)
                 }
 
-    def finalists(self, most: int = 6) -> list[Choice]:
-        """Return the best choices, and those that cost less than all that do more."""
+    def finalists(self, most: int = 8) -> list[Choice]:
+        """Return the best choice, then those that come nearer to the goals than all that cost as little."""
         ranked = [each for each in sorted(self.scored, key=self._rank) if self.scored[each].keeps]
-        found, cheapest = ranked[: most // 2], inf
-        for each in sorted(
-            ranked, key=lambda each: (self.scored[each].total - self.scored[each].cost, self._rank(each))
-        ):
-            if self.scored[each].cost < cheapest:
-                cheapest = self.scored[each].cost
+        found, least = ranked[:1], inf
+        for each in sorted(ranked, key=lambda each: (self.scored[each].cost, self._rank(each))):
+            pairs = zip(self.scored[each].waits, self.goals, strict=True)
+            ratio = max(wait / max(1.0, goal.seconds) for wait, goal in pairs)
+            if ratio < 0.95 * least:
+                least = ratio
                 found.append(each)
-        return list(dict.fromkeys(found))[:most]
+        near = sorted(dict.fromkeys(found), key=self._rank)
+        return near[:most]
 
 
 def servers_needed(seen: Observation, goals: Sequence[Goal], courses: int) -> int | None:
