@@ -29,6 +29,7 @@ from presman.reports.advise_search import (
     Search,
     SeenPlan,
     interval,
+    percents,
     quantile,
     servers_needed,
     sizes,
@@ -149,7 +150,7 @@ def advise(
         except KeyboardInterrupt:
             interrupted = True
         finals = _finals(search, before, 1 if interrupted else courses)
-        verdict, message = _of_finals(finals, goals, kinds)
+        verdict, message = ("advised", "") if finals and _meets(finals[0][1], goals) else ("unmet", _unmet(kinds))
     needed = servers_needed(seen, goals, courses) if verdict == "unmet" and not interrupted else None
     best = finals[0] if finals and finals[0][0] else None
     written, notes = _written(seen, best[0] if best else PRESENT)
@@ -204,18 +205,8 @@ def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: SeenPlan
     return "", ""
 
 
-def _of_finals(
-    finals: Sequence[tuple[Choice, Outcome]], goals: Sequence[Goal], kinds: Sequence[str]
-) -> tuple[str, str]:
-    meeting = [number for number, (_, outcome) in enumerate(finals, 1) if _meets(outcome, goals)]
-    if not meeting:
-        return "unmet", f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
-    if meeting[0] == 1:
-        return "advised", ""
-    return (
-        "advised",
-        f"the first choice is the best for the part that the search saw; in all, {meeting[0]} meets the goals",
-    )
+def _unmet(kinds: Sequence[str]) -> str:
+    return f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
 
 
 def _finals(search: Search, before: Outcome, courses: int) -> list[tuple[Choice, Outcome]]:
@@ -225,9 +216,11 @@ def _finals(search: Search, before: Outcome, courses: int) -> list[tuple[Choice,
     played = {choice: seen.played(choice, courses, whole=True) for choice in search.finalists()}
     scored = {choice: judge(choice, outcome) for choice, outcome in played.items()}
     kept: list[Choice] = []
-    for each in sorted(
-        (each for each in played if scored[each].keeps), key=lambda each: (scored[each].total, len(each))
-    ):
+
+    def rank(choice: Choice) -> tuple[bool, float, int]:
+        return not _meets(played[choice], search.goals), scored[choice].total, len(choice)
+
+    for each in sorted((each for each in played if scored[each].keeps), key=rank):
         if not any(_as_good(_figures(one, played[one], search), _figures(each, played[each], search)) for one in kept):
             kept.append(each)
     return [(choice, played[choice]) for choice in kept if choice or choice in kept[:1]]
@@ -308,10 +301,8 @@ def _curves(seen: Observation, goals: Sequence[Goal], courses: int) -> Iterable[
     for goal in goals:
         yield _curve(seen, goal, "PARALLEL_SERVERS_TARGET", ("target", None), target, targets, courses)
         for group in (each for each in seen.groups if each.name == goal.group):
-            step = max(1, min(sizes(seen, group), default=1))
-            percents = {min(100, ceil(100 * step * many / target)) for many in range(1, target // step + 1)} | {100}
-            some = sorted(percents)[:: max(1, len(percents) // 8)]
-            values = sorted({*some, seen.percent(group), 100})
+            steps = percents(seen, group, min(sizes(seen, group), default=1))
+            values = sorted({*steps[:: max(1, len(steps) // 8)], seen.percent(group), 100})
             what = f"the limit of {group.name}"
             yield _curve(seen, goal, what, ("limits", group), seen.percent(group), values, courses)
 
@@ -388,7 +379,7 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
         lines += wrap(line, wide)
     if advice.scripts is not None:
         lines += ["", "The first choice as a script, which presman never runs:", "", advice.scripts.change]
-        lines += ["The script that undoes it:", "", advice.scripts.undo]
+        lines += ["The script that undoes it:", "", advice.scripts.undo.rstrip()]
     for name, texts in (("notes", advice.notes), ("assumptions", advice.assumptions)):
         if texts:
             lines += ["", f"{name}:"]

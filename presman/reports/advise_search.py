@@ -142,6 +142,13 @@ class Observation(Struct, frozen=True):
             percent = ceil(100 * self.rules.limits[group] / self.rules.target)
         return 100 if percent is None or not 0 <= percent <= 100 else percent
 
+    def allowed(self, group: Group, percent: int) -> int:
+        """Return the servers that a group may hold at a limit: within a container's limit percent are of less."""
+        now, own = self.rules.limits.get(group), self.percent(group)
+        if now is None or own == 0 or abs(self.rules.target * own // 100 - now) <= 1:
+            return self.rules.target * percent // 100
+        return now * percent // own
+
     def level(self, group: Group) -> int | None:
         """Return the level of a group, 1 to 8, None where it is not known or it has none."""
         row = self.plan.directives.get(group)
@@ -197,8 +204,9 @@ def rules_of(seen: Observation, choice: Choice) -> Rules:
     rules = seen.rules
     own: dict[Knob, int] = {(each.kind, each.group): each.value for each in choice}
     target = own.get(("target", None), rules.target)
-    limits = {group: limit * target // rules.target for group, limit in rules.limits.items()}
-    limits |= {group: target * value // 100 for kind, group, value in choice if kind == "limits" and group is not None}
+    limits = dict(rules.limits)
+    limits |= {group: seen.allowed(group, value) for kind, group, value in choice if kind == "limits" and group}
+    limits = {group: limit * target // rules.target for group, limit in limits.items()}
     timeouts = {group: float(value) for kind, group, value in choice if kind == "timeouts" and group is not None}
     plan = rules.plan
     if isinstance(plan, PlanBranch):
@@ -252,13 +260,17 @@ def sizes(seen: Observation, group: Group) -> list[int]:
 
 def _limits(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]:
     """Return limits in steps of the group's usual statement: room for one, for two, and so on."""
-    target, own = seen.rules.target, sizes(seen, group)
-    if not own or target >= _UNKNOWN_TARGET:
-        return ()
-    step = median_low(own)
-    room = range(1, max(1, target // step) + 1)
-    steps = sorted({min(100, ceil(100 * step * many / target)) for many in room} | {100})
+    own = sizes(seen, group)
+    steps = percents(seen, group, median_low(own)) if own else []
     return tuple(value for value in _thinned(steps) if value != seen.percent(group))
+
+
+def percents(seen: Observation, group: Group, step: int) -> list[int]:
+    """Return the limits that have room for one, two and more statements of `step` servers, and 100."""
+    whole = seen.allowed(group, 100)
+    if whole >= _UNKNOWN_TARGET or not whole:
+        return []
+    return sorted({min(100, ceil(100 * step * many / whole)) for many in range(1, whole // step + 1)} | {100})
 
 
 def _levels(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]:
@@ -313,7 +325,7 @@ def quantile(waits: Iterable[float], part: float) -> float:
 
 
 class Scored(NamedTuple):
-    """How good a choice is, the less the better: a goal that is met counts 1, one that is not 2, and 1 for each doubling.
+    """How good a choice is, the less the better: a goal that is met counts 1, one that is not 2 and 1 a doubling.
 
     Added to these is what it costs: what statements lose (a group whose delays double 1/2), more servers (twice as many
     1/2), each change. `keeps` tells that groups that must not lose do not.
