@@ -45,12 +45,16 @@ ASSUMPTIONS = (
     "taken for two sets, twice the degree",
     "levels and shares divide CPU, too: what else they change there is not told",
     "limits of containers stay as they were, and are not replayed",
-    "a statement that timed out counts as one that never started",
+    "a statement that timed out counts as one that never started; one that came before the observation began is "
+    "replayed, and is in no figure",
 )
 
 
 class GroupWaits(Struct, frozen=True):
-    """Waits of a group's statements before and after: median, 95th percentile, None where those timed out."""
+    """Waits of a group's statements before and after: median, 95th percentile, None where those timed out.
+
+    `unstarted` are those that timed out or still waited at the end: the waits of these are longer than told.
+    """
 
     con_id: int
     group: str
@@ -59,8 +63,8 @@ class GroupWaits(Struct, frozen=True):
     median_after: float | None
     p95_before: float | None
     p95_after: float | None
-    timeouts_before: int
-    timeouts_after: int
+    unstarted_before: int
+    unstarted_after: int
     runs_longer: float
 
 
@@ -141,7 +145,7 @@ def advise(
     seen = Observation.of(arrivals, plan, goals, seed)
     courses = COURSES if len(arrivals) <= 1000 else 3
     before = seen.played(PRESENT, courses, whole=True)
-    found = tuple(_finding(goal, before, arrivals) for goal in goals)
+    found = tuple(_finding(goal, before, seen) for goal in goals)
     verdict, message = _at_once(found, goals, plan)
     search, finals, interrupted = Search(seen, goals, keep, kinds), [], False
     if not verdict:
@@ -179,8 +183,8 @@ def least(part: float) -> int:
     return max(20, min(200, ceil(2 / max(1e-9, 1 - part))))
 
 
-def _finding(goal: Goal, before: Outcome, arrivals: Sequence[Arrival]) -> GoalFinding:
-    own = [each.waited for each in arrivals if each.group == goal.group]
+def _finding(goal: Goal, before: Outcome, seen: Observation) -> GoalFinding:
+    own = [each.waited for each in seen.arrivals[seen.skipped :] if each.group == goal.group]
     now = quantile(before.of(goal.group), goal.part)
     return GoalFinding(
         str(goal), goal.seconds, goal.percentile, len(own), least(goal.part), quantile(own, goal.part), _finite(now)
@@ -212,7 +216,7 @@ def _unmet(kinds: Sequence[str]) -> str:
 def _finals(search: Search, before: Outcome, courses: int) -> list[tuple[Choice, Outcome]]:
     """Return the best choices once more in several orders and to the end, the best first, none that another beats."""
     seen = search.seen
-    judge = Judge(seen, search.goals, search.keep, before, range(len(seen.early)), cautious=True)
+    judge = Judge(seen, search.goals, search.keep, before, range(seen.skipped, len(seen.early)), cautious=True)
     played = {choice: seen.played(choice, courses, whole=True) for choice in search.finalists()}
     scored = {choice: judge(choice, outcome) for choice, outcome in played.items()}
     kept: list[Choice] = []
@@ -327,12 +331,13 @@ def _curve(
 
 def _told(seen: Observation, choice: Choice, before: Outcome, after: Outcome, goals: Sequence[Goal]) -> ReplayedChoice:
     changes = tuple(in_words(seen, each) for each in sorted(choice, key=str))
-    groups = tuple(_group_waits(group, before, after) for group in seen.groups)
+    there = {*after.groups[seen.skipped :]}
+    groups = tuple(_group_waits(group, before, after) for group in seen.groups if group in there)
     return ReplayedChoice(changes, _meets(after, goals), after.replayed.peak, groups)
 
 
 def _group_waits(group: Group, before: Outcome, after: Outcome) -> GroupWaits:
-    own = [n for n, each in enumerate(after.groups) if each == group]
+    own = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group]
     first, then = ([outcome.waits[n] for n in own] for outcome in (before, after))
     return GroupWaits(
         con_id=group.con_id,
@@ -342,8 +347,8 @@ def _group_waits(group: Group, before: Outcome, after: Outcome) -> GroupWaits:
         median_after=_finite(quantile(then, 0.5)),
         p95_before=_finite(quantile(first, 0.95)),
         p95_after=_finite(quantile(then, 0.95)),
-        timeouts_before=first.count(inf),
-        timeouts_after=then.count(inf),
+        unstarted_before=sum(n in before.unstarted for n in own),
+        unstarted_after=sum(n in after.unstarted for n in own),
         runs_longer=sum(after.slower[n] for n in own) / len(own),
     )
 
@@ -419,17 +424,18 @@ def _choices(advice: Advice) -> Iterable[str]:
     if not advice.choices:
         return
     yield "choices, none of which another beats in everything; waits before -> after"
-    yield f"{'':3} {'group':<24} {'statements':>10} {'median':>18} {'p95':>18} {'timeouts':>10}"
+    yield f"{'':3} {'group':<24} {'statements':>10} {'median':>18} {'p95':>18} {'not started':>11}"
     for number, choice in enumerate(advice.choices, 1):
         told = "; ".join(choice.changes) or "as it is"
         yield f"{number:>2}. {told} ({'meets' if choice.meets else 'misses'} the goals; peak {choice.peak} servers)"
         yield from (_row(each) for each in choice.groups)
+    yield "(not started: timed out, or still queued at the end, where waits are cut)"
     yield ""
 
 
 def _row(each: GroupWaits) -> str:
-    name, statements, middle, most, timeouts, longer = _cells(each)
-    return f"{'':3} {name:<24} {statements:>10} {middle:>18} {most:>18} {timeouts:>10}  {longer}".rstrip()
+    name, statements, middle, most, unstarted, longer = _cells(each)
+    return f"{'':3} {name:<24} {statements:>10} {middle:>18} {most:>18} {unstarted:>11}  {longer}".rstrip()
 
 
 def _cells(each: GroupWaits) -> tuple[str, ...]:
@@ -442,7 +448,7 @@ def _cells(each: GroupWaits) -> tuple[str, ...]:
         count(each.statements),
         middle,
         most,
-        f"{each.timeouts_before} -> {each.timeouts_after}" if each.timeouts_before + each.timeouts_after else "",
+        f"{each.unstarted_before} -> {each.unstarted_after}" if each.unstarted_before + each.unstarted_after else "",
         f"run {duration(each.runs_longer)} longer" if each.runs_longer >= 1 else "",
     )
 
@@ -504,7 +510,7 @@ def as_page(advice: Advice, made: datetime) -> str:
 
 
 def _choice_section(number: int, choice: ReplayedChoice) -> Markup:
-    heads = ("Group", "Statements", "Median before -> after", "95th percentile", "Timeouts", "")
+    heads = ("Group", "Statements", "Median before -> after", "95th percentile", "Not started", "")
     told = "; ".join(choice.changes) or "As it is"
     note = f"{'Meets' if choice.meets else 'Misses'} the goals; at most {choice.peak} servers at once."
     return section(f"{number}. {told}", word_table(heads, map(_cells, choice.groups)), note=note)

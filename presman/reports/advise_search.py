@@ -106,7 +106,8 @@ Knob = tuple[str, Group | None]
 class Observation(Struct, frozen=True):
     """What was observed, by time, and under which plan; `early` are the statements that the search sees.
 
-    `free` are the numbers of those that never queue.
+    `free` are the numbers of those that never queue. The first ones, up to `skipped`, came before the observation: they
+    are replayed, and count for nothing, because no plan of then changes how long they had waited.
     """
 
     arrivals: Sequence[Arrival]
@@ -116,16 +117,19 @@ class Observation(Struct, frozen=True):
     rules: Rules
     plan: SeenPlan
     seed: int
+    skipped: int
 
     @classmethod
     def of(cls, arrivals: Sequence[Arrival], plan: SeenPlan, goals: Sequence[Goal], seed: int) -> Observation:
         """Split the statements where the part with a goal is trained on that is to be."""
         names = {goal.group for goal in goals}
-        asked = [each for each in arrivals if each.group in names]
+        begin = min(each.first for each in arrivals)
+        skipped = sum(each.at < begin for each in arrivals)
+        asked = [each for each in arrivals[skipped:] if each.group in names] or arrivals
         cut = asked[int(TRAINED * len(asked))].at
         early = [each for each in arrivals if each.at < cut] or arrivals
         rules = replace(observed_rules(arrivals), plan=plan.tree, one_queue=plan.one_queue)
-        return cls(arrivals, early, bypassing(arrivals), bypassing(early), rules, plan, seed)
+        return cls(arrivals, early, bypassing(arrivals), bypassing(early), rules, plan, seed, skipped)
 
     @property
     def groups(self) -> list[Group]:
@@ -168,12 +172,19 @@ class Observation(Struct, frozen=True):
         capped = [_capped(each, caps) for each in arrivals] if caps else arrivals
         found = replay(capped, rules_of(self, choice), self.seed, courses, free)
         slower = [(new.ran or 0.0) - (old.ran or 0.0) for old, new in zip(arrivals, capped, strict=True)]
+        end = max(each.last for each in arrivals)
         runs = {group for group, action in self.rules.actions.items() if action == "RUN"}
         return Outcome(
             found,
             tuple(each.group for each in found.statements),
             tuple(inf if each.timed_out and each.group not in runs else each.waited for each in found.statements),
             tuple(slower),
+            frozenset(
+                number
+                for number, (each, came) in enumerate(zip(found.statements, arrivals, strict=True))
+                if each.timed_out or each.waited >= (end - came.at).total_seconds() - 1e-3
+            ),
+            self.skipped,
         )
 
 
@@ -186,16 +197,21 @@ def _capped(each: Arrival, caps: Mapping[Group, int]) -> Arrival:
 
 
 class Outcome(NamedTuple):
-    """A replay, and each statement's group, its wait (endless if it timed out), and by how much longer it runs."""
+    """A replay, and each statement's group, its wait (endless if it timed out), and by how much longer it runs.
+
+    `unstarted` are those that timed out or still wait at the end, for how much longer nobody knows.
+    """
 
     replayed: Replayed
     groups: tuple[Group, ...]
     waits: tuple[float, ...]
     slower: tuple[float, ...]
+    unstarted: frozenset[int]
+    skipped: int
 
     def of(self, name: str, indexes: Iterable[int] | None = None) -> list[float]:
         """Return the waits of groups of a name, in order of arrival."""
-        numbers = range(len(self.groups)) if indexes is None else indexes
+        numbers = range(self.skipped, len(self.groups)) if indexes is None else indexes
         return [self.waits[n] for n in numbers if self.groups[n].name == name]
 
 
@@ -371,10 +387,10 @@ class Judge(NamedTuple):
         own = [n for n in self.indexes if after.groups[n] == group]
         sooner, later = self._delays(self.before, own), self._delays(after, own)
         pairs = [(quantile(sooner, part), quantile(later, part)) for part in (0.5, 0.95)]
-        timeouts = later.count(inf) - sooner.count(inf)
+        unstarted = sum(n in after.unstarted for n in own) - sum(n in self.before.unstarted for n in own)
         loss = max(_loss(*pair) for pair in pairs)
-        worse = timeouts > 0 or any(after > 1.05 * before + 1 for before, after in pairs)
-        return max(loss, _ALL_LOST * timeouts / len(own)), worse
+        worse = unstarted > 0 or any(after > 1.05 * before + 1 for before, after in pairs)
+        return max(loss, _ALL_LOST * unstarted / len(own)), worse
 
     @staticmethod
     def _delays(outcome: Outcome, own: Sequence[int]) -> list[float]:
@@ -382,7 +398,7 @@ class Judge(NamedTuple):
 
 
 _ALL_LOST = 20.0
-"""What it counts if all statements of a group time out."""
+"""What it counts if all statements of a group do not start."""
 
 
 def _loss(before: float, after: float) -> float:
@@ -432,7 +448,9 @@ class Search:
         if choice not in self.scored:
             after = self.seen.played(choice, self.courses, whole=False)
             if self._judge is None:
-                self._judge = Judge(self.seen, self.goals, self.keep, after, range(len(self.seen.early)))
+                self._judge = Judge(
+                    self.seen, self.goals, self.keep, after, range(self.seen.skipped, len(self.seen.early))
+                )
             self.scored[choice] = self._judge(choice, after)
             self._heard(len(self.scored), self.scored[self.best])
         return self.scored[choice]
