@@ -466,11 +466,25 @@ def _closing(advice: Advice) -> Iterable[str]:
         yield "No target alone would do."
     if any(advice.replay_error > each.limit for each in advice.goals) and advice.choices:
         yield "A replayed wait is off by more than a goal allows: take the waits under other directives as rough."
+    if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
+        yield f"The first choice costs others: {'; '.join(losers)}. Who must not lose is named with --keep."
     if advice.interrupted:
         yield f"Interrupted after {advice.replayed} choices: these are the best of them."
     for each in advice.goals:
         if each.advised is not None or each.within is not None:
             yield _sureness(each)
+
+
+def _loses(each: GroupWaits) -> bool:
+    pairs = ((each.median_before, each.median_after), (each.p95_before, each.p95_after))
+    later = any(before is not None and (after is None or after > 1.05 * before + 1) for before, after in pairs)
+    return later or each.unstarted_after > each.unstarted_before or each.runs_longer >= 1
+
+
+def _lost(each: GroupWaits) -> str:
+    _, _, middle, most, unstarted, longer = _cells(each)
+    more = [f"{unstarted} do not start"] * (each.unstarted_after > each.unstarted_before) + [longer] * bool(longer)
+    return ", ".join([f"{each.group} median {middle}, p95 {most}", *more])
 
 
 def _sureness(each: GoalFinding) -> str:

@@ -341,7 +341,7 @@ def quantile(waits: Iterable[float], part: float) -> float:
 
 
 class Scored(NamedTuple):
-    """How good a choice is, the less the better: a goal that is met counts 1, one that is not 2 and 1 a doubling.
+    """How good a choice is, the less the better: a goal that is met counts 1, one that is not 4 and 1 a doubling.
 
     Added to these is what it costs: what statements lose (a group whose delays double 1/2), more servers (twice as many
     1/2), each change. `keeps` tells that groups that must not lose do not.
@@ -390,24 +390,30 @@ class Judge(NamedTuple):
         unstarted = sum(n in after.unstarted for n in own) - sum(n in self.before.unstarted for n in own)
         loss = max(_loss(*pair) for pair in pairs)
         worse = unstarted > 0 or any(after > 1.05 * before + 1 for before, after in pairs)
-        return max(loss, _ALL_LOST * unstarted / len(own)), worse
+        return max(loss, _UNSTARTED * unstarted / len(own)), worse
 
     @staticmethod
     def _delays(outcome: Outcome, own: Sequence[int]) -> list[float]:
         return [outcome.waits[n] + outcome.slower[n] for n in own]
 
 
-_ALL_LOST = 20.0
-"""What it counts if all statements of a group do not start."""
+_MISSED = 4.0
+"""What it counts that a goal is not met; its wait counts besides."""
+
+_ENDLESS = 20.0
+"""What a delay counts at most."""
+
+_UNSTARTED = 6.0
+"""What it counts if no statement of a group starts that did."""
 
 
 def _loss(before: float, after: float) -> float:
     """Return what a longer delay counts: 1 for twice as long; a minute more is little where hours are usual."""
-    return 0.0 if after <= before else min(_ALL_LOST, log2(1 + (after - before) / (before + 60)))
+    return 0.0 if after <= before else min(_ENDLESS, log2(1 + (after - before) / (before + 60)))
 
 
 def _missed(goal: Goal, wait: float) -> float:
-    return 1.0 if wait <= goal.seconds else 2 + min(_ALL_LOST, log2(max(1.0, wait / max(1.0, goal.seconds))))
+    return 1.0 if wait <= goal.seconds else _MISSED + min(_ENDLESS, log2(max(1.0, wait / max(1.0, goal.seconds))))
 
 
 # ---- The search: from the present plan and from one that gives the groups with a goal all, one directive at a time.
@@ -458,12 +464,16 @@ class Search:
     def _generous(self) -> Choice:
         """Return the choice that has the groups with a goal first and without a limit, with the largest target."""
         names = {goal.group for goal in self.goals}
+        first = min((self.seen.level(group) or LEVELS for group in self.seen.groups if group.name in names))
         found = set()
         for (kind, group), values in self.grid.items():
-            if group is None or (group.name in names and kind == "limits" and max(values) > self.seen.percent(group)):
+            asked, level = group is not None and group.name in names, self.seen.level(group) if group else None
+            if group is None or (kind == "limits" and asked and max(values) > self.seen.percent(group)):
                 found.add(Change(kind, group, max(values)))
-            elif group.name in names and kind == "levels" and min(values) < (self.seen.level(group) or LEVELS):
+            elif kind == "levels" and asked and level is not None and min(values) < level:
                 found.add(Change(kind, group, min(values)))
+            elif kind == "levels" and not asked and level == first:
+                found.add(Change(kind, group, max(values)))
         return frozenset(found)
 
     def _descend(self, start: Choice) -> None:
