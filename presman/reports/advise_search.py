@@ -464,7 +464,7 @@ class Search:
     def _generous(self) -> Choice:
         """Return the choice that has the groups with a goal first and without a limit, with the largest target."""
         names = {goal.group for goal in self.goals}
-        first = min((self.seen.level(group) or LEVELS for group in self.seen.groups if group.name in names))
+        first = min(self.seen.level(group) or LEVELS for group in self.seen.groups if group.name in names)
         found = set()
         for (kind, group), values in self.grid.items():
             asked, level = group is not None and group.name in names, self.seen.level(group) if group else None
