@@ -25,7 +25,7 @@ from presman.analysis.trends.statement_runs import Arrival
 from presman.base.release import Release
 from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
-from presman.reports.whatif_replay import Replayed, Rules, bypassing, observed_rules, replay
+from presman.reports.whatif_replay import Replayed, Rules, bypassing, replay, rules_under
 from presman.rows.plan_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
 
@@ -128,7 +128,7 @@ class Observation(Struct, frozen=True):
         asked = [each for each in arrivals[skipped:] if each.group in names] or arrivals
         cut = asked[int(TRAINED * len(asked))].at
         early = [each for each in arrivals if each.at < cut] or arrivals
-        rules = replace(observed_rules(arrivals), plan=plan.tree, one_queue=plan.one_queue)
+        rules = rules_under(arrivals, plan.tree, one_queue=plan.one_queue)
         return cls(arrivals, early, bypassing(arrivals), bypassing(early), rules, plan, seed, skipped)
 
     @property
@@ -306,8 +306,8 @@ def _shares(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]
 
 
 def _degrees(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]:
-    own = sizes(seen, group)
-    return tuple(_thinned(sorted({size // 2 for size in own if 4 <= size < max(own)})))
+    degree = max(sizes(seen, group), default=0) // 2
+    return tuple(degree // part for part in (8, 4, 2) if degree // part >= 2)
 
 
 def _timeouts(seen: Observation, group: Group, has_goal: bool) -> tuple[int, ...]:
@@ -446,7 +446,9 @@ class Search:
         """Search; `heard` is told how many choices were replayed, and the best one's score."""
         self._heard = heard
         self.score(PRESENT)
-        for start in (PRESENT, self._generous()):
+        generous = self._generous()
+        parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
+        for start in dict.fromkeys([PRESENT, generous, *parts]):
             self._descend(start)
 
     def score(self, choice: Choice) -> Scored:
@@ -484,6 +486,7 @@ class Search:
             for knob in self.grid:
                 best = self._better(best, self._with(best, knob))
             best = self._better(best, self._swapped(best))
+            best = self._better(best, self._with_fewer_servers(best))
 
     def _better(self, best: Choice, others: Iterable[Choice]) -> Choice:
         for other in others:
@@ -498,6 +501,17 @@ class Search:
         yield rest
         for value in self.grid[knob]:
             yield rest | {Change(*knob, value)}
+
+    def _with_fewer_servers(self, choice: Choice) -> Iterator[Choice]:
+        """Yield choices with the next smaller target and one other change: neither alone may be any better."""
+        target = next((each for each in choice if each.kind == "target"), None)
+        if target is None:
+            return
+        lower = [value for value in self.grid["target", None] if value < target.value]
+        rest = (choice - {target}) | {target._replace(value=value) for value in lower[-1:]}
+        for knob in self.grid:
+            if knob[0] != "target":
+                yield from self._with(rest, knob)
 
     def _swapped(self, choice: Choice) -> Iterator[Choice]:
         """Yield choices in which two groups have each other's level."""

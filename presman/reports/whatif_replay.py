@@ -193,6 +193,11 @@ def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
     return rules
 
 
+def rules_under(arrivals: Sequence[Arrival], plan: PlanNode | None, *, one_queue: bool = False) -> Rules:
+    """Return what held when the statements were observed, with the order of a plan that was seen."""
+    return replace(observed_rules(arrivals), plan=plan, one_queue=one_queue)
+
+
 def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
     """Return what really became of the statements."""
     return tuple(ReplayedStatement(Group(each.con_id, each.group), each.waited, _timed_out(each)) for each in arrivals)
