@@ -180,7 +180,7 @@ def advise(
 
 def least(part: float) -> int:
     """Return how many statements of a group it takes to speak of so large a part of them."""
-    return max(20, min(200, ceil(2 / max(1e-9, 1 - part))))
+    return max(20, min(200, ceil(2 / max(1e-9, 1 - part) - 1e-6)))
 
 
 def _finding(goal: Goal, before: Outcome, seen: Observation) -> GoalFinding:
