@@ -21,7 +21,7 @@ from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.forecast.queue_now import plan_branch
 from presman.forecast.scheduler import Group
 from presman.reports.advise_report import advise
-from presman.reports.advise_search import Change, Choice, Observation, Search, SeenPlan, interval, quantile
+from presman.reports.advise_search import Change, Choice, ObservedLoad, Search, SeenPlan, interval, quantile
 from presman.reports.whatif_replay import replay, rules_under
 from presman.rows.plan_rows import PlanDirective
 
@@ -120,7 +120,7 @@ class Found(NamedTuple):
 def tried(family: str, seed: int, statements: int = 60) -> Found:
     """Search, try everything, and see whether the promise holds for statements of another draw."""
     arrivals, plan, goal = planted(family, seed, statements)
-    seen = Observation.of(arrivals, plan, [goal], seed)
+    seen = ObservedLoad.of(arrivals, plan, [goal], seed)
     search, whole = (Search(seen, [goal], [], FAMILIES[family]) for _ in range(2))
     search.courses = whole.courses = 1
     search.run(lambda *_: None)
@@ -129,7 +129,7 @@ def tried(family: str, seed: int, statements: int = 60) -> Found:
     promised = seen.played(search.best, 1, whole=True).of(goal.group)
     low, high = interval(promised, lambda some: quantile(some, goal.part), seed)
     other = planted(family, seed, statements, draw=1)
-    fresh = Observation.of(other.arrivals, plan, [goal], seed).played(search.best, 1, whole=True).of(goal.group)
+    fresh = ObservedLoad.of(other.arrivals, plan, [goal], seed).played(search.best, 1, whole=True).of(goal.group)
     kept = low - 1 <= quantile(fresh, goal.part) <= high + 1
     return Found(search.scored[search.best].total / best, len(search.scored), len(everything), kept)
 

@@ -41,7 +41,11 @@ def arguments() -> Parser:
     )
     add_observed(parser)
     parser.add_argument(
-        "--goal", type=_goal, action="append", metavar="GOAL", help=f"what should hold, several times: {EXAMPLES}"
+        "--goal",
+        type=_goal,
+        action="append",
+        metavar="GOAL",
+        help=f"what should hold, several times: {EXAMPLES}".replace("%", "%%"),
     )
     parser.add_argument(
         "--keep", action="append", default=[], metavar="GROUP", help="a group that must not lose, several times"

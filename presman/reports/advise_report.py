@@ -12,7 +12,7 @@ from msgspec import Struct
 from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival
 from presman.base.errors import InputError
-from presman.base.formats import count, duration, spelled
+from presman.base.formats import count, counted, duration, spelled
 from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
 from presman.figures.drawing.bars import bar_runs, shared_scale
 from presman.figures.figure import Bar
@@ -22,9 +22,9 @@ from presman.reports.advise_search import (
     PRESENT,
     Change,
     Choice,
-    Judge,
-    Observation,
-    Outcome,
+    ChoiceJudge,
+    ObservedLoad,
+    ReplayOutcome,
     Scored,
     Search,
     SeenPlan,
@@ -142,7 +142,7 @@ def advise(
     heard: Callable[[int, Scored], None] = lambda *_: None,
 ) -> Advice:
     """Return advice on statements by time, each goal's group among them. Ctrl-C ends the search early."""
-    seen = Observation.of(arrivals, plan, goals, seed)
+    seen = ObservedLoad.of(arrivals, plan, goals, seed)
     courses = COURSES if len(arrivals) <= 1000 else 3
     before = seen.played(PRESENT, courses, whole=True)
     found = tuple(_finding(goal, before, seen) for goal in goals)
@@ -183,7 +183,7 @@ def least(part: float) -> int:
     return max(20, min(200, ceil(2 / max(1e-9, 1 - part) - 1e-6)))
 
 
-def _finding(goal: Goal, before: Outcome, seen: Observation) -> GoalFinding:
+def _finding(goal: Goal, before: ReplayOutcome, seen: ObservedLoad) -> GoalFinding:
     own = [each.waited for each in seen.arrivals[seen.skipped :] if each.group == goal.group]
     now = quantile(before.of(goal.group), goal.part)
     return GoalFinding(
@@ -201,7 +201,7 @@ def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: SeenPlan
         )
     for each in found:
         if each.statements < each.needed:
-            few = f"{each.statements} statements of the {each.needed} or more that {each.percentile} takes"
+            few = f"{counted(each.statements, 'statement')} of the {each.needed} or more that {each.percentile} takes"
             return "too_short", f"the observation is too short to advise on {each.goal!r}: {few}"
     pairs = [*zip(found, goals, strict=True)]
     if all(each.now is not None and max(each.now, each.observed) <= goal.seconds for each, goal in pairs):
@@ -213,10 +213,10 @@ def _unmet(kinds: Sequence[str]) -> str:
     return f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
 
 
-def _finals(search: Search, before: Outcome, courses: int) -> list[tuple[Choice, Outcome]]:
+def _finals(search: Search, before: ReplayOutcome, courses: int) -> list[tuple[Choice, ReplayOutcome]]:
     """Return the best choices once more in several orders and to the end, the best first, none that another beats."""
     seen = search.seen
-    judge = Judge(seen, search.goals, search.keep, before, range(seen.skipped, len(seen.early)), cautious=True)
+    judge = ChoiceJudge(seen, search.goals, search.keep, before, range(seen.skipped, len(seen.early)), cautious=True)
     played = {choice: seen.played(choice, courses, whole=True) for choice in search.finalists()}
     scored = {choice: judge(choice, outcome) for choice, outcome in played.items()}
     kept: list[Choice] = []
@@ -230,7 +230,7 @@ def _finals(search: Search, before: Outcome, courses: int) -> list[tuple[Choice,
     return [(choice, played[choice]) for choice in kept if choice or choice in kept[:1]]
 
 
-def _figures(choice: Choice, outcome: Outcome, search: Search) -> list[float]:
+def _figures(choice: Choice, outcome: ReplayOutcome, search: Search) -> list[float]:
     """Return what is to be small: the waits of goals and of groups, the target, how much is changed."""
     waits = [quantile(outcome.of(goal.group), goal.part) for goal in search.goals]
     others = [quantile(outcome.of(group.name), 0.95) for group in search.seen.groups]
@@ -244,11 +244,11 @@ def _as_good(one: Sequence[float], other: Sequence[float]) -> bool:
     return waits and all(a <= b for a, b in zip(one[-2:], other[-2:], strict=True))
 
 
-def _meets(outcome: Outcome, goals: Sequence[Goal]) -> bool:
+def _meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
     return all(quantile(outcome.of(goal.group), goal.part) <= goal.seconds for goal in goals)
 
 
-def _promised(found: GoalFinding, goal: Goal, after: Outcome, seen: Observation) -> GoalFinding:
+def _promised(found: GoalFinding, goal: Goal, after: ReplayOutcome, seen: ObservedLoad) -> GoalFinding:
     """Add what the advice promises, and how that did for statements that the search did not see."""
     waits = after.of(goal.group)
     later = after.of(goal.group, range(len(seen.early), len(seen.arrivals)))
@@ -269,7 +269,7 @@ def _finite(seconds: float) -> float | None:
     return None if seconds == inf else seconds
 
 
-def _written(seen: Observation, choice: Choice) -> tuple[Scripts | None, list[str]]:
+def _written(seen: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
     if not choice:
         return None, []
     try:
@@ -278,7 +278,7 @@ def _written(seen: Observation, choice: Choice) -> tuple[Scripts | None, list[st
         return None, [str(problem)]
 
 
-def _notes(seen: Observation, kinds: Sequence[str]) -> Iterable[str]:
+def _notes(seen: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
     if not seen.plan.directives:
         yield (
             "a file of arrivals names neither the plan nor its levels: all groups are taken to be on one level, and "
@@ -297,7 +297,7 @@ def _notes(seen: Observation, kinds: Sequence[str]) -> Iterable[str]:
         yield "PARALLEL_MAX_SERVERS is not known: the target should stay below it"
 
 
-def _curves(seen: Observation, goals: Sequence[Goal], courses: int) -> Iterable[WaitCurve]:
+def _curves(seen: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable[WaitCurve]:
     """Yield for each goal its wait against the target and against its groups' limits."""
     target, instances = seen.rules.target, seen.plan.instances
     factors = (0.5, 0.75, 0.875, 1, 1.125, 1.25, 1.5, 2)
@@ -312,7 +312,7 @@ def _curves(seen: Observation, goals: Sequence[Goal], courses: int) -> Iterable[
 
 
 def _curve(
-    seen: Observation,
+    seen: ObservedLoad,
     goal: Goal,
     what: str,
     knob: tuple[str, Group | None],
@@ -329,14 +329,16 @@ def _curve(
     return WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, tuple(points))
 
 
-def _told(seen: Observation, choice: Choice, before: Outcome, after: Outcome, goals: Sequence[Goal]) -> ReplayedChoice:
+def _told(
+    seen: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
+) -> ReplayedChoice:
     changes = tuple(in_words(seen, each) for each in sorted(choice, key=str))
     there = {*after.groups[seen.skipped :]}
     groups = tuple(_group_waits(group, before, after) for group in seen.groups if group in there)
     return ReplayedChoice(changes, _meets(after, goals), after.replayed.peak, groups)
 
 
-def _group_waits(group: Group, before: Outcome, after: Outcome) -> GroupWaits:
+def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome) -> GroupWaits:
     own = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group]
     first, then = ([outcome.waits[n] for n in own] for outcome in (before, after))
     return GroupWaits(
@@ -353,7 +355,7 @@ def _group_waits(group: Group, before: Outcome, after: Outcome) -> GroupWaits:
     )
 
 
-def in_words(seen: Observation, change: Change) -> str:
+def in_words(seen: ObservedLoad, change: Change) -> str:
     """Return a change as people say it: ``limit of BATCH 50 % -> 75 %``."""
     kind, group, value = change
     name = group.name if group is not None else ""
@@ -427,7 +429,7 @@ def _choices(advice: Advice) -> Iterable[str]:
     yield f"{'':3} {'group':<24} {'statements':>10} {'median':>18} {'p95':>18} {'not started':>11}"
     for number, choice in enumerate(advice.choices, 1):
         told = "; ".join(choice.changes) or "as it is"
-        yield f"{number:>2}. {told} ({'meets' if choice.meets else 'misses'} the goals; peak {choice.peak} servers)"
+        yield f"{number:>2}. {told} ({'meets' if choice.meets else 'misses'} the goals; peak {counted(choice.peak, 'server')})"
         yield from (_row(each) for each in choice.groups)
     yield "(not started: timed out, or still queued at the end, where waits are cut)"
     yield ""
@@ -459,8 +461,8 @@ def _closing(advice: Advice) -> Iterable[str]:
         yield advice.message[0].upper() + advice.message[1:] + "."
     if advice.servers_needed is not None:
         yield (
-            f"It would take a target of {advice.servers_needed} servers, if the CPUs are enough for them, and no limit "
-            "on the groups of the goals."
+            f"It would take a target of {counted(advice.servers_needed, 'server')}, if the CPUs are enough for them, "
+            "and no limit on the groups of the goals."
         )
     elif advice.verdict == "unmet" and not advice.interrupted:
         yield "No target alone would do."
@@ -469,7 +471,7 @@ def _closing(advice: Advice) -> Iterable[str]:
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
         yield f"The first choice costs others: {'; '.join(losers)}. Who must not lose is named with --keep."
     if advice.interrupted:
-        yield f"Interrupted after {advice.replayed} choices: these are the best of them."
+        yield f"Interrupted after {counted(advice.replayed, 'choice')}: these are the best of them."
     for each in advice.goals:
         if each.advised is not None or each.within is not None:
             yield _sureness(each)
@@ -526,7 +528,7 @@ def as_page(advice: Advice, made: datetime) -> str:
 def _choice_section(number: int, choice: ReplayedChoice) -> Markup:
     heads = ("Group", "Statements", "Median before -> after", "95th percentile", "Not started", "")
     told = "; ".join(choice.changes) or "As it is"
-    note = f"{'Meets' if choice.meets else 'Misses'} the goals; at most {choice.peak} servers at once."
+    note = f"{'Meets' if choice.meets else 'Misses'} the goals; at most {counted(choice.peak, 'server')} at once."
     return section(f"{number}. {told}", word_table(heads, map(_cells, choice.groups)), note=note)
 
 

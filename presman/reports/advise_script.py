@@ -13,7 +13,7 @@ from msgspec import Struct
 from presman.base.errors import InputError
 from presman.base.release import Release
 from presman.forecast.scheduler import LEVELS, Group
-from presman.reports.advise_search import Choice, Observation
+from presman.reports.advise_search import Choice, ObservedLoad
 
 _PLAIN = re.compile(r"[A-Z][A-Z0-9_$#]*")
 _UNSAFE = re.compile('["\ufffd\u2400-\u2421…]')
@@ -35,7 +35,7 @@ Values = dict[tuple[str, Group], dict[str, int]]
 """What parameters become, by plan and group."""
 
 
-def scripts(seen: Observation, choice: Choice) -> Scripts:
+def scripts(seen: ObservedLoad, choice: Choice) -> Scripts:
     """Return both scripts of a choice. Raises InputError for a name that cannot be written safely."""
     new, old = _values(seen, choice)
     target = next((each.value for each in choice if each.kind == "target"), None)
@@ -55,7 +55,7 @@ def quoted(name: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _values(seen: Observation, choice: Choice) -> tuple[Values, Values]:
+def _values(seen: ObservedLoad, choice: Choice) -> tuple[Values, Values]:
     new: Values = {}
     old: Values = {}
     for kind, group, value in sorted(choice, key=str):
@@ -72,12 +72,12 @@ def _values(seen: Observation, choice: Choice) -> tuple[Values, Values]:
     return new, old
 
 
-def _plan_of(seen: Observation, group: Group) -> str:
+def _plan_of(seen: ObservedLoad, group: Group) -> str:
     row = seen.plan.directives.get(group)
     return row.plan if row is not None else _UNNAMED_PLAN
 
 
-def _parameter(seen: Observation, kind: str, group: Group) -> tuple[str, int]:
+def _parameter(seen: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
     """Return the parameter of a change, and what it is now."""
     row = seen.plan.directives.get(group)
     if kind == "limits":
@@ -93,11 +93,11 @@ def _parameter(seen: Observation, kind: str, group: Group) -> tuple[str, int]:
     return name, _CLEARED if known is None else known
 
 
-def _of_file(seen: Observation, group: Group) -> int | None:
+def _of_file(seen: ObservedLoad, group: Group) -> int | None:
     return seen.percent(group) if group in seen.rules.limits else None
 
 
-def _levels(seen: Observation, choice: Choice) -> list[tuple[Group, list[int], list[int]]]:
+def _levels(seen: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], list[int]]]:
     """Return the percentages by level before and after, of groups whose they change: a level adds up to 100 at most."""
     levels = {each.group: each.value for each in choice if each.kind == "levels"}
     shares = {each.group: each.value for each in choice if each.kind == "shares"}
@@ -120,7 +120,7 @@ def _levels(seen: Observation, choice: Choice) -> list[tuple[Group, list[int], l
     return [(group, before[group], after[group]) for group in before if before[group] != after[group]]
 
 
-def _script(what: str, values: Values, target: int | None, seen: Observation) -> str:
+def _script(what: str, values: Values, target: int | None, seen: ObservedLoad) -> str:
     needed = ["ADMINISTER_RESOURCE_MANAGER"] * bool(values) + ["ALTER SYSTEM"] * (target is not None)
     lines = [
         f"-- {what}. Written by presman advise, which runs nothing. Read it, and try it where it may fail, first.",

@@ -103,7 +103,7 @@ PRESENT: Choice = frozenset()
 Knob = tuple[str, Group | None]
 
 
-class Observation(Struct, frozen=True):
+class ObservedLoad(Struct, frozen=True):
     """What was observed, by time, and under which plan; `early` are the statements that the search sees.
 
     `free` are the numbers of those that never queue. The first ones, up to `skipped`, came before the observation: they
@@ -120,7 +120,7 @@ class Observation(Struct, frozen=True):
     skipped: int
 
     @classmethod
-    def of(cls, arrivals: Sequence[Arrival], plan: SeenPlan, goals: Sequence[Goal], seed: int) -> Observation:
+    def of(cls, arrivals: Sequence[Arrival], plan: SeenPlan, goals: Sequence[Goal], seed: int) -> ObservedLoad:
         """Split the statements where the part with a goal is trained on that is to be."""
         names = {goal.group for goal in goals}
         begin = min(each.first for each in arrivals)
@@ -165,7 +165,7 @@ class Observation(Struct, frozen=True):
         row = self.plan.directives[group]
         return max(row[3:11])
 
-    def played(self, choice: Choice, courses: int, *, whole: bool) -> Outcome:
+    def played(self, choice: Choice, courses: int, *, whole: bool) -> ReplayOutcome:
         """Replay under a choice: all statements, or the early ones."""
         arrivals, free = (self.arrivals, self.free) if whole else (self.early, self.early_free)
         caps = {each.group: 2 * each.value for each in choice if each.kind == "degree" and each.group is not None}
@@ -174,7 +174,7 @@ class Observation(Struct, frozen=True):
         slower = [(new.ran or 0.0) - (old.ran or 0.0) for old, new in zip(arrivals, capped, strict=True)]
         end = max(each.last for each in arrivals)
         runs = {group for group, action in self.rules.actions.items() if action == "RUN"}
-        return Outcome(
+        return ReplayOutcome(
             found,
             tuple(each.group for each in found.statements),
             tuple(inf if each.timed_out and each.group not in runs else each.waited for each in found.statements),
@@ -196,7 +196,7 @@ def _capped(each: Arrival, caps: Mapping[Group, int]) -> Arrival:
     return each._replace(servers=most, ran=None if each.ran is None else each.ran * each.servers / most)
 
 
-class Outcome(NamedTuple):
+class ReplayOutcome(NamedTuple):
     """A replay, and each statement's group, its wait (endless if it timed out), and by how much longer it runs.
 
     `unstarted` are those that timed out or still wait at the end, for how much longer nobody knows.
@@ -215,7 +215,7 @@ class Outcome(NamedTuple):
         return [self.waits[n] for n in numbers if self.groups[n].name == name]
 
 
-def rules_of(seen: Observation, choice: Choice) -> Rules:
+def rules_of(seen: ObservedLoad, choice: Choice) -> Rules:
     """Return the rules of the replay under a choice. A limit is percent: it grows with the target."""
     rules = seen.rules
     own: dict[Knob, int] = {(each.kind, each.group): each.value for each in choice}
@@ -230,7 +230,7 @@ def rules_of(seen: Observation, choice: Choice) -> Rules:
     return replace(rules, target=target, limits=limits, timeouts={**rules.timeouts, **timeouts}, plan=plan)
 
 
-def _moved(branch: PlanBranch, seen: Observation, own: Mapping[Knob, int]) -> PlanBranch:
+def _moved(branch: PlanBranch, seen: ObservedLoad, own: Mapping[Knob, int]) -> PlanBranch:
     """Return a plan with groups on other levels, or with other parts of them."""
     if branch.group is None:
         return replace(branch, children=tuple(_moved(each, seen, own) for each in branch.children))
@@ -247,7 +247,7 @@ def _moved(branch: PlanBranch, seen: Observation, own: Mapping[Knob, int]) -> Pl
 # ---- What is tried.
 
 
-def grid(seen: Observation, kinds: Iterable[str], goals: Sequence[Goal]) -> dict[Knob, tuple[int, ...]]:
+def grid(seen: ObservedLoad, kinds: Iterable[str], goals: Sequence[Goal]) -> dict[Knob, tuple[int, ...]]:
     """Return the values that each directive may have besides its own; those with a goal first."""
     names = {goal.group for goal in goals}
     groups = sorted(seen.groups, key=lambda group: (group.name not in names, group))
@@ -260,7 +260,7 @@ def grid(seen: Observation, kinds: Iterable[str], goals: Sequence[Goal]) -> dict
     return {knob: values for knob, values in found.items() if values}
 
 
-def _targets(seen: Observation) -> tuple[int, ...]:
+def _targets(seen: ObservedLoad) -> tuple[int, ...]:
     """Return larger targets, whole for each instance, up to twice the present one and PARALLEL_MAX_SERVERS."""
     target, instances = seen.rules.target, seen.plan.instances
     if target >= _UNKNOWN_TARGET:
@@ -269,19 +269,19 @@ def _targets(seen: Observation) -> tuple[int, ...]:
     return tuple(sorted(step for step in steps if target < step <= (seen.plan.maximum or 2 * target + instances)))
 
 
-def sizes(seen: Observation, group: Group) -> list[int]:
+def sizes(seen: ObservedLoad, group: Group) -> list[int]:
     """Return the servers of a group's statements."""
     return [each.servers for each in seen.arrivals if (each.con_id, each.group) == group and each.servers > 0]
 
 
-def _limits(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _limits(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
     """Return limits in steps of the group's usual statement: room for one, for two, and so on."""
     own = sizes(seen, group)
     steps = percents(seen, group, median_low(own)) if own else []
     return tuple(value for value in _thinned(steps) if value != seen.percent(group))
 
 
-def percents(seen: Observation, group: Group, step: int) -> list[int]:
+def percents(seen: ObservedLoad, group: Group, step: int) -> list[int]:
     """Return the limits that have room for one, two and more statements of `step` servers, and 100."""
     whole = seen.allowed(group, 100)
     if whole >= _UNKNOWN_TARGET or not whole:
@@ -289,7 +289,7 @@ def percents(seen: Observation, group: Group, step: int) -> list[int]:
     return sorted({min(100, ceil(100 * step * many / whole)) for many in range(1, whole // step + 1)} | {100})
 
 
-def _levels(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _levels(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
     own = seen.level(group)
     if own is None:
         return ()
@@ -297,7 +297,7 @@ def _levels(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]
     return tuple(level for level in sorted(used | {min(LEVELS, max(used) + 1)}) if level != own)
 
 
-def _shares(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _shares(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
     if seen.level(group) is None:
         return ()
     own = seen.percentage(group)
@@ -305,17 +305,17 @@ def _shares(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]
     return tuple(sorted(value for value in values - {own} if value <= 100))
 
 
-def _degrees(seen: Observation, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _degrees(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
     degree = max(sizes(seen, group), default=0) // 2
     return tuple(degree // part for part in (8, 4, 2) if degree // part >= 2)
 
 
-def _timeouts(seen: Observation, group: Group, has_goal: bool) -> tuple[int, ...]:
+def _timeouts(seen: ObservedLoad, group: Group, has_goal: bool) -> tuple[int, ...]:
     present = seen.rules.timeouts.get(group, inf)
     return () if has_goal else tuple(value for value in (60, 300, 900, 3600) if value < present)
 
 
-_VALUES: Mapping[str, Callable[[Observation, Group, bool], tuple[int, ...]]] = {
+_VALUES: Mapping[str, Callable[[ObservedLoad, Group, bool], tuple[int, ...]]] = {
     "limits": _limits,
     "levels": _levels,
     "shares": _shares,
@@ -353,18 +353,18 @@ class Scored(NamedTuple):
     keeps: bool
 
 
-class Judge(NamedTuple):
+class ChoiceJudge(NamedTuple):
     """Judges outcomes against that of the present plan, by the statements of some indexes."""
 
-    seen: Observation
+    seen: ObservedLoad
     goals: Sequence[Goal]
     keep: frozenset[str]
-    before: Outcome
+    before: ReplayOutcome
     indexes: Sequence[int]
     cautious: bool = False
     """Whether a goal counts as met only if it is in 9 cases of 10."""
 
-    def __call__(self, choice: Choice, after: Outcome) -> Scored:
+    def __call__(self, choice: Choice, after: ReplayOutcome) -> Scored:
         """Return how good a choice is of which that came."""
         waits = tuple(self._wait(goal, after) for goal in self.goals)
         missed = sum(_missed(goal, wait) for goal, wait in zip(self.goals, waits, strict=True))
@@ -376,13 +376,13 @@ class Judge(NamedTuple):
         keeps = not any(worse for group, (_, worse) in lost.items() if group.name in self.keep)
         return Scored(missed + cost + (0.0 if keeps else 1e9), waits, cost, keeps)
 
-    def _wait(self, goal: Goal, after: Outcome) -> float:
+    def _wait(self, goal: Goal, after: ReplayOutcome) -> float:
         waits = after.of(goal.group, self.indexes)
         if self.cautious:
             return interval(waits, lambda some: quantile(some, goal.part), self.seen.seed)[1]
         return quantile(waits, goal.part)
 
-    def _lost(self, group: Group, after: Outcome) -> tuple[float, bool]:
+    def _lost(self, group: Group, after: ReplayOutcome) -> tuple[float, bool]:
         """Return what a group loses, 1 if its delays double, and whether that is worth the name."""
         own = [n for n in self.indexes if after.groups[n] == group]
         sooner, later = self._delays(self.before, own), self._delays(after, own)
@@ -393,7 +393,7 @@ class Judge(NamedTuple):
         return max(loss, _UNSTARTED * unstarted / len(own)), worse
 
     @staticmethod
-    def _delays(outcome: Outcome, own: Sequence[int]) -> list[float]:
+    def _delays(outcome: ReplayOutcome, own: Sequence[int]) -> list[float]:
         return [outcome.waits[n] + outcome.slower[n] for n in own]
 
 
@@ -423,14 +423,14 @@ class Search:
     """Finds the best choices. What it has found stands in `scored`, also when it is interrupted."""
 
     def __init__(
-        self, seen: Observation, goals: Sequence[Goal], keep: Iterable[str], kinds: Iterable[str], most: int = 0
+        self, seen: ObservedLoad, goals: Sequence[Goal], keep: Iterable[str], kinds: Iterable[str], most: int = 0
     ) -> None:
         self.seen, self.goals, self.keep = seen, goals, frozenset(keep)
         self.grid = grid(seen, kinds, goals)
         self.courses = 3 if len(seen.early) <= 1000 else 1
         self.most = most or max(80, min(800, 1_000_000 // max(1, len(seen.early) * self.courses)))
         self.scored: dict[Choice, Scored] = {}
-        self._judge: Judge | None = None
+        self._judge: ChoiceJudge | None = None
         self._heard: Callable[[int, Scored], None] = lambda *_: None
 
     @property
@@ -456,7 +456,7 @@ class Search:
         if choice not in self.scored:
             after = self.seen.played(choice, self.courses, whole=False)
             if self._judge is None:
-                self._judge = Judge(
+                self._judge = ChoiceJudge(
                     self.seen, self.goals, self.keep, after, range(self.seen.skipped, len(self.seen.early))
                 )
             self.scored[choice] = self._judge(choice, after)
@@ -542,7 +542,7 @@ class Search:
         return near[:most]
 
 
-def servers_needed(seen: Observation, goals: Sequence[Goal], courses: int) -> int | None:
+def servers_needed(seen: ObservedLoad, goals: Sequence[Goal], courses: int) -> int | None:
     """Return the least target that meets the goals with no limit on their groups, None if no target does."""
     free = frozenset(
         Change("limits", group, 100) for group in seen.groups if group.name in {goal.group for goal in goals}

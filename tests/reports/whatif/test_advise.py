@@ -22,7 +22,7 @@ from presman.reports.advise_search import (
     KINDS,
     PRESENT,
     Change,
-    Observation,
+    ObservedLoad,
     Scored,
     Search,
     SeenPlan,
@@ -48,7 +48,7 @@ def steady(
 
 
 def best(arrivals: list[Arrival], *kinds: str, plan: SeenPlan | None = None, goal: Goal = GOAL) -> list[Change]:
-    search = Search(Observation.of(arrivals, plan or SeenPlan(), [goal], 1), [goal], [], kinds)
+    search = Search(ObservedLoad.of(arrivals, plan or SeenPlan(), [goal], 1), [goal], [], kinds)
     search.run(lambda *_: None)
     return sorted(search.best, key=str)
 
@@ -93,7 +93,7 @@ def test_swapped_levels_are_put_right() -> None:
 
 def test_a_lower_degree_keeps_servers_times_seconds() -> None:
     arrivals = steady(32, 50, 100)
-    seen = Observation.of(arrivals, SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1)
     found = seen.played(frozenset({Change("degree", BATCH, 4)}), 1, whole=True)
     assert set(found.slower) == {300.0}, "8 servers in place of 32 take four times as long"
     assert found.replayed.peak == 64, "eight of eight servers"
@@ -103,7 +103,7 @@ def test_others_lose_no_more_than_they_must() -> None:
     """With twice the target nobody waits; a limit on ETL would do for BATCH, too, but ETL would wait."""
     arrivals = sorted(steady(32, 50, 60) + steady(32, 50, 60, group="ETL", target=64), key=lambda each: each.at)
     loose, kept = (
-        Search(Observation.of(arrivals, SeenPlan(), [GOAL], 1), [GOAL], keep, KINDS) for keep in ([], ["ETL"])
+        Search(ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1), [GOAL], keep, KINDS) for keep in ([], ["ETL"])
     )
     tight = frozenset({Change("timeouts", ETL, 60), Change("limits", ETL, 50)})
     for each in (loose, kept):
@@ -116,7 +116,7 @@ def test_others_lose_no_more_than_they_must() -> None:
 def test_the_search_comes_near_the_best_with_a_tenth_of_the_replays(family: str) -> None:
     arrivals, plan, goal = planted(family, 3, 30)
     kinds = ("limits", "degree") if family == "degree too high" else ("target", "limits")
-    search, whole = (Search(Observation.of(arrivals, plan, [goal], 3), [goal], [], kinds) for _ in range(2))
+    search, whole = (Search(ObservedLoad.of(arrivals, plan, [goal], 3), [goal], [], kinds) for _ in range(2))
     search.courses = whole.courses = 1
     search.run(lambda *_: None)
     totals = [whole.score(choice).total for choice in every_choice(whole)]
@@ -145,7 +145,7 @@ def test_scripts_change_and_undo() -> None:
     plan = plan_of(
         directive("BATCH", 1, 60, limit=25), directive("ETL", 2, 70), directive("SYS_GROUP", 1, 40), instances=2
     )
-    seen = Observation.of(LIMITED, plan, [GOAL], 1)
+    seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
     choice = frozenset({Change("limits", BATCH, 50), Change("target", None, 128), Change("levels", ETL, 1)})
     found = scripts(seen, choice)
     flat = " ".join(found.change.split())
@@ -163,7 +163,7 @@ def test_scripts_change_and_undo() -> None:
 
 def test_what_was_not_set_is_cleared_and_11_2_has_its_own_name() -> None:
     plan = plan_of(directive("BATCH", 1, 60), release=Release(11, 2))
-    seen = Observation.of(LIMITED, plan, [GOAL], 1)
+    seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
     found = scripts(
         seen, frozenset({Change("limits", BATCH, 50), Change("timeouts", BATCH, 60), Change("degree", BATCH, 4)})
     )
@@ -226,14 +226,14 @@ def test_how_many_statements_a_part_takes() -> None:
 
 def test_what_came_before_the_observation_counts_for_nothing() -> None:
     early = [came(-600, 16, 100, waited=700, limit=16, first=NOON, last=LIMITED[0].last)] * 3
-    seen = Observation.of([*early, *LIMITED], SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of([*early, *LIMITED], SeenPlan(), [GOAL], 1)
     assert seen.skipped == 3
     assert given([*early, *LIMITED]).goals[0].statements == 40
 
 
 def test_a_limit_is_percent_of_what_its_container_allows() -> None:
     plan = plan_of(directive("BATCH", 1, 100, limit=50))
-    seen = Observation.of(LIMITED, plan, [GOAL], 1)
+    seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
     assert [seen.allowed(BATCH, percent) for percent in (25, 50, 100)] == [8, 16, 32], "16 of 64 at 50 %"
 
 
@@ -246,7 +246,7 @@ def test_the_quantile_and_its_interval() -> None:
 
 
 def test_servers_that_it_takes() -> None:
-    seen = Observation.of(SMALL, SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of(SMALL, SeenPlan(), [GOAL], 1)
     assert servers_needed(seen, [GOAL], 1) == 64
 
 
@@ -264,7 +264,7 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
 
 def test_changes_in_words() -> None:
     plan = plan_of(directive("BATCH", 1, 60), directive("ETL", 2, 70))
-    seen = Observation.of(LIMITED, plan, [GOAL], 1)
+    seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
     values = zip(("shares", "levels", "degree", "timeouts"), (30, 2, 4, 9), strict=True)
     assert [in_words(seen, Change(kind, BATCH, value)) for kind, value in values] == [
         "share of BATCH 60 -> 30", "level of BATCH 1 -> 2", "degree limit of BATCH -> 4",
