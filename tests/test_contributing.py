@@ -39,6 +39,9 @@ def write(folder: Path, heading: str) -> None:
         file = folder / path
         before = file.read_text(encoding="utf-8") if file.exists() else ""
         place = before.rindex(INSIDE[path]) if path in INSIDE else len(before)
+        if "BYTES" in text:
+            place += len("BYTES, ")
+            before = before.replace("import COUNT,", "import BYTES, COUNT,")
         file.write_text(before[:place] + text + before[place:], encoding="utf-8")
 
 
@@ -71,7 +74,7 @@ def run(folder: Path, *command: str, **environment: str) -> str:
 def test_a_view_costs_four_files_and_sixty_lines(heading: str) -> None:
     files = example(heading)
     assert len(files) == MOST_FILES
-    assert written(files) <= MOST_LINES
+    assert written(files) < MOST_LINES, "and one for what is imported"
 
 
 real = pytest.mark.skipif(
