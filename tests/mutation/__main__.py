@@ -31,6 +31,7 @@ from pathlib import Path
 
 from tests.mutation.mutants import Mutant, chosen, product
 from tests.mutation.survey import Calls, Only, Survey, Surveyor, digest, load, lots, save
+from tests.mutation.warm import Trial, Warm, dotted
 
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "screenshots")
@@ -77,13 +78,13 @@ class Nearest:
     """Which test files know a module: those that import it, those that import who imports it, those of its room."""
 
     def __init__(self, root: Path) -> None:
-        self.modules = {_dotted(path.relative_to(root)) for path in root.glob("presman/**/*.py")}
+        self.modules = {dotted(path.relative_to(root)) for path in root.glob("presman/**/*.py")}
         self.importers: dict[str, set[str]] = defaultdict(set)
         self.testers: dict[str, set[str]] = defaultdict(set)
         self.breadth: Counter[str] = Counter()
         for path in root.glob("presman/**/*.py"):
             for module in self._imported(path):
-                self.importers[module].add(_dotted(path.relative_to(root)))
+                self.importers[module].add(dotted(path.relative_to(root)))
         for path in root.glob("tests/**/test_*.py"):
             name = path.relative_to(root).as_posix()
             if not name.startswith(NEVER):
@@ -100,7 +101,7 @@ class Nearest:
 
     def is_below(self, path: str, room: str) -> bool:
         """Whether a room's modules are made of a file: it is one of them, or they import it, or who imports it."""
-        known, new = set[str](), {_dotted(Path(path))}
+        known, new = set[str](), {dotted(Path(path))}
         while new:
             known |= new
             new = set().union(*(self.importers[each] for each in new)) - known
@@ -117,16 +118,12 @@ class Nearest:
             tests = {test: seconds for file in files for test, seconds in calling[file].items()}
             yield files, tests, frozenset()
             tried |= tests.keys()
-        module = _dotted(Path(mutant.path))
+        module = dotted(Path(mutant.path))
         near = self.testers[module]
         next_to = set().union(*(self.testers[each] for each in self.importers[module])) - near
         for stage in (near, set() if calling else {name for name in next_to if not name.startswith(SLOW)}):
             if stage:
                 yield sorted(stage, key=lambda name: (self.breadth[name], name)), {}, tried
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
 def forked(arguments: list[str], plugins: list[object], log: Path, end: float, after: Callable[[], None]) -> int | None:
@@ -187,32 +184,53 @@ def warm_ups(mutant: Mutant, near: Nearest, folder: Path) -> Path:
     return own
 
 
-def tried(mutant: Mutant, near: Nearest, calls: Calls, seconds: float, log: Path) -> str:
-    """Return the test that notices a mutant, "" if none, "?" if none did in time."""
-    path = Path(mutant.path)
-    original, end = path.read_bytes(), time.monotonic() + seconds
-    os.environ["PRESMAN_WARM_UPS"] = str(warm_ups(mutant, near, log.parent))
-    path.write_bytes(mutant.source(original))
-    try:
-        for files, tests, before in near.stages(mutant, calls):
-            while found := killed_by(files, log, end, Only(files, tests, before)):
-                test = found.partition("[")[0]
-                if not found.startswith(SLOW) or _passes(test, path, original, log):
-                    return found
-                before |= {test}
-        return ""
-    finally:
+class Tests:
+    """What tries mutants: the process that has collected all tests, or new starts where that cannot have the change."""
+
+    def __init__(self, near: Nearest, calls: Calls, log: Path) -> None:
+        self._near, self._calls, self._log = near, calls, log
+        self._warm = Warm(sorted(near.breadth), QUIETLY, log.parent)
+
+    def tried(self, mutant: Mutant, seconds: float) -> str:
+        """Return the test that notices a mutant, "" if none, "?" if none did in time."""
+        path = Path(mutant.path)
+        original, times, end = path.read_bytes(), path.stat(), time.monotonic() + seconds
+        warm_up = str(warm_ups(mutant, self._near, self._log.parent))
+        os.environ["PRESMAN_WARM_UPS"] = warm_up
+        path.write_bytes(mutant.source(original))
+        trial = Trial(mutant, original.decode(), warm_up, [], {}, frozenset(), end)
+        try:
+            for files, tests, before in self._near.stages(mutant, self._calls):
+                while found := self._found(trial._replace(files=files, tests=tests, before=before)):
+                    test = found.partition("[")[0]
+                    if not found.startswith(SLOW) or self._passes(found, trial, original):
+                        return found
+                    before |= {test}
+            return ""
+        finally:
+            path.write_bytes(original)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # what was compiled of it holds
+
+    def end(self) -> None:
+        """Let the process go."""
+        self._warm.end()
+
+    def _found(self, trial: Trial) -> str:
+        found = self._warm.tried(trial)
+        if found is not None:
+            return found
+        return killed_by(trial.files, self._log, trial.end, Only(trial.files, trial.tests, trial.before))
+
+    def _passes(self, test: str, trial: Trial, original: bytes) -> bool:
+        """Return whether a test passes without the mutant: one that waits may fail where much else runs."""
+        path = Path(trial.mutant.path if trial.mutant else "")
+        mutated = path.read_bytes()
         path.write_bytes(original)
-
-
-def _passes(test: str, path: Path, original: bytes, log: Path) -> bool:
-    """Return whether a test passes without the mutant: one that waits may fail where much else runs."""
-    mutated = path.read_bytes()
-    path.write_bytes(original)
-    try:
-        return not killed_by([test], log, time.monotonic() + 60)
-    finally:
-        path.write_bytes(mutated)
+        files, end = [test.partition("::")[0]], time.monotonic() + 60
+        try:
+            return not self._warm.tried(trial._replace(mutant=None, files=files, tests={test: 0.0}, end=end))
+        finally:
+            path.write_bytes(mutated)
 
 
 def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
@@ -296,6 +314,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     calls = Calls(surveyed(near.breadth, ROOT / SURVEY, folder / "log.txt"))
     gc.collect()
     gc.freeze()  # no fork need look at it
+    tests = Tests(near, calls, folder / "log.txt")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant in draw(options, near):
         room = mutant.path.split("/")[1]
@@ -305,13 +324,14 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
             counts[room]["equivalent"] += 1
         else:
             started = time.monotonic()
-            found = tried(mutant, near, calls, options.seconds, folder / "log.txt")
+            found = tests.tried(mutant, options.seconds)
             survived = found in {"", "?"}
             counts[room]["survived" if survived else "killed"] += 1
             if survived or options.killers:
                 fate = found if not survived else "survived (in time)" if found else "survived"
                 seconds = f" ({time.monotonic() - started:.0f} s)" if options.killers else ""
                 print(f"{fate}: line {mutant.line} of {mutant.key}{seconds}", flush=True)
+    tests.end()
     print(f"\n{'room':12} killed survived equivalent  score   (seed {options.seed}, {time.monotonic() - begun:.0f} s)")
     for room, own in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
         total = own["killed"] + own["survived"]

@@ -137,7 +137,7 @@ def test_what_stands_in_a_class_or_a_file_is_of_those_that_call_any_of_it() -> N
 def test_what_tests_share_is_called_for_each_of_them() -> None:
     surveyor = Surveyor(ROOT)
     spelled = surveyor.noting_cache(None)(lambda: duration(60.0))
-    fixture = SimpleNamespace(scope="module")
+    fixture = type("Fixture", (), {"scope": "module"})()
 
     def surveyed(name: str, act: Callable[[], object], **fixtures: object) -> frozenset[str]:
         item = SimpleNamespace(nodeid=f"t.py::{name}", _fixtureinfo=SimpleNamespace(name2fixturedefs=fixtures))
@@ -149,7 +149,7 @@ def test_what_tests_share_is_called_for_each_of_them() -> None:
         return surveyor.found["t.py"][f"t.py::{name}"].functions
 
     def made() -> None:
-        setup = surveyor.pytest_fixture_setup(fixture)  # type: ignore[arg-type]
+        setup = surveyor.pytest_fixture_setup(fixture)
         next(setup)
         throughput(1.0)
         with suppress(StopIteration):
@@ -160,9 +160,10 @@ def test_what_tests_share_is_called_for_each_of_them() -> None:
     assert of_cache in surveyed("second", spelled)
     assert of_cache not in surveyed("none", lambda: None)
     assert of_fixture in surveyed("makes", made, room=(fixture,))
+    surveyor._fixtures[fixture] = (0.5, surveyor._fixtures[fixture][1])
     assert of_fixture in surveyed("has", lambda: None, room=(fixture,))
     assert of_fixture not in surveyed("has none", lambda: None)
-    assert surveyor.found["t.py"]["t.py::has"].shared > 0 == surveyor.found["t.py"]["t.py::makes"].shared
+    assert [surveyor.found["t.py"][f"t.py::{name}"].shared for name in ("makes", "has", "has none")] == [0, 0.5, 0]
 
 
 def test_a_test_that_was_tried_is_not_tried_again_and_long_ones_come_file_by_file() -> None:
