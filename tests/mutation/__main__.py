@@ -202,10 +202,9 @@ class Tests:
         try:
             for files, tests, before in self._near.stages(mutant, self._calls):
                 while found := self._found(trial._replace(files=files, tests=tests, before=before)):
-                    test = found.partition("[")[0]
-                    if not found.startswith(SLOW) or self._passes(found, trial, original):
+                    if not found.startswith(SLOW) or self._is_of_the_mutant(found, trial, original):
                         return found
-                    before |= {test}
+                    before |= {found.partition("[")[0]}
             return ""
         finally:
             path.write_bytes(original)
@@ -221,14 +220,16 @@ class Tests:
             return found
         return killed_by(trial.files, self._log, trial.end, Only(trial.files, trial.tests, trial.before))
 
-    def _passes(self, test: str, trial: Trial, original: bytes) -> bool:
-        """Return whether a test passes without the mutant: one that waits may fail where much else runs."""
+    def _is_of_the_mutant(self, test: str, trial: Trial, original: bytes) -> bool:
+        """Return whether a test fails again and passes without the mutant: one that waits may fail by itself."""
         path = Path(trial.mutant.path if trial.mutant else "")
+        again = trial._replace(files=[test.partition("::")[0]], tests={test: 0.0}, end=time.monotonic() + 60)
+        if not self._found(again):
+            return False
         mutated = path.read_bytes()
         path.write_bytes(original)
-        files, end = [test.partition("::")[0]], time.monotonic() + 60
         try:
-            return not self._warm.tried(trial._replace(mutant=None, files=files, tests={test: 0.0}, end=end))
+            return not self._warm.tried(again._replace(mutant=None, end=time.monotonic() + 60))
         finally:
             path.write_bytes(mutated)
 

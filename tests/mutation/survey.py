@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -66,11 +66,11 @@ class Surveyor:
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
         """Have all that is imported from here on note what cached functions call."""
-        functools.lru_cache = self.noting_cache  # type: ignore[assignment]
+        functools.lru_cache = self.noting_cache
         functools.cache = self.noting_cache(None)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Note the code that is entered while a test is set up, runs and is taken down."""
         entered = self._entered
 
@@ -96,7 +96,7 @@ class Surveyor:
             self.found[item.nodeid.partition("::")[0]][item.nodeid] = called
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[Any]:
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
         """Note what is called for a fixture that several tests of a file share."""
         if fixturedef.scope in {"function", "session"}:
             return (yield)

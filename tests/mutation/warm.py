@@ -150,7 +150,8 @@ class _Trials:
         self._line.send("ready")
         with suppress(EOFError):
             while True:
-                trial: Trial = self._line.recv()
+                mutant, *others = self._line.recv()
+                trial = Trial(Mutant(*mutant) if mutant else None, *others)
                 self._line.send(self._tried(trial, session, files))
         return True
 
@@ -238,7 +239,8 @@ class Warm:
 
     def tried(self, trial: Trial) -> str | None:
         """Return the test that notices a mutant, "" if none, "?" if none did in time, None if it needs a new start."""
-        self._line.send(trial)
+        # Without classes: pytest has imported those of the copy.
+        self._line.send((trial.mutant and tuple(trial.mutant), *trial[1:]))
         found: str | None = self._line.recv()
         return found
 
