@@ -66,7 +66,6 @@ class Durations(Struct, frozen=True, dict=True):
         way = (above - part) / (above - self.lasts[place])
         return max(0.0, begin + (self.times[place] - begin) * way - run)
 
-
     @cached_property
     def _over(self) -> tuple[float, ...]:
         """`lasts`, negated: ascending, as bisect wants it."""

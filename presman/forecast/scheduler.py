@@ -195,8 +195,9 @@ class HeldServers:
     def binds(self, ticket: QueueEntry, rule: QueueRule) -> bool:
         """Whether a limit of its group keeps a statement from starting; one that needs more than all starts alone."""
         needs = ticket.needs
-        for pool in rule.pools:  # noqa: SIM110 - a forecast asks this a million times
-            if _exceeds(needs, self._held.get(pool.name, 0), pool.limit):
+        for pool in rule.pools:
+            held = self._held.get(pool.name, 0)  # a forecast asks this a million times: `_exceeds`, without the call
+            if held > 0 if needs > pool.limit else held + needs > pool.limit:
                 return True
         return False
 
@@ -392,17 +393,21 @@ class StatementQueue:
     def _choose(self) -> Group | None:
         """Return the group whose head is next among those within their limits: by the plan, or by when they came."""
         rules = self.limits.rules
-        heads = {
-            group: queue[0]
+        heads = [
+            group
             for group, queue in self._queues.items()
             if (rule := rules.get(group)) is None or not rule.pools or not self.held.binds(queue[0], rule)
-        }
+        ]
         if self._order is None:
-            return min(heads, key=lambda group: (heads[group].submitted, heads[group].number), default=None)
+            return min(map(self._came_first, heads), default=(0.0, 0, None))[2]
         if not heads:
             self._order.forget()
             return None
         return self._order.next_of(frozenset(heads))
+
+    def _came_first(self, group: Group) -> tuple[float, int, Group | None]:
+        head = self._queues[group][0]
+        return head.submitted, head.number, group
 
     def why(self, ticket: QueueEntry) -> QueueHold:
         """Explain why `ticket` waits, from the very figures that decide."""
