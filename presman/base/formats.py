@@ -166,9 +166,9 @@ def microseconds(value: float | None) -> str:
 
 # ---- Durations as people write them: the same on the command line, in config.ini, in alerts and in scenarios.
 
-UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
-_WRITTEN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(us|ms|s|m|h|d)?", re.IGNORECASE | re.ASCII)
+_WRITTEN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(us|ms|s|min|m|h|d)?", re.IGNORECASE | re.ASCII)
 
 
 def seconds_of(text: str, *, bare: bool = True) -> float:

@@ -16,7 +16,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads, giving_up, rest
 from presman.cli.settings import Resolved
-from presman.forecast.forecaster import ONE_LOOK, Forecaster
+from presman.forecast.forecaster import LEADING_POLLS, ONE_LOOK, Forecaster
 from presman.polling.cadence import budget_of
 from presman.polling.polled_source import pause_after
 from presman.polling.poller import Poller
@@ -33,9 +33,6 @@ OUTLIERS: Sequence[RecordType] = (IoOutlier, LgwrioOutlier)
 """What `once --outliers` asks besides."""
 
 Moment = tuple[Snapshot, Reading]
-
-RECORDED = 30
-"""Polls of a recording that are read where a forecast is asked for: the last of them is told, how good it is by all."""
 
 GRACE = 2.0
 """Seconds after its time by which a read that nothing else ended is cancelled."""
@@ -93,7 +90,7 @@ class Polling:
         if self._resolved.target.kind != "recording":
             return previous, last, Forecaster().read(found, previous, last, None)
         self._foresees = True
-        for _, reading in self.moments(newest=RECORDED):
+        for _, reading in self.moments(newest=LEADING_POLLS):
             found = reading
         return previous, last, found
 

@@ -42,8 +42,9 @@ def _who(text: str) -> str:
 
 def run(options: Namespace) -> int:
     """Run `presman why`."""
-    from presman.cli.polling import RECORDED, Polling
+    from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
+    from presman.forecast.forecaster import LEADING_POLLS
     from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in
 
     resolved = resolve(options.target, load(options), options)
@@ -53,7 +54,7 @@ def run(options: Namespace) -> int:
     moments = (
         polling.moments(interval=1.0, polls=2)
         if one_look
-        else polling.moments(duration=options.duration, newest=RECORDED)
+        else polling.moments(duration=options.duration, newest=LEADING_POLLS)
     )
     last = None
     for _, last in moments:

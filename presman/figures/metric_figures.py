@@ -279,11 +279,22 @@ HEADS: Subject[QueueHead] = Subject(
     "The first of a group's parallel queue",
     _OF_HEAD, rows_of("V$SESSION", of_reading(lambda reading: reading.heads)),
     (
-        info("queue_head", "Why the first statement of the group's queue waits.", {"cause": attrgetter("cause")}),
+        info("queue_head", "Why the first statement of the group's queue waits.", {
+            "cause": attrgetter("cause"), "reason": attrgetter("statement.reason"),
+        }),
         of_figure("queue_head_", Figure("waited_s", "waited", SECONDS, group_figures.HEAD.help, "statement.waited")),
         of_figure("queue_head_", Figure(
             "servers_short", "short", COUNT,
             "Parallel servers that must be freed before it can start; absent where that is not known.", "short")),
+        *of_figures("queue_head_", (
+            Figure("starts_in_s", "starts in", SECONDS,
+                   "Seconds until it should start, in the median of possible courses of the queue; absent where that "
+                   "is not known.", "statement.starts.median"),
+            Figure("starts_low_s", "at least", SECONDS, "Seconds before which it starts in one case of ten.",
+                   "statement.starts.low"),
+            Figure("starts_high_s", "at most", SECONDS, "Seconds after which it starts in one case of ten.",
+                   "statement.starts.high"),
+        )),
     ),
 )
 PLUGGABLE: Subject[PdbReading] = Subject(

@@ -108,6 +108,13 @@ def starts_in_words(row: QueuedStatement) -> str:
     return f"It should start in {duration(starts.median)}, {between}."
 
 
+def no_forecast(row: QueuedStatement) -> str:
+    """Return why there are no figures of when a statement should start: `timeout`, or what is not known; else ""."""
+    if row.starts is None:
+        return ""
+    return "timeout" if row.starts.timeout else row.starts.why_none
+
+
 def starts_between(row: QueuedStatement) -> str:
     """Return between when and when it should start, in 8 cases of 10."""
     starts = row.starts
@@ -200,8 +207,8 @@ STARTS_BETWEEN = Queued(
     starts_between, order=lambda row: row.starts.high if row.starts else None, width=12, most=15, narrow=False,
 )
 NO_FORECAST = Queued(
-    "no_forecast", "not foreseen because", NAME, "Why it is not known when it should start; empty where it is.",
-    "starts.why_none",
+    "no_forecast", "not foreseen because", NAME, "Why there is no such figure: `timeout` where it comes to its timeout "
+    "before it starts, else what is not known. Empty where there is one.", no_forecast,
 )
 TIMEOUT = Queued(
     "timeout_left_s", "Timeout in", SECONDS,

@@ -35,7 +35,9 @@ class Interval(NamedTuple):
     high: float
 
 
-class _Outcome(NamedTuple):
+class ForecastOutcome(NamedTuple):
+    """What became of a forecast: its `distance` from the median in half widths, its `error` in seconds."""
+
     distance: float
     error: float
     held: bool
@@ -45,7 +47,7 @@ class Calibration:
     """The last outcomes of forecasts that were shown. `least` is the half width, in seconds, that is never undercut."""
 
     def __init__(self) -> None:
-        self._outcomes: deque[_Outcome] = deque(maxlen=KEPT)
+        self._outcomes: deque[ForecastOutcome] = deque(maxlen=KEPT)
         self._part = _BEGIN
         self._factor = _UNTRIED
 
@@ -54,15 +56,25 @@ class Calibration:
         below, above = (self._factor * max(each, least) for each in _halves(raw))
         return Interval(raw.median, max(0.0, raw.median - below), raw.median + above)
 
-    def judge(self, raw: Interval, shown: Interval, outcome: float, least: float) -> None:
-        """Take what became of a forecast: after how many seconds the statement started."""
+    def judge(
+        self, raw: Interval, shown: Interval, seconds: float, least: float, before: ForecastOutcome | None = None
+    ) -> ForecastOutcome:
+        """Take that a statement started after so many seconds, or has not yet after so many; return the outcome.
+
+        `before` is what it counted as while it had not started: that is replaced.
+        """
         below, above = (max(each, least) for each in _halves(raw))
-        error = outcome - raw.median
-        held = shown.low <= outcome <= shown.high
-        self._outcomes.append(_Outcome(error / above if error > 0 else -error / below, abs(error), held))
-        self._part += _STEP * (HELD if not held else HELD - 1)
-        self._part = min(_MOST, max(_LEAST, self._part))
+        error = seconds - raw.median
+        held = shown.low <= seconds <= shown.high
+        found = ForecastOutcome(error / above if error > 0 else -error / below, abs(error), held)
+        if before is None:
+            self._outcomes.append(found)
+            self._part += _STEP * (HELD if not held else HELD - 1)
+            self._part = min(_MOST, max(_LEAST, self._part))
+        elif before in self._outcomes:
+            self._outcomes[self._outcomes.index(before)] = found
         self._factor = self._made_of_outcomes()
+        return found
 
     def record(self) -> ForecastRecord:
         """Return how good the forecasts have been."""

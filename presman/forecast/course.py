@@ -29,16 +29,16 @@ class Holder(NamedTuple):
     """A statement that holds `servers`, for `held` seconds so far; `lasts` is None where nothing tells how long.
 
     Then it may keep them for as long again as it has (as likely less as more); for good, if that is not known either.
-    What it does now goes on for `told` so long (V$SESSION_LONGOPS), None where nothing tells; how many times as long
-    statements like it went on until their end are `times`, ascending, () where that was not seen yet. `managed` tells
-    whether the queue counts it in its group.
+    What it does now goes on for `remaining` seconds (V$SESSION_LONGOPS), None where nothing tells; how many times as
+    long statements like it went on until their end are `times`, ascending, () where that was not seen yet. `managed`
+    tells whether the queue counts it in its group.
     """
 
     group: Group
     servers: int
     held: float
     lasts: Durations | None
-    told: float | None = None
+    remaining: float | None = None
     times: tuple[float, ...] = ()
     managed: bool = True
 
@@ -138,11 +138,11 @@ def draw(now: QueueNow, seed: str) -> Draw:
 
 
 def _left(holder: Holder, chance: float) -> float:
-    if holder.told is not None and holder.times:
-        return holder.told * holder.times[int(chance * len(holder.times))]
+    if holder.remaining is not None and holder.times:
+        return holder.remaining * holder.times[int(chance * len(holder.times))]
     if holder.lasts is None:
         return holder.held * chance / (1.0 - chance) if holder.held else inf
-    at_least = holder.told or 0.0
+    at_least = holder.remaining or 0.0
     return at_least + holder.lasts.left(holder.held + at_least, chance)
 
 

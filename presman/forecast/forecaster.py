@@ -22,7 +22,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import clock, counted
-from presman.forecast.calibration import Calibration, Interval
+from presman.forecast.calibration import Calibration, ForecastOutcome, Interval
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
@@ -46,6 +46,9 @@ MOST_STEPS = 9_000.0
 ONE_LOOK = 40_000.0
 """Steps where there is but one look: some 400 ms of CPU."""
 
+LEADING_POLLS = 30
+"""Polls of a recording that lead to the one whose forecasts are shown: by them it is known how good forecasts are."""
+
 SEED = 1
 
 _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
@@ -54,13 +57,17 @@ _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"
 _NEVER = "it does not start within 4 hours in most courses"
 
 
+_Wait = tuple[Executing, datetime | None]
+"""One wait: who waits to execute what, and since when. A session may queue the same SQL again."""
+
+
 class _Course(NamedTuple):
     at: datetime
-    starts: Mapping[Executing, float]
+    starts: Mapping[_Wait, float]
     """When each statement starts: seconds since 1970."""
 
 
-class _Told(NamedTuple):
+class _FirstForecast(NamedTuple):
     """The first forecast of a statement, to be judged when it starts; in seconds from `at`."""
 
     at: datetime
@@ -69,21 +76,31 @@ class _Told(NamedTuple):
     least: float
 
 
+class _Missed(NamedTuple):
+    """A statement that did not start when it should have: what is said of it, and what it counts as until it starts."""
+
+    why: str
+    outcome: ForecastOutcome
+
+
 class Forecaster:
     """Forecasts of one database's queue. `seed` makes its random numbers; so many `steps` may be played at first."""
 
     def __init__(self, seed: int = SEED, steps: float = MOST_STEPS) -> None:
         self._seed = seed
+        self._steps_at_first = steps
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._seen = SeenStatements()
         self._calibration = Calibration()
         self._effects = Effects()
         self._courses: deque[_Course] = deque(maxlen=COURSES)
-        self._told: dict[Executing, _Told] = {}
-        self._broken: dict[Executing, str] = {}
-        """Of whom nothing is foreseen any more, and why."""
+        self._first: dict[_Wait, _FirstForecast] = {}
+        self._missed: dict[_Wait, _Missed] = {}
         self._rules: object = None
         self._number = 0
-        self._steps = steps
+        self._steps = self._steps_at_first
         self._at: datetime | None = None
         self._least = 1.0
 
@@ -99,23 +116,22 @@ class Forecaster:
     def add(self, reading: Reading, rules: Callable[[], QueueRules]) -> Reading:
         """Return the next reading with its forecasts; `rules` are asked for where something is queued."""
         if self._at is not None and reading.at < self._at:
-            Forecaster.__init__(self, self._seed)
+            self._begin_anew()
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
         self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
         self._seen.add(reading)
         lacking = next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "")
         if lacking:
-            self._courses.clear()
+            self._forget_courses()
             nothing = StartForecast(why_none=lacking)
             return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
         self._judge(reading)
         if not reading.queue:
-            self._courses.clear()
-            self._effects = Effects()
+            self._forget_courses()
             return reading if not self._calibration.record().judged else replace(reading, forecast=self._behind())
         found = rules()
-        self._forget(reading.at, found)
+        self._forget_old(reading.at, found)
         model = modelled(reading, found, self._seen) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
@@ -125,18 +141,22 @@ class Forecaster:
     def _behind(self) -> QueueForecast:
         return QueueForecast(
             record=self._calibration.record(),
-            effects=self._effects.told(),
+            effects=self._effects.known(),
             ended=self._seen.ended,
             watched=self._seen.watched,
             courses=len(self._courses),
             seed=self._seed,
         )
 
-    def _forget(self, at: datetime, rules: QueueRules) -> None:
+    def _forget_courses(self) -> None:
+        self._courses.clear()
+        self._effects = Effects()
+
+    def _forget_old(self, at: datetime, rules: QueueRules) -> None:
         """Forget the courses that were played long ago, or by other rules."""
         now = rules.target, rules.plan, {key: [each.allowed for each in own] for key, own in rules.limits.items()}
         if now != self._rules:
-            self._courses.clear()
+            self._forget_courses()
         self._rules = now
         while self._courses and at - self._courses[0].at > _LASTS:
             self._courses.popleft()
@@ -154,20 +174,18 @@ class Forecaster:
             self._steps -= played.steps
             fresh.append((drawn, played))
             starts = zip(model.waiting, played.starts, strict=True)
-            known = {each.executing(): now + start for each, start in starts if played.whole or start < inf}
+            known = {self._wait(each): now + start for each, start in starts if played.whole or start < inf}
             self._courses.append(_Course(reading.at, known))
-        for _ in range(ways):
-            if self._steps > 0:
-                self._steps -= self._effects.play(model, fresh[:FRESH])
+        self._steps -= self._effects.play(model, fresh[:FRESH], reading.at, self._steps)
 
     def _start(self, row: QueuedStatement, rules: QueueRules, at: datetime) -> StartForecast:
         why = self._why_none(row, rules)
         if why:
             return StartForecast(why_none=why)
-        session, now = row.executing(), at.timestamp()
-        if session in self._broken:
-            return StartForecast(why_none=self._broken[session])
-        known = (each.starts[session] - now for each in self._courses if session in each.starts)
+        wait, now = self._wait(row), at.timestamp()
+        if wait in self._missed:
+            return StartForecast(why_none=self._missed[wait].why)
+        known = (each.starts[wait] - now for each in self._courses if wait in each.starts)
         starts = sorted(start for start in known if start >= 0.0)
         if len(starts) < ENOUGH:
             return StartForecast(why_none="it is being worked out")
@@ -176,40 +194,52 @@ class Forecaster:
             return StartForecast(timeout=True)
         if raw.median == inf:
             return StartForecast(why_none=_NEVER)
-        raw = raw._replace(high=min(raw.high, HORIZON if row.timeout_left is None else row.timeout_left))
+        latest = HORIZON if row.timeout_left is None else row.timeout_left
+        raw = raw._replace(high=min(raw.high, latest))
         shown = self._calibration.widened(raw, self._least)
-        self._told.setdefault(session, _Told(at, raw, shown, self._least))
+        shown = shown._replace(high=min(shown.high, latest))
+        self._first.setdefault(wait, _FirstForecast(at, raw, shown, self._least))
         return StartForecast(shown.median, shown.low, shown.high)
 
     def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
         """Return why nothing can be said of a statement, "" where something can."""
-        if self._seen.ended < FEW:
-            return f"{counted(self._seen.ended, 'statement')} of the {FEW} it takes have ended since presman watches"
-        if not is_known(row.wants):
-            return "how many servers it wants is not known"
-        if rules.target is None:
-            return "the target is not known"
-        if rules.one_queue is None:
-            return "in which order the queues are served is not known"
-        if row.con_id in rules.unknown_limit:
-            return "how many servers its container may have is not known"
-        if (row.inst_id, row.sid) in rules.confined:
-            return "its servers may run on some instances only, or where is not known"
-        return ""
+        ended = counted(self._seen.ended, "statement")
+        lacking = {
+            f"{ended} of the {FEW} it takes have ended since presman watches": self._seen.ended < FEW,
+            "how many servers it wants is not known": not is_known(row.wants),
+            "the target is not known": rules.target is None,
+            "in which order the queues are served is not known": rules.one_queue is None,
+            "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
+            "its servers may run on some instances only, or where is not known": (
+                (row.inst_id, row.sid) in rules.confined
+            ),
+        }
+        return next((why for why, lacks in lacking.items() if lacks), "")
+
+    def _wait(self, row: QueuedStatement) -> _Wait:
+        run = self._seen.run(row.executing())
+        return row.executing(), None if run is None else run.queued
 
     def _judge(self, reading: Reading) -> None:
-        """Judge the forecasts of the statements that have left the queue, or should have by now: those were wrong."""
-        queued = {each.executing() for each in reading.queue}
-        self._broken = {session: why for session, why in self._broken.items() if session in queued}
-        for session in queued & self._told.keys():
-            told = self._told[session]
-            latest = told.at + timedelta(seconds=told.shown.high + told.least)
-            if reading.at > latest:
-                self._broken[session] = f"it should have started by {clock(latest)} and did not"
-                waited = (reading.at - self._told.pop(session).at).total_seconds()
-                self._calibration.judge(told.raw, told.shown, waited, told.least)
-        for session in [each for each in self._told if each not in queued]:
-            told, run = self._told.pop(session), self._seen.run(session)
-            if run is not None and run.started is not None and run.started >= told.at:
-                outcome = (run.started - told.at).total_seconds()
-                self._calibration.judge(told.raw, told.shown, outcome, told.least)
+        """Judge the first forecasts of the statements that have started, or should have by now: those were wrong.
+
+        Who started and ended between two polls, or left without a start, is not judged.
+        """
+        queued = {self._wait(each) for each in reading.queue}
+        for wait, first in list(self._first.items()):
+            if wait not in queued:
+                self._judge_start(wait, self._first.pop(wait), self._missed.pop(wait, None))
+                continue
+            latest = first.at + timedelta(seconds=first.shown.high + first.least)
+            if reading.at > latest and wait not in self._missed:
+                waited = (reading.at - first.at).total_seconds()
+                outcome = self._calibration.judge(first.raw, first.shown, waited, first.least)
+                self._missed[wait] = _Missed(f"it should have started by {clock(latest)} and did not", outcome)
+
+    def _judge_start(self, wait: _Wait, first: _FirstForecast, missed: _Missed | None) -> None:
+        who, since = wait
+        run = self._seen.run(who)
+        if run is not None and run.queued == since and run.started is not None and run.started >= first.at:
+            seconds = (run.started - first.at).total_seconds()
+            before = None if missed is None else missed.outcome
+            self._calibration.judge(first.raw, first.shown, seconds, first.least, before)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns, longest_step
-from presman.forecast.forecaster import MOST_STEPS, ONE_LOOK, Forecaster
+from presman.forecast.forecaster import LEADING_POLLS, MOST_STEPS, ONE_LOOK, Forecaster
 from presman.forecast.seen_statements import HOUR
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
@@ -192,15 +192,11 @@ def forecaster_before(playback: Playback, previous: Snapshot | None, steps: floa
     return found
 
 
-JUDGED = 30
-"""Polls that lead to the one whose forecasts are shown: on them it is seen how good forecasts are."""
-
-
 def foreseen(playback: Playback, index: int) -> Reading | None:
     """Return the reading of a poll with forecasts of its queue, None where it is damaged."""
     found: Reading | None = None
     forecaster: Forecaster | None = None
-    for each in range(max(0, index - JUDGED), index + 1):
+    for each in range(max(0, index - LEADING_POLLS), index + 1):
         found = None
         with suppress(LostPollError):
             previous, current = playback.pair(each)

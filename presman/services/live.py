@@ -162,8 +162,8 @@ LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | A
 class Readings:
     """What the events of one sampler mean: a snapshot becomes a reading with its alerts.
 
-    It is called in the sampler's thread, so that whoever looks does not wait for the analysis. With `foresees` it has
-    forecasts of the queue.
+    It is called in the sampler's thread, so that whoever looks does not wait for the analysis. While `foresees` is
+    set, which any thread may do, it has forecasts of the queue from the next poll on.
     """
 
     def __init__(self, notifier: Notifier | None = None, *, foresees: bool = False) -> None:
@@ -187,11 +187,6 @@ class Readings:
             self._notifier.lost(event.line)
         return event
 
-    def foresee(self, *, on: bool) -> None:
-        """Have forecasts of the queue from the next poll on, or none any more."""
-        self.foresees = on
-        self._forecaster = self._forecaster if on else None
-
     def forget(self) -> None:
         """Take no rates from what was read before: the next poll is a first one."""
         self._previous = self._reading = None
@@ -203,7 +198,9 @@ class Readings:
         self._cache = self._cache or RowCache()
         previous, self._previous = self._previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
-        if self.foresees:
+        if not self.foresees:
+            self._forecaster = None
+        else:
             reading = self._foreseen(reading, previous, snapshot)
         if self._notifier is not None:
             reading = self._notifier.read(reading)

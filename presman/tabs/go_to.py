@@ -21,7 +21,7 @@ _SOME = 4
 _SQL_ID = re.compile(r"[0-9a-z]{1,13}")
 
 
-class Goal(NamedTuple):
+class Destination(NamedTuple):
     """What a name means: a tab, a scope, a session or a target; `trouble` if it means nothing."""
 
     tab: str = ""
@@ -31,35 +31,35 @@ class Goal(NamedTuple):
     trouble: str = ""
 
 
-def names(reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> dict[str, Goal]:
+def names(reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> dict[str, Destination]:
     """Return what can be gone to by name: tabs, the groups and instances of a reading, targets."""
-    found = {each.title: Goal(tab=each.name) for each in tab_names() if each.name not in hidden}
+    found = {each.title: Destination(tab=each.name) for each in tab_names() if each.name not in hidden}
     if reading is not None:
         for group in reading.cluster_groups():
-            found.setdefault(group.title, Goal(scope=scope_of(group)))
-            found.setdefault(group.name, Goal(scope=scope_of(group)))
+            found.setdefault(group.title, Destination(scope=scope_of(group)))
+            found.setdefault(group.name, Destination(scope=scope_of(group)))
         for instance in reading.header.instances if len(reading.header.instances) > 1 else ():
-            found[f"instance {instance.inst_id}"] = found[instance.name] = Goal(scope=scope_of(instance))
+            found[f"instance {instance.inst_id}"] = found[instance.name] = Destination(scope=scope_of(instance))
         for group in reading.cluster_groups():
             if group.container:
-                found.setdefault(group.container, Goal(scope=DrillScope(group.container, con_id=group.con_id)))
-    return {**{name: Goal(target=name) for name in targets}, **found}
+                found.setdefault(group.container, Destination(scope=DrillScope(group.container, con_id=group.con_id)))
+    return {**{name: Destination(target=name) for name in targets}, **found}
 
 
-def goal(text: str, reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> Goal:
+def goal(text: str, reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> Destination:
     """Return what a text means. A tab's key and name come first; a name may be begun only, where it is the one."""
     wanted = text.strip()
     known = names(reading, hidden, targets)
     for each in tab_names():
         if each.key == wanted and each.name not in hidden:
-            return Goal(tab=each.name)
+            return Destination(tab=each.name)
     if (found := _named(wanted, known, reading)) is not None:
         return found
     what = "no tab, group, instance, session (1:503), SQL_ID on show, or target of config.ini"
-    return Goal(trouble=f"{wanted or 'Nothing'}: {what}; {did_you_mean(wanted, known)}.")
+    return Destination(trouble=f"{wanted or 'Nothing'}: {what}; {did_you_mean(wanted, known)}.")
 
 
-def _named(wanted: str, known: Mapping[str, Goal], reading: Reading | None) -> Goal | None:
+def _named(wanted: str, known: Mapping[str, Destination], reading: Reading | None) -> Destination | None:
     """Return what a name or the beginning of one means, None if nothing."""
     exact = [name for name in known if name.lower() == wanted.lower()]
     begun = exact or [name for name in known if wanted and name.lower().startswith(wanted.lower())]
@@ -69,26 +69,26 @@ def _named(wanted: str, known: Mapping[str, Goal], reading: Reading | None) -> G
     if reading is not None and (found := next(_of_reading(wanted, reading), None)) is not None:
         return found
     if goals:
-        return Goal(trouble=f"{wanted} may be {' or '.join(sorted(goals.values()))}.")
+        return Destination(trouble=f"{wanted} may be {' or '.join(sorted(goals.values()))}.")
     if reading is not None and (begun := _sql_ids(wanted.lower(), reading)):
         if len(begun) == 1:
-            return Goal(scope=DrillScope(begun[0], sql_id=begun[0]))
+            return Destination(scope=DrillScope(begun[0], sql_id=begun[0]))
         more = f" or {len(begun) - _SOME} more" if len(begun) > _SOME else ""
-        return Goal(trouble=f"{wanted} may be {' or '.join(begun[:_SOME])}{more}.")
+        return Destination(trouble=f"{wanted} may be {' or '.join(begun[:_SOME])}{more}.")
     return None
 
 
-def _of_reading(wanted: str, reading: Reading) -> Iterator[Goal]:
+def _of_reading(wanted: str, reading: Reading) -> Iterator[Destination]:
     """Return what of the sessions and statements of a reading is meant."""
     if match := _SESSION.fullmatch(wanted):
         found = [row for row in reading.sessions if _is_meant(row, match)]
         if len(found) > 1:
             there = " or ".join(f"{row.inst_id}:{row.sid}" for row in found)
-            yield Goal(trouble=f"{wanted} may be {there}.")
+            yield Destination(trouble=f"{wanted} may be {there}.")
         elif found:
-            yield Goal(session=found[0])
+            yield Destination(session=found[0])
     if (sql_id := wanted.lower()) in _sql_ids(sql_id, reading):
-        yield Goal(scope=DrillScope(sql_id, sql_id=sql_id))
+        yield Destination(scope=DrillScope(sql_id, sql_id=sql_id))
 
 
 def _sql_ids(beginning: str, reading: Reading) -> list[str]:

@@ -50,6 +50,15 @@ def test_the_record_counts_those_that_were_held_and_tells_the_middle_error() -> 
     assert judged(50.0, 61.0, 90.0).record() == ForecastRecord(3, 2, 10.0)
 
 
+def test_a_late_start_takes_the_place_of_what_it_counted_as_before() -> None:
+    found = judged(*[65.0] * 4)
+    late = found.judge(RAW, RAW, 100.0, 1.0)
+    found.judge(RAW, RAW, 140.0, 1.0, late)
+    assert found.record() == ForecastRecord(5, 4, 5.0)
+    # 0.85 - 4 x 0.01 x 5 + 0.04 = 0.69 of 6 is the fifth of five distances: (140 - 60) / 20 half widths.
+    assert found.widened(RAW, 1.0).high == 60.0 + 4 * 20.0
+
+
 def test_fifty_outcomes_are_remembered() -> None:
     assert judged(*[90.0] * 10, *[60.0] * 50).record() == ForecastRecord(50, 50, 0.0)
 

@@ -88,14 +88,40 @@ def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> No
     assert model is not None
     courses = [(drawn, play(model.now, drawn)) for drawn in (draw(model.now, str(seed)) for seed in range(3))]
     assert effects.offer(offered) == 1
-    assert effects.play(model, courses) > 0
-    assert effects.told() == (), "three courses are too few"
+    assert effects.play(model, courses, AT + timedelta(seconds=310), 1e6) > 0
+    assert effects.known() == (), "three courses are too few"
     assert effects.offer(replace(offered, at=AT + timedelta(seconds=315), heads=())) == 0
-    assert effects.told() == ()
+    assert effects.known() == ()
     assert effects.offer(one_holder(320.0)) == 1
-    effects.play(model, courses)
-    (told,) = effects.told()
-    assert told.starts == 1
+    effects.play(model, courses, AT + timedelta(seconds=320), 1e6)
+    (known,) = effects.known()
+    assert known.starts == 1
+    effects.offer(one_holder(371.0))
+    assert effects.known() == (), "those of 310 s are too old, though it was offered all the time"
     effects.offer(replace(offered, at=AT + timedelta(seconds=381), heads=()))
     effects.offer(one_holder(382.0))
-    assert effects.told() == ()
+    assert effects.known() == ()
+
+
+def test_each_way_is_played_once_with_each_draw_as_long_as_there_are_steps() -> None:
+    forecaster, effects = watched(), Effects()
+    two = replace(
+        reading(310.0, (waiting(310.0),), (statement(605, 305.0, 310.0, 64), statement(606, 305.0, 310.0, 64))),
+        heads=(
+            QueueHead(
+                "BATCH", waiting(310.0), Cause.SYSTEM, Servers(64, 64), None, None, 128, 128, 64, "wants",
+                shortages=(Shortage(64, everybody=True),),
+            ),
+        ),
+    )  # fmt: skip
+    forecaster._seen.add(two)
+    model = modelled(two, RULES._replace(target=128), forecaster._seen)
+    assert model is not None
+    courses = [(drawn, play(model.now, drawn)) for drawn in (draw(model.now, str(seed)) for seed in range(5))]
+    assert effects.offer(two) == 2
+    effects.play(model, courses, two.at, 1.0)
+    assert [each.who[0][1] for each in effects.known()] == [605], "the steps were used up by the first way"
+    effects.play(model, courses[:1], two.at, 1.0)
+    assert len(effects.known()) == 1, "the second was played with one draw: one is too few"
+    effects.play(model, courses, two.at, 1e6)
+    assert sorted(each.who[0][1] for each in effects.known()) == [605, 606]

@@ -208,3 +208,36 @@ def test_nothing_is_foreseen_nor_learnt_while_a_view_that_it_rests_on_tells_noth
     assert found.forecast is not None
     assert found.forecast.record == ForecastRecord()
     assert foreseen(forecaster, 320.0, waiting(320.0)).median is not None
+
+
+def test_a_start_that_came_too_late_counts_by_when_it_came() -> None:
+    forecaster = watched()
+    first = foreseen(forecaster, 310.0, waiting(310.0))
+    assert first.median is not None
+    for second in range(315, 600, 5):
+        foreseen(forecaster, second, waiting(second))
+    started = running(501, elapsed=2.0, serial=7, sql_id="9md3ukh000j58")
+    found = forecaster.add(reading(600.0, held=(started,)), lambda: RULES)
+    assert found.forecast is not None
+    # Missed once, by the 288 seconds from 310 to 598, not by how long it had waited when it was late.
+    assert found.forecast.record == ForecastRecord(1, 0, pytest.approx(288.0 - first.median))
+
+
+def test_who_queues_the_same_again_is_not_judged_by_the_wait_before() -> None:
+    forecaster = watched()
+    second = 310.0
+    while foreseen(forecaster, second, waiting(second)).median is not None:
+        second += 5.0
+    missed = forecaster.add(reading(second, (waiting(second),)), lambda: RULES).forecast
+    assert missed is not None
+    again = foreseen(forecaster, second + 10.0, waiting(second + 10.0, since=second + 7.0))
+    assert again.median is not None, "what was said of the wait before does not hold for this one"
+    later = foreseen(forecaster, second + 15.0, waiting(second + 15.0, since=second + 7.0))
+    assert later.median is not None
+
+
+def test_a_range_ends_at_the_timeout() -> None:
+    row = replace(waiting(310.0), timeout_left=60.0, timeout_action="CANCEL")
+    starts = foreseen(watched(), 310.0, row)
+    # 47.5, and half as much again as the 12.5 to the timeout were 66.
+    assert starts.high == 60.0

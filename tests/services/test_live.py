@@ -208,8 +208,8 @@ def test_forecasts_are_made_while_somebody_wants_them() -> None:
         return heard.reading.forecast is not None and heard.reading.queue[0].starts is not None
 
     assert not foreseen()
-    readings.foresee(on=True)
+    readings.foresees = True
     assert foreseen()
-    readings.foresee(on=False)
+    readings.foresees = False
     assert not foreseen()
     poller.close()

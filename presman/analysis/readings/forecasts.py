@@ -23,7 +23,7 @@ class StartForecast(Struct, frozen=True):
 
 
 class ForecastRecord(Struct, frozen=True):
-    """How good the first forecasts of statements have been, of those that have started since: the last 50.
+    """How good the first forecasts have been of the last 50 statements that have started since, or should have.
 
     Of `judged` starts `held` came between low and high; `median_error` is by how many seconds the median was off, in
     the middle of them, None without any.

@@ -117,7 +117,7 @@ class WatchedDatabase:
         """Tell `listener` all that comes from now on, at first what there is, and poll every `interval` seconds."""
         with self._turn:
             self._listener = listener
-            self._readings.foresee(on=True)
+            self._readings.foresees = True
             if self._latest is not None:
                 listener(self._latest)
             if self._lost is not None:
@@ -137,7 +137,7 @@ class WatchedDatabase:
         """Tell nobody any more, and poll as narrowly and as seldom as before."""
         with self._turn:
             self._listener = None
-            self._readings.foresee(on=False)
+            self._readings.foresees = False
         self.sampler.focus(None)
         self.sampler.forget_requests()
         self.set_detail_level(DetailLevel.NARROW)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.readings.forecasts import StartForecast
 from presman.analysis.readings.reading import Alert, LateView
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.figures.figure import COUNT, Figure
@@ -186,6 +187,21 @@ def test_why_a_queue_waits() -> None:
     found = series(Shown(observation))
     assert of(found, "queue_head_info", consumer_group=head.group, cause=head.cause.name.lower()) == [1]
     assert of(found, "queue_head_waited_seconds", consumer_group=head.group) == [head.statement.waited]
+
+
+def test_when_a_head_should_start_and_for_which_reason_it_waits() -> None:
+    observation = observed("storm")
+    head = observation.reading.heads[0]
+    foreseen = replace(head.statement, starts=StartForecast(130.0, 100.0, 210.0))
+    found = series(Shown(observation).changed(heads=(replace(head, statement=foreseen),)))
+    figures = ("starts_in_seconds", "starts_low_seconds", "starts_high_seconds")
+    shown = [of(found, f"queue_head_{name}", consumer_group=head.group) for name in figures]
+    assert shown == [[130.0], [100.0], [210.0]]
+    assert head.statement.reason is not None
+    assert of(found, "queue_head_info", reason=head.statement.reason.name.lower()) == [1]
+    unknown = replace(head.statement, starts=StartForecast(why_none="the target is not known"))
+    found = series(Shown(observation).changed(heads=(replace(head, statement=unknown),)))
+    assert [of(found, f"queue_head_{name}") for name in figures] == [[], [], []]
 
 
 def test_names_that_cannot_be_told_apart_are_there_once() -> None:

@@ -21,6 +21,7 @@ from presman.rows.snapshot import Problem, Section
 from presman.services.live import LiveTarget
 from presman.services.metrics.metric_page import Exporter, ObservedDatabase, families
 from presman.sources import LoginRefusal, SourceError
+from presman.sources.simulator_source import SimulatorSource
 from tests.patience import until
 from tests.services.metrics.observed import of, series
 from tests.sources.fakes import START, FakeSource, row
@@ -65,6 +66,15 @@ def watch(told: list[LogEvent]) -> Iterator[Watch]:
     yield begin
     for database in begun:
         database.stop()
+
+
+def test_it_says_when_heads_of_the_queue_should_start(watch: Watch) -> None:
+    database = watch(SimulatorSource("storm"), interval=0.05)
+    until(lambda: database.state().observation is not None, "a poll")
+    observation = database.state().observation
+    assert observation is not None
+    assert observation.reading.heads
+    assert all(head.statement.starts is not None for head in observation.reading.heads)
 
 
 def test_what_was_polled_last_is_shown(watch: Watch) -> None:

@@ -1,0 +1,67 @@
+"""Goals of service: how many of a group's parallel statements should start within so many seconds."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from presman.base.errors import InputError
+from presman.base.formats import seconds_of
+
+_GROUP = r'(?P<group>"[^"]+"|[^\s"]+)'
+_SHAPES = (
+    re.compile(rf"{_GROUP}\s+p(?P<part>[\d.]+)(?:\s+wait)?\s*(?:<=?|≤)\s*(?P<time>.+)", re.IGNORECASE),
+    re.compile(rf"(?P<part>[\d.]+)\s*%\s+of\s+{_GROUP}\s+starts?\s+within\s+(?P<time>.+)", re.IGNORECASE),
+)
+_LONGEST = 1e8
+
+EXAMPLES = "'REPORTS p95 wait <= 30s' or '95 % of REPORTS start within 30 s'"
+
+
+class Goal(Struct, frozen=True):
+    """`part` (0..1, never 0) of the parallel statements of `group` start within `seconds` after they came."""
+
+    group: str
+    part: float
+    seconds: float
+
+    @property
+    def percentile(self) -> str:
+        """Return what of the waits the goal is on: ``p95``."""
+        return f"p{100 * self.part:.6g}"
+
+    def __str__(self) -> str:
+        """Return the goal in words that :func:`parse_goal` understands: ``95 % of REPORTS start within 30 s``."""
+        group = self.group if self.group == self.group.upper() and " " not in self.group else f'"{self.group}"'
+        return f"{100 * self.part:.6g} % of {group} start within {_time(self.seconds)}"
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:.12g} s"
+
+
+def parse_goal(text: str) -> Goal:
+    """Return the goal that a text says, in either of two ways. Raises InputError, of one line.
+
+    A group's name is in capitals, as Oracle has it, unless it stands in double quotes.
+
+    >>> parse_goal("REPORTS p95 wait <= 30s") == parse_goal("95 % of reports start within 30 s")
+    True
+    """
+    found = next((found for shape in _SHAPES if (found := shape.fullmatch(text.strip()))), None)
+    if found is None:
+        raise InputError(f"{text!r} is not a goal such as {EXAMPLES}")
+    try:
+        part, seconds = float(found["part"]) / 100, seconds_of(found["time"])
+    except ValueError as error:
+        raise InputError(f"goal {text!r}: {error}") from None
+    if not 0 < part <= 1:
+        raise InputError(f"goal {text!r}: {found['part']} is not a percentage of more than 0 and at most 100")
+    if not seconds <= _LONGEST:
+        raise InputError(f"goal {text!r}: longer than three years")
+    name = found["group"]
+    return Goal(name[1:-1] if name.startswith('"') else name.upper(), part, seconds)

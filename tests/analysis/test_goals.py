@@ -1,0 +1,61 @@
+"""Goals of service as texts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.analysis.goals import Goal, parse_goal
+from presman.base.errors import InputError
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "REPORTS p95 wait <= 30s",
+        "reports P95 <= 30",
+        " REPORTS  p95 wait < 0.5m ",
+        "REPORTS p95.0 wait ≤ 30 s",
+        "95 % of REPORTS start within 30 s",
+        "95% of reports starts within 30s",
+    ],
+)
+def test_two_ways_to_say_the_same(text: str) -> None:
+    assert parse_goal(text) == Goal("REPORTS", 0.95, 30.0)
+
+
+def test_a_quoted_name_stays_as_it_is() -> None:
+    assert parse_goal('"My group" p50 wait <= 2m') == Goal("My group", 0.5, 120.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("REPORTS fast", "is not a goal such as"),
+        ("", "is not a goal such as"),
+        ("REPORTS p95 wait <= soon", "'soon' is not a duration"),
+        ("REPORTS p9.5.1 wait <= 3s", "could not convert"),
+        ("REPORTS p0 wait <= 3s", "0 is not a percentage"),
+        ("101 % of REPORTS start within 3s", "101 is not a percentage"),
+        ("REPORTS p95 wait <= 99999d", "longer than three years"),
+    ],
+)
+def test_what_is_no_goal_is_told_in_a_line(text: str, why: str) -> None:
+    with pytest.raises(InputError, match=why) as told:
+        parse_goal(text)
+    assert "\n" not in str(told.value)
+
+
+def test_a_goal_in_words() -> None:
+    assert str(Goal("REPORTS", 0.95, 30.0)) == "95 % of REPORTS start within 30 s"
+    assert str(Goal("ETL", 0.5, 7200.0)) == "50 % of ETL start within 2 h"
+    assert str(Goal("ETL", 0.999, 0.5)) == "99.9 % of ETL start within 0.5 s"
+    assert Goal("ETL", 0.5, 90.0).percentile == "p50"
+    assert str(Goal("My group", 1.0, 90.0)) == '100 % of "My group" start within 90 s'
+
+
+@given(st.sampled_from([50, 95, 99.9, 100]), st.integers(0, 86_399), st.sampled_from(["REPORTS", "My group", "a"]))
+def test_words_are_understood(percent: float, seconds: int, group: str) -> None:
+    goal = Goal(group, percent / 100, float(seconds))
+    assert parse_goal(f"{goal}") == goal
