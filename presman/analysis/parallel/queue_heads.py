@@ -114,7 +114,9 @@ def heads(
             # had it room at the poll before, too, no start is promised again.
             contested = bool(situation.rivals or situation.containers)
             over = passed_over(facts, head, situation.system, situation.limits, contested=contested)
-            situation = situation._replace(passed_over=over)
+            by_plan = over and has_one_queue(facts, head.inst_id, head.con_id) is not True
+            held_up = by_plan and any(_may_hold_up(facts, head, each, groups, budgets) for each in first)
+            situation = situation._replace(passed_over=over and not held_up)
         directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
         equals = _equals(head, statements)
@@ -140,6 +142,27 @@ def heads(
             )
         )
     return tuple(found)
+
+
+def _may_hold_up(
+    facts: Facts,
+    head: QueuedStatement,
+    other: QueuedStatement,
+    groups: Mapping[Key, GroupReading],
+    budgets: Mapping[int, ServerBudget],
+) -> bool:
+    """Whether the plan may have chosen another head first that its limits let start, and the target does not.
+
+    One that was chosen is not passed by those who want less, so that all wait for its servers.
+    """
+    if (other.con_id, other.group) == (head.con_id, head.group):
+        return False
+    limits = tuple(limits_of(facts, (other.con_id, other.group), other.inst_id, groups, budgets))
+    rooms = [limit.free for limit in limits]
+    if other.wants is None or other.wants.source is WantsSource.MEAN:
+        return all(room > 0 for room in rooms)
+    free = budgets[ROOT].free
+    return free is not None and free < other.wants.high and all(other.wants.low <= room for room in rooms)
 
 
 def _equals(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> int:
