@@ -170,7 +170,7 @@ TAB = Tab(
             queue_rows,
             alike_on_one_instance,
             lambda moment: statements_folded(queue_rows(moment)),
-            forecasts_note,
+            column_notes=forecasts_note,
             measure="queue",
             news=True,
             unavailable=lambda moment: unseen_queue(moment.reading),

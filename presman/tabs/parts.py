@@ -65,7 +65,6 @@ class Rows(Struct, frozen=True, dict=True):
     rows: Callable[[Moment], Sequence[Any]]
     hidden: Callable[[Moment], Collection[str]] = _nothing
     note: Callable[[Moment], str] = lambda _moment: ""
-    column_notes: Callable[[Moment], Mapping[str, str]] = _no_notes
     least: Callable[[Moment], Mapping[str, float]] = _no_least
     trends: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     optional: bool = False
@@ -75,6 +74,7 @@ class Rows(Struct, frozen=True, dict=True):
     news: bool = False
     main: bool = False
     unavailable: Callable[[Moment], str] = lambda _moment: ""
+    column_notes: Callable[[Moment], Mapping[str, str]] = _no_notes
 
 
 class Lines(Struct, frozen=True, dict=True):

@@ -94,8 +94,9 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         colours: GroupColours | None = None,
     ) -> None:
         """Show these rows. `hidden` are keys of columns left out; behind the title stand `late`, how old they are if
-        they are older than they should be, `note`, and `column_notes` by the key of the column. `least` are values that the scales of bars reach up to at
-        least, by column. `unavailable` stands where no row could be seen. `colours` are those of groups.
+        they are older than they should be, `note`, and `column_notes` by the key of the column. `least` are values that
+        the scales of bars reach up to at least, by column. `unavailable` stands where no row could be seen. `colours`
+        are those of groups.
         """
         self.rows.all = rows
         drawing = self.drawing
