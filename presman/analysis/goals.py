@@ -65,3 +65,41 @@ def parse_goal(text: str) -> Goal:
         raise InputError(f"goal {text!r}: longer than three years")
     name = found["group"]
     return Goal(name[1:-1] if name.startswith('"') else name.upper(), part, seconds)
+
+
+class GoalReading(Struct, frozen=True):
+    """How a goal fares: statements that were `good` (started in time) and `bad` (did not), since presman watches.
+
+    `recent` counts the last half hour and `day` the last 24 hours of it, (good, bad) each; `watched` is how many
+    seconds that is. A statement is bad as soon as it has waited for longer, and counts once. Who starts and ends
+    between two polls is not seen.
+    """
+
+    goal: Goal
+    good: int
+    bad: int
+    recent: tuple[int, int]
+    day: tuple[int, int]
+    watched: float
+
+    @property
+    def group(self) -> str:
+        """The consumer group that the goal is about."""
+        return self.goal.group
+
+    @property
+    def state(self) -> str:
+        """Whether the goal is met over the last half hour: ``met``, ``missed``, "" without a statement."""
+        return met(self.goal, *self.recent)
+
+
+def met(goal: Goal, good: int, bad: int) -> str:
+    """Return whether so many statements meet a goal: ``met``, ``missed``, "" without any."""
+    if not good + bad:
+        return ""
+    return "met" if good >= goal.part * (good + bad) - 1e-9 else "missed"
+
+
+def share(good: int, bad: int) -> float | None:
+    """Return the percentage of statements that were good, None without any."""
+    return 100 * good / (good + bad) if good + bad else None

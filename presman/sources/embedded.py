@@ -17,9 +17,9 @@ from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.catalog import SqlColumn, columns_of
+from presman.rows.catalog import SqlColumn
 from presman.rows.conversion import RecordType, field_types, to_records, untold
-from presman.rows.queries import Query, Scope
+from presman.rows.queries import Query, Scope, columns_of
 from presman.rows.snapshot import Problem, Section
 
 _STATEMENTS = 256

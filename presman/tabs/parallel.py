@@ -7,17 +7,18 @@ from datetime import timedelta
 
 from presman.analysis.advice.contenders import Counted
 from presman.analysis.collapsed_rows import collapse_queue
+from presman.analysis.goals import share
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, is_downgrade
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
-from presman.base.formats import count, counted
+from presman.base.formats import count, counted, duration, percent
 from presman.figures.drawing.bars import spark
 from presman.figures.drawing.lines import Line, Run, length, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
-from presman.figures.history_figures import LEDGER, USUAL
+from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING, STARTS, forecast_record
 from presman.tabs.alerts import unseen_queue
@@ -35,6 +36,8 @@ _MANAGED = {
 """What V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED means."""
 
 _NAMED = 2
+
+_HALF_HOUR = 1800.0
 
 _MINUTES = 12
 """Minutes of downgrades that are shown as a sparkline."""
@@ -77,6 +80,19 @@ def forecasts_note(moment: Moment) -> Mapping[str, str]:
     """Return how good the forecasts of the queue have been here: it stands beside them."""
     record = forecast_record(moment.reading)
     return {STARTS.key: f"forecasts {record}"} if record else {}
+
+
+def goal_line(reading: Reading) -> Line:
+    """Return how the goals of service fare over half an hour and a day; () where config.ini names none."""
+    runs: list[Run] = [(" GOALS  ", "title")]
+    for each in reading.goals:
+        half_hour = f"{percent(share(*each.recent))} % of {sum(each.recent)} in ½ hour"
+        day = f", {percent(share(*each.day))} % of {sum(each.day)} in a day" if each.watched > _HALF_HOUR else ""
+        wanted = f", {100 * each.goal.part:g} % wanted"
+        runs += [(" · " if len(runs) > 1 else "", "dim"), (f"{each.group} within {duration(each.goal.seconds)}: ", "")]
+        fares = f"{half_hour}{day}{wanted}: {each.state}" if each.state else f"nothing started in ½ hour{day}{wanted}"
+        runs.append((fares, "warn" if each.state == "missed" else ""))
+    return tuple(run for run in runs if run[0]) if reading.goals else ()
 
 
 def in_one_line(line: Line, width: int) -> Line:
@@ -205,7 +221,10 @@ TAB = Tab(
             unavailable=lambda moment: "Not known yet: the last hour is being read." if moment.watch.lacks_past else "",
         ),
     ),
-    for_text=(Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),),
+    for_text=(
+        Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),
+        Rows(GOALS, lambda moment: moment.reading.goals),
+    ),
     notes=(
         "WHY says why the head of a queue waits; TO START IT what would let it start: first statements that should "
         "end by themselves within 30 seconds, then idle holders, then those that lose least work if ended (servers x "

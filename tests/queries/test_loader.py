@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from presman.base.release import SUPPORTED, Release
-from presman.rows.catalog import OLDEST, columns_of, since_of
+from presman.rows.catalog import OLDEST, since_of
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import Database, EventHistogram, Instance, Pdb
 from presman.rows.plan_rows import PlanDirective
-from presman.rows.queries import Cadence, QueryError, Scope, load, queries_folder, read
+from presman.rows.queries import Cadence, Scope, columns_of, load, read
+from presman.rows.query_files import QueryError, queries_folder
 from presman.rows.session_rows import PxProcessSysstat, SessionCount, SessionInfo
 
 GOOD = "-- What is it?\n-- every: minute\n-- needs: V_$DATABASE\n-- pack: none\nSELECT name FROM v$database\n"

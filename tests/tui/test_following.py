@@ -119,7 +119,7 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
         lines = (await acting.press("4")).splitlines()
         assert any("forecasts held 41 of 50, off by 0:22" in line for line in lines)
         await acting.resize(80, 24)
-        small = acting.screen()
+        small = acting.screen
         assert "Starts in" not in small
         assert "forecasts held" not in small, "it stands beside forecasts only"
         await acting.resize(200, 50)

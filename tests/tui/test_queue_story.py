@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.detail_readings import PlanStep
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
@@ -17,7 +18,7 @@ from presman.figures.drawing.lines import length, plain
 from presman.figures.statement_figures import QUEUE, at_timeout
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
-from presman.tabs.parallel import queue_line
+from presman.tabs.parallel import goal_line, queue_line
 from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
 from presman.tui.pages.advice_lines import ends_it
@@ -310,3 +311,13 @@ def test_the_queues_line_says_for_how_many_statements_the_plan_is_still_to_come(
     reading = busy()
     assert "still to come" not in plain(queue_line(reading, Watch()))
     assert "14 plans still to be read" in plain(queue_line(replace(reading, statements_to_come=14), Watch()))
+
+
+def test_goals_are_told_beside_the_queue_with_their_arithmetic() -> None:
+    missed = GoalReading(Goal("REPORTS", 0.95, 30.0), 9, 1, (9, 1), (19, 1), 7200.0)
+    idle = GoalReading(Goal("ETL", 0.5, 300.0), 0, 0, (0, 0), (0, 0), 60.0)
+    assert plain(goal_line(replace(busy(), goals=(missed, idle)))) == (
+        " GOALS  REPORTS within 0:30: 90 % of 10 in ½ hour, 95 % of 20 in a day, 95 % wanted: missed"
+        " · ETL within 5:00: nothing started in ½ hour, 50 % wanted"
+    )
+    assert goal_line(busy()) == ()

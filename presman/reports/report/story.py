@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from presman.analysis.goals import GoalReading, met, share
 from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED
-from presman.base.formats import count, counted, number, spelled
+from presman.base.formats import count, counted, number, percent, spelled
 from presman.recording.incident_rows import counted_kinds
 from presman.reports.report.incident import CHECKED, Incident, Look
 from presman.reports.report.time_axis import between, clock
@@ -33,7 +34,7 @@ class SeenAlert(NamedTuple):
 
 def story(incident: Incident) -> list[str]:
     """Return what happened as two paragraphs: the stretch as a whole, and its worst moment."""
-    whole = [*_frame(incident), *_queue(incident), *_cpu(incident), *_events(incident)]
+    whole = [*_frame(incident), *_goals(incident), *_queue(incident), *_cpu(incident), *_events(incident)]
     return [" ".join(whole), " ".join(_moment(incident))]
 
 
@@ -67,6 +68,18 @@ def _frame(incident: Incident) -> list[str]:
         cpus = number(looks[-1].reading.header.num_cpus or None, 0)
         found.append(f"Resource plan: {', then '.join(plans)}; {cpus} CPUs managed.")
     return found
+
+
+def _goals(incident: Incident) -> list[str]:
+    """Return how the goals of service of config.ini fared in the stretch."""
+    return [f"Goal: {each.goal}: {_fared(each)}." for each in incident.goals]
+
+
+def _fared(goal: GoalReading) -> str:
+    many = goal.good + goal.bad
+    if not many:
+        return "no statement was seen"
+    return f"{met(goal.goal, goal.good, goal.bad)}, {goal.good} of {many} did ({percent(share(goal.good, goal.bad))} %)"
 
 
 def _queue(incident: Incident) -> list[str]:

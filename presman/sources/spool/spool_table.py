@@ -16,9 +16,8 @@ from msgspec import Struct
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.catalog import columns_of
 from presman.rows.conversion import field_types
-from presman.rows.queries import by_query
+from presman.rows.queries import by_query, columns_of
 from presman.sources.spool.spool_file import SAMPLE_TIME, SpoolFile
 
 _NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.IGNORECASE | re.ASCII)

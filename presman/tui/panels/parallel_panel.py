@@ -28,7 +28,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.alerts import no_queue
 from presman.tabs.charts import BRIDGE, plan_changes
 from presman.tabs.moment import Moment
-from presman.tabs.parallel import compared, in_one_line, queue_line, queue_rows, summary
+from presman.tabs.parallel import compared, goal_line, in_one_line, queue_line, queue_rows, summary
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
@@ -351,6 +351,8 @@ class ParallelPanel(Panel):
         top = wrap(about, width, _INDENT) if height >= TALL else [in_one_line(about, width)]
         if height < SHORT and moment.reading.queue:  # what is wrong comes before what is in use
             top = []
+        elif goals := goal_line(moment.reading):
+            top += wrap(goals, width, _INDENT)
         row = self._queued.row
         under = (row.con_id, row.group) if row is not None else None
         compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table

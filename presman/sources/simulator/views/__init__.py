@@ -89,7 +89,7 @@ class Publisher:
         self, name: str, view: View
     ) -> tuple[tuple[str, ...], Callable[[Iterable[Row]], Iterable[Sequence[Any]]]]:
         """Work out which of the view's columns this release has, and whether INST_ID goes or stays."""
-        from presman.rows.catalog import columns_of
+        from presman.rows.queries import columns_of
 
         present = {column.name for column in columns_of(name, self._simulation.release)}
         kept = [index for index, column in enumerate(view.columns) if column in present]
