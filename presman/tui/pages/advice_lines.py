@@ -7,7 +7,7 @@ from typing import Any
 
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
-from presman.analysis.advice.unblock import at_once, effect_words, refused_holder, unblock_of
+from presman.analysis.advice.unblock import effect_words, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
@@ -48,8 +48,9 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
             break
         runs += more
         if found.needed < 2 and candidate.effect is not None:
-            words = (effect_words(candidate.effect), at_once(candidate.effect))
-            fits = [each for each in words if room is None or length((*runs, *hint)) + len(each) + 3 <= room]
+            whole = effect_words(candidate.effect, enough=candidate.enough)
+            words = (whole, whole.partition(", ")[0])
+            fits = [each for each in words if each and (room is None or length((*runs, *hint)) + len(each) + 3 <= room)]
             runs += [(f" ({each})", "note") for each in fits[:1]]
     if found.needed > 1 and found.effect is not None:
         runs.append((f" ({effect_words(found.effect)})", "note"))
@@ -230,7 +231,7 @@ def candidates_lines(found: Unblock) -> list[Line]:
         lost += (
             f"; DO does not offer to end it: {candidate.objection}" if candidate.objection not in {"", WORKS} else ""
         )
-        if words := effect_words(candidate.effect):
+        if words := effect_words(candidate.effect, enough=candidate.enough):
             lines.append((("     ", ""), (f"if ended: {words}", "note")))
         about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}; {lost}"
         lines.append((("     ", ""), (about, "dim")))
