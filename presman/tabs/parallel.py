@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from presman.analysis.advice.contenders import Counted
 from presman.analysis.collapsed_rows import collapse_queue
 from presman.analysis.goals import share
 from presman.analysis.parallel.usual import Comparison
@@ -19,7 +20,7 @@ from presman.figures.drawing.lines import Line, Run, length, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
-from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
+from presman.figures.statement_figures import QUEUE, RUNNING, STARTS, forecast_record
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, once, servers_scale
 from presman.tabs.parts import Key, Rows, Tab
@@ -33,6 +34,8 @@ _MANAGED = {
     "DISABLED": "no memory left for the queue",
 }
 """What V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED means."""
+
+_NAMED = 2
 
 _HALF_HOUR = 1800.0
 
@@ -52,8 +55,8 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     facts += [("  max ", "dim"), (count(pool.maximum), "")]
     if reading.unmanaged_servers:
         held = sum(group.px_servers or 0 for group in reading.cluster_groups())
-        outside = f"{count(reading.unmanaged_servers)} more bypass the queue or serve GV$ queries"
-        facts.append((f"   groups hold {count(held)}, {outside}", "note"))
+        outside = f"{count(reading.unmanaged_servers)} more that no group counts"
+        facts.append((f"   groups hold {count(held)}, {outside}{_uncounted(reading)}", "note"))
     if reading.monitor_servers:
         facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
     if reading.statements_to_come:
@@ -61,11 +64,22 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     return (*facts, *_downgrades(reading, watch))
 
 
-def queue_note(moment: Moment) -> str:
-    """Return what stands beside the queue: how it is folded, and how good the forecasts of it have been here."""
+def _uncounted(reading: Reading) -> str:
+    """Return whose the servers are that no group counts, where that is certain; else what they may be.
+
+    The statement of an idle holder may have bypassed the queue, though its group queues: no view tells.
+    """
+    counts = Counted.of(reading)
+    own = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
+    if sum(each.servers for each in own) != reading.unmanaged_servers:
+        return " (statements that did not queue, GV$ queries)"
+    return f": {', '.join(each.who for each in own[:_NAMED])}{' …' if len(own) > _NAMED else ''}"
+
+
+def forecasts_note(moment: Moment) -> Mapping[str, str]:
+    """Return how good the forecasts of the queue have been here: it stands beside them."""
     record = forecast_record(moment.reading)
-    folded = statements_folded(queue_rows(moment))
-    return ", ".join(filter(None, [folded, f"forecasts {record}" if record else ""]))
+    return {STARTS.key: f"forecasts {record}"} if record else {}
 
 
 def goal_line(reading: Reading) -> Line:
@@ -171,7 +185,8 @@ TAB = Tab(
             QUEUE,
             queue_rows,
             alike_on_one_instance,
-            queue_note,
+            lambda moment: statements_folded(queue_rows(moment)),
+            column_notes=forecasts_note,
             measure="queue",
             news=True,
             unavailable=lambda moment: unseen_queue(moment.reading),

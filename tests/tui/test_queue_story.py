@@ -27,7 +27,7 @@ from presman.tui.widgets.gantt import STRIP, GanttData, gantt
 from tests.analysis.test_simulated import Clock
 from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage
-from tests.tui.readings import busy, queued, quiet
+from tests.tui.readings import busy, group, queued, quiet
 
 END = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 
@@ -96,6 +96,18 @@ def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
     assert lines[1][31 + 85] == "█"
     assert lines[2][31 + 45] == lines[2][31 + 85] == "┆"
     assert "┆" not in lines[-1]
+
+
+def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
+    """The idle holder's group queues, so it is not called one that bypasses the queue."""
+    idle, works = busy().running[0], replace(busy().running[1], servers=24)
+    counted = (group("BATCH", px_servers=24),)
+    one = replace(busy(), running=(idle, works), groups=counted, unmanaged_servers=32)
+    assert "groups hold 24, 32 more that no group counts: MARTIN 1:526" in plain(queue_line(one, Watch()))
+    same = replace(one, running=(idle, replace(works, servers=32)), groups=(group("BATCH", px_servers=32),))
+    assert "32 more that no group counts (statements that did not queue, GV$ queries)" in plain(
+        queue_line(same, Watch())
+    )
 
 
 def test_who_ends_it_in_one_line() -> None:
