@@ -28,7 +28,7 @@ from presman.config.config_file import (
     Settings,
     has_password,
     load_config,
-    places,
+    locations,
     read_config,
     untrusted,
 )
@@ -203,9 +203,9 @@ def _ask(prompt: str) -> str:
 def sample() -> str:
     """Return the commented config.ini that comes with presman."""
     package = Path(__file__).parents[1]
-    for place in (package / "config.ini", package.parent / "config.ini"):
-        if place.is_file():
-            return place.read_text(encoding="utf-8")
+    for path in (package / "config.ini", package.parent / "config.ini"):
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
     raise Failure("the sample config.ini is missing from this installation")
 
 
@@ -213,7 +213,7 @@ def describe(config: Config, options: Namespace) -> str:
     """Return every setting with its origin, secrets masked."""
     lines = [f"config.ini  {config.path or 'none'}  ({_found_by(config, options)})"]
     if config.path is None:
-        lines.append(f"looked for  {', '.join(str(place) for place in places())}")
+        lines.append(f"looked for  {', '.join(str(path) for path in locations())}")
     lines.append(f"targets     {', '.join(config.targets) or 'none'}")
     text = options.target or (DEFAULTS if DEFAULTS in config.sections else next(iter(config.targets), DEFAULTS))
     section = config.sections.get(text, Settings())

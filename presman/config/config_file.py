@@ -160,7 +160,7 @@ class Config(Struct, frozen=True):
 
 
 def load_config(path: Path | str | None = None) -> Config:
-    """Read `path`, or the first of :func:`places` that exists; none at all makes an empty Config.
+    """Read `path`, or the first of :func:`locations` that exists; none at all makes an empty Config.
 
     Raises ConfigError if the file cannot be read or understood. Where nobody may look there is a warning.
     """
@@ -170,20 +170,20 @@ def load_config(path: Path | str | None = None) -> Config:
     if named:
         return read_config(Path(named))
     unseen = []
-    for place in places():
+    for location in locations():
         try:
-            is_file = stat.S_ISREG(place.stat().st_mode)
+            is_file = stat.S_ISREG(location.stat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            unseen.append(f"{place} was not read: {error.strerror or error}")
+            unseen.append(f"{location} was not read: {error.strerror or error}")
             continue
         if is_file:
-            return replace(read_config(place), nearby=place == places()[0])
+            return replace(read_config(location), nearby=location == locations()[0])
     return Config(warnings=tuple(unseen))
 
 
-def places() -> tuple[Path, ...]:
+def locations() -> tuple[Path, ...]:
     """Return where config.ini is looked for, in this order, after --config and $PRESMAN_CONFIG.
 
     A home that nobody knows is none of them.

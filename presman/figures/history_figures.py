@@ -75,9 +75,9 @@ GOALS: Table[GoalReading] = Table(
             "(goal of config.ini).", lambda row: 100 * row.goal.part),
         Aim("within_s", "within", SECONDS, "Seconds after it came in which a statement starts in time.",
             "goal.seconds"),
-        Aim("state", "½ hour", NAME, "met or missed over the last half hour; empty without a statement.", "state",
+        Aim("state", "30 min", NAME, "met or missed over the last half hour; empty without a statement.", "state",
             state=lambda row: "warn" if row.state == "missed" else ""),
-        Aim("recent_percent", "½ hour %", PERCENT, "Percent that started in time in the last half hour, of those that "
+        Aim("recent_percent", "30 min %", PERCENT, "Percent that started in time in the last half hour, of those that "
             "presman saw.", lambda row: share(*row.recent)),
         Aim("recent_statements", "of", COUNT, "Statements of the last half hour that started, or waited too long.",
             lambda row: sum(row.recent)),

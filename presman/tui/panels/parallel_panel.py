@@ -38,7 +38,7 @@ from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.table_frame import HEADER_LINES
 
 TALL = 36
-"""Lines of a tab from which its parts stand apart, and what happened over time has a place of its own."""
+"""Lines of a tab from which its parts stand apart, and what happened over time stands by itself."""
 
 SHORT = 22
 """Lines of a tab below which the tables have fewer rows than they should."""
@@ -424,13 +424,13 @@ def gantt_data(moment: Moment) -> GanttData:
 
 
 def bridged(values: Sequence[float | None], most: int) -> list[float | None]:
-    """Carry each value on over gaps of at most `most` places: polls may be further apart than columns."""
+    """Carry each value on over gaps of at most `most` columns: polls may be further apart than columns."""
     found = list(values)
     last: int | None = None
-    for place, value in enumerate(values):
+    for column, value in enumerate(values):
         if value is None:
             continue
-        if last is not None and place - last - 1 <= most:
-            found[last + 1 : place] = [values[last]] * (place - last - 1)
-        last = place
+        if last is not None and column - last - 1 <= most:
+            found[last + 1 : column] = [values[last]] * (column - last - 1)
+        last = column
     return found

@@ -28,8 +28,8 @@ class TableRows:
     """Rows of `table`; `sort_key` "" is the order of the data.
 
     `shown` are the rows that the filter leaves, in order, `position` that of the cursor among them. The cursor stays on
-    its row from poll to poll; where the row is gone, on its place. In a table that has the worst first it stays on that
-    until somebody moves it.
+    its row from poll to poll; where the row is gone, on its position. In a table that has the worst first it stays on
+    the first row until somebody moves it.
     """
 
     def __init__(self, table: Table[Any], *, filterable: bool = True) -> None:
