@@ -56,7 +56,7 @@ SIMULATOR, PLAYS = "sources.simulator", ("presman/sources/simulator", "presman/f
 SURVEY = "build/mutation_calls.json"
 
 PART = 10
-"""Files that are surveyed before what was found is written."""
+"""Files that are surveyed before what was found is written; mutants of which the number is told."""
 
 LEFT_OUT = (
     "presman/tui/",
@@ -317,7 +317,10 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     gc.freeze()  # no fork need look at it
     tests = Tests(near, calls, folder / "log.txt")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for mutant in draw(options, near):
+    drawn = draw(options, near)
+    for number, mutant in enumerate(drawn):
+        if number % PART == 0:
+            print(f"{number} of {len(drawn)} tried", file=sys.stderr, flush=True)
         room = mutant.path.split("/")[1]
         if time.monotonic() - begun > 60 * options.minutes:
             counts[room]["not tried"] += 1
