@@ -176,11 +176,11 @@ def activity(rows: Iterable[Session]) -> Activity:
 class Blocking(NamedTuple):
     """A session that others wait for, or that waits for one, at its `depth` in the tree (0: it waits for nobody seen).
 
-    `place` is ``instance:SID``. `session` is None where it is not seen: a background process, or one that is gone.
+    `name` is ``instance:SID``. `session` is None where it is not seen: a background process, or one that is gone.
     `below` counts who waits for it, directly or not.
     """
 
-    place: str
+    name: str
     depth: int
     below: int
     session: SessionReading | None

@@ -156,7 +156,9 @@ def run(options: Namespace) -> int:
     file = _file(measure, options)
     notifier = None
     if resolved.on_alert:
-        notifier = notifier_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
+        notifier = notifier_of(
+            resolved.target.name, resolved.alerts, resolved.on_alert, resolved.goals, first_is_news=True
+        )
     begun = time.monotonic()
     needed = notifier.detail_level if notifier is not None else DetailLevel.NARROW
     polling = Polling(resolved, detail_level=EXPORTED[measure].detail_level | needed, foresees=measure == "queue")

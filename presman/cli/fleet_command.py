@@ -260,7 +260,7 @@ class FleetTargets:
         notifier = (
             notifier_of_one_look(found.alerts)
             if one_look
-            else notifier_of(shown, found.alerts, found.on_alert, first_is_news=False)
+            else notifier_of(shown, found.alerts, found.on_alert, found.goals, first_is_news=False)
         )
         make = partial(_with_password, found.target, found.renewal)
         self.watched.append(found.live(notifier=notifier)._replace(make_source=make))

@@ -140,7 +140,7 @@ def targets(options: Namespace, config: Config) -> list[LiveTarget]:
         if target.kind not in ENDLESS:
             raise Failure(f"{target.name} is not a live database: metrics need one")
         server = server or target.connect is not None
-        live = resolved.live(options.interval or options.refresh or INTERVAL, judging(resolved.alerts))
+        live = resolved.live(options.interval or options.refresh or INTERVAL, judging(resolved.alerts, resolved.goals))
         found.append(live._replace(name=label_of(target)))
     labels = [each.name for each in found]
     twice = next((label for label in labels if labels.count(label) > 1), "")

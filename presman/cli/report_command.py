@@ -54,7 +54,7 @@ def run(options: Namespace) -> int:
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)
     try:
-        incident = incident_of(source, moment or None, console.say)
+        incident = incident_of(source, moment or None, console.say, resolved.goals)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error
     for text in incident.damage:

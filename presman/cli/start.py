@@ -98,10 +98,14 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
     notifier = None
     with ending_at_once():
         head_start = _head_start(resolved, gateway)  # before all that is imported for the screen
-        if resolved.alerts or resolved.on_alert:  # what it imports, the first frame need not wait for otherwise
+        if (
+            resolved.alerts or resolved.on_alert or resolved.goals
+        ):  # what it imports, the first frame need not wait for otherwise
             from presman.output.alert_notifier import notifier_of
 
-            notifier = notifier_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
+            notifier = notifier_of(
+                resolved.target.name, resolved.alerts, resolved.on_alert, resolved.goals, first_is_news=False
+            )
         from presman.tui.app import run_monitor
 
     try:

@@ -49,7 +49,7 @@ WORD = Unit("word", _word, 4, "left")
 """One of a few stable words: an Enum. Files have its name in lower case, screens its value."""
 FLAG = Unit("true or false", lambda value: ABSENT if value is None else "yes" if value else "no", 3, "left")
 NUMBER = Unit("number", lambda value: ABSENT if value is None else str(value), 4)
-"""A number that counts nothing: an instance, a container, a place."""
+"""A number that counts nothing: an instance, a container, a position."""
 COUNT = Unit("count", count, 4)
 TOTAL = Unit("count", compact, 4)
 """A count that grows without end."""

@@ -7,8 +7,9 @@ may be played is counted in steps of the model, not by a clock, so that the same
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
 from math import inf
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
+from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
 from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Reading
@@ -28,6 +30,7 @@ from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
 from presman.forecast.queue_now import Modelled, is_known, modelled
 from presman.forecast.seen_statements import SeenStatements
+from presman.rows.session_state import NEXT_IN_LINE
 from presman.rows.snapshot import Snapshot
 
 COURSES = 40
@@ -65,6 +68,23 @@ class _Course(NamedTuple):
     at: datetime
     starts: Mapping[_Wait, float]
     """When each statement starts: seconds since 1970."""
+
+
+def _queue_of(row: QueuedStatement) -> tuple[int, str]:
+    return row.con_id, row.group
+
+
+def _together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
+    """Return those of one queue that came together, the first first: which of them is before which is not known."""
+    found: list[list[QueuedStatement]] = []
+    for row in sorted(queue, key=lambda row: row.position):
+        first = found[-1][0] if found else None
+        alike = first is not None and first.event != NEXT_IN_LINE
+        if alike and first is not None and abs((first.waited or 0.0) - (row.waited or 0.0)) < SAME_WAIT:
+            found[-1].append(row)
+        else:
+            found.append([row])
+    return found
 
 
 class _FirstForecast(NamedTuple):
@@ -136,8 +156,7 @@ class Forecaster:
         model = modelled(reading, found, self._seen) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
-        starts = {each.executing(): self._start(each, found, reading.at) for each in reading.queue}
-        return reading.foreseen(starts, self._behind())
+        return reading.foreseen(self._starts(reading, found), self._behind())
 
     def _nothing(self, reading: Reading, why: str) -> Reading:
         """Return a reading of whose queue nothing can be foreseen, for one reason."""
@@ -185,15 +204,34 @@ class Forecaster:
             self._courses.append(_Course(reading.at, known))
         self._steps -= self._effects.play(model, fresh[:FRESH], reading.at, self._steps)
 
-    def _start(self, row: QueuedStatement, rules: QueueRules, at: datetime) -> StartForecast:
+    def _starts(self, reading: Reading, rules: QueueRules) -> dict[Executing, StartForecast]:
+        """Return the forecasts. In each queue who came first starts first; of those that came together each may."""
+        found: dict[Executing, StartForecast] = {}
+        for _, queue in groupby(sorted(reading.queue, key=_queue_of), _queue_of):
+            after = StartForecast(0.0, 0.0, 0.0)
+            for alike in _together(queue):
+                times = self._times(alike, reading.at.timestamp())
+                own = [self._start(row, times, after, rules, reading.at) for row in alike]
+                found |= {row.executing(): each for row, each in zip(alike, own, strict=True)}
+                after = next((each for each in own if each.median is not None), after)
+        return found
+
+    def _times(self, alike: Sequence[QueuedStatement], now: float) -> list[float]:
+        """Return after how many seconds one of those that came together starts in each course, ascending."""
+        waits = [self._wait(row) for row in alike]
+        known = (each.starts[wait] - now for each in self._courses for wait in waits if wait in each.starts)
+        return sorted(start for start in known if start >= 0.0)
+
+    def _start(
+        self, row: QueuedStatement, starts: Sequence[float], after: StartForecast, rules: QueueRules, at: datetime
+    ) -> StartForecast:
+        """Return the forecast of a statement, by when one like it `starts`; not before those it comes `after`."""
         why = self._why_none(row, rules)
         if why:
             return StartForecast(why_none=why)
-        wait, now = self._wait(row), at.timestamp()
+        wait = self._wait(row)
         if wait in self._missed:
             return StartForecast(why_none=self._missed[wait].why)
-        known = (each.starts[wait] - now for each in self._courses if wait in each.starts)
-        starts = sorted(start for start in known if start >= 0.0)
         if len(starts) < ENOUGH:
             return StartForecast(why_none="it is being worked out")
         raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
@@ -204,7 +242,8 @@ class Forecaster:
         latest = HORIZON if row.timeout_left is None else row.timeout_left
         raw = raw._replace(high=min(raw.high, latest))
         shown = self._calibration.widened(raw, self._least)
-        shown = shown._replace(high=min(shown.high, latest))
+        before = after.median or 0.0, after.low or 0.0, after.high or 0.0
+        shown = Interval(*map(max, shown._replace(high=min(shown.high, latest)), before))
         self._first.setdefault(wait, _FirstForecast(at, raw, shown, self._least))
         return StartForecast(shown.median, shown.low, shown.high)
 

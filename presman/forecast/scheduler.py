@@ -344,7 +344,7 @@ class StatementQueue:
             if group is None:
                 break
             head = self._queues[group][0]
-            if self._system_binds(head):
+            if _exceeds(head.needs, self.in_use, self.limits.target):
                 break
             self._remove(head)
             if self._order is not None:
@@ -387,9 +387,6 @@ class StatementQueue:
         """Return what holds servers."""
         return self._running.values()
 
-    def _system_binds(self, ticket: QueueEntry) -> bool:
-        return _exceeds(ticket.needs, self.in_use, self.limits.target)
-
     def _choose(self) -> Group | None:
         """Return the group whose head is next among those within their limits: by the plan, or by when they came."""
         rules = self.limits.rules
@@ -418,7 +415,8 @@ class StatementQueue:
         ahead = queue.index(ticket)
         own_ahead = self._queues[ticket.group].index(ticket)
         rule = self.limits.rule(ticket.group)
-        system, group, pools = self._system_binds(ticket), self.held.binds(ticket, rule), rule.pools
+        system = _exceeds(ticket.needs, self.in_use, self.limits.target)
+        group, pools = self.held.binds(ticket, rule), rule.pools
         tightest = min(pools, key=lambda pool: pool.limit - self.held.of(pool.name), default=None)
         if own_ahead:
             cause = HoldReason.BEHIND

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -19,7 +19,9 @@ from presman import __version__
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSettings
 from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, sees_all
+from presman.analysis.goals import Goal
 from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, Reading
+from presman.analysis.trends.goal_counts import GoalCounts
 from presman.base.running_out import ran_out
 from presman.rows.queries import DetailLevel
 
@@ -31,16 +33,21 @@ class AlertNotifier:
     """
 
     def __init__(
-        self, judge: Judge, command: AlertCommand | None, detail_level: DetailLevel = DetailLevel.NARROW
+        self,
+        judge: Judge,
+        command: AlertCommand | None,
+        detail_level: DetailLevel = DetailLevel.NARROW,
+        goals: Sequence[Goal] = (),
     ) -> None:
         self.detail_level = detail_level
+        self._goals = GoalCounts(goals) if goals else None
         self._judge = judge
         self._command = command
         self._told = ""
 
     def read(self, reading: Reading) -> Reading:
-        """Return the reading with its alerts, and a note while the command fails."""
-        found = self._judge.judge(reading)
+        """Return the reading with its goals and alerts, and a note while the command fails."""
+        found = self._judge.judge(reading if self._goals is None else self._goals.add(reading))
         if self._command is None:
             return found
         self._command.take(wrong(found), found)
@@ -71,22 +78,27 @@ class AlertNotifier:
 
 
 def notifier_of(
-    target: str, settings: AlertSettings, command: tuple[str, ...], *, first_is_news: bool
+    target: str,
+    settings: AlertSettings,
+    command: tuple[str, ...],
+    goals: Sequence[Goal] = (),
+    *,
+    first_is_news: bool,
 ) -> AlertNotifier | None:
-    """Return the notifier for a target; None where config.ini says nothing of alerts.
+    """Return the notifier for a target; None where config.ini says nothing of alerts nor goals.
 
     Where the first is no news, what is there at first is not told: somebody looks at it.
     """
-    if not settings and not command:
+    if not settings and not command and not goals:
         return None
     changes = AlertChanges() if first_is_news else AlertChanges(None)
     runs = AlertCommand(command, target, changes) if command else None
-    return AlertNotifier(Judge(settings), runs, _detail_level(settings))
+    return AlertNotifier(Judge(settings), runs, _detail_level(settings), goals)
 
 
-def judging(settings: AlertSettings) -> AlertNotifier:
+def judging(settings: AlertSettings, goals: Sequence[Goal] = ()) -> AlertNotifier:
     """Return what judges and runs nothing."""
-    return AlertNotifier(Judge(settings), None, _detail_level(settings))
+    return AlertNotifier(Judge(settings), None, _detail_level(settings), goals)
 
 
 def notifier_of_one_look(settings: AlertSettings) -> AlertNotifier | None:

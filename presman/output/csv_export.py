@@ -197,8 +197,9 @@ class CsvExport:
 class WideCsv:
     """One line per poll, one column per heading. A heading that is new opens the next part: ``cpu-2.csv``.
 
-    A stream takes a new header line instead. Headings that vanish leave empty cells. Raises OutputError at once if
-    the target cannot be written.
+    A stream keeps the columns it began with, for whoever reads it takes its first line alone for names: what is new is
+    left out, and `tell` is told of it. Headings that vanish leave empty cells. Raises OutputError at once if the target
+    cannot be written.
     """
 
     def __init__(self, target: Path | TextIO, *, durable: bool = False, tell: Tell = lambda _line: None) -> None:
@@ -206,6 +207,7 @@ class WideCsv:
         self._tell = tell
         self._durable = durable
         self._headings: list[str] = []
+        self._left_out: set[str] = set()
         self._sink: Sink | None = None
         self._part = 1
         if isinstance(target, Path):
@@ -222,22 +224,23 @@ class WideCsv:
         if self._sink is None:
             self._headings = list(values)
             self._sink = open_sink(self._target, self._header(), durable=self._durable, tell=self._tell)
-        elif new:
+        elif new and isinstance(self._target, Path):
             self._headings += new
-            self._next_part()
+            self._next_part(self._target)
+        elif lacking := [heading for heading in new if heading not in self._left_out]:
+            self._left_out |= set(lacking)
+            more = "a file gets a next part, --layout tidy a line for each"
+            self._tell(f"{', '.join(lacking)}: new, so without a column in what has begun ({more})")
         self._sink.write(lines([[at, *(values.get(heading) for heading in self._headings)]]))
 
     def _header(self) -> str:
         return lines([[TIME, *self._headings]])
 
-    def _next_part(self) -> None:
+    def _next_part(self, target: Path) -> None:
         assert self._sink is not None
-        if not isinstance(self._target, Path):
-            self._sink.write(self._header())
-            return
         while True:
             self._part += 1
-            path = self._target.with_name(f"{self._target.stem}-{self._part}{self._target.suffix}")
+            path = target.with_name(f"{target.stem}-{self._part}{target.suffix}")
             if not path.exists():
                 break
         opened = open_sink(path, self._header(), durable=self._durable, tell=self._tell)

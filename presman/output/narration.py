@@ -72,9 +72,12 @@ class Narration:
         self._troubles = frozenset(found)
 
     def _changed_step(self, reading: Reading) -> Iterator[str]:
-        """Say what to do when it is something else than before: times in its words alone make no news."""
+        """Say what to do when it is something else than before: times in its words alone make no news.
+
+        Nor does it whose head the end of the same session helps most at an instant.
+        """
         step = to_do(reading)
-        now = None if step is None else (step.step, step.subject, step.commands)
+        now = None if step is None else (step.step, "" if step.commands else step.subject, step.commands)
         if step is not None and now != self._step:
             yield f"do: {step.text}"
             for command in step.commands:

@@ -240,9 +240,9 @@ def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
 
 
 def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
-    place = min(LEVELS, max(1, rules.levels.get(group, 1))) - 1
+    own = min(LEVELS, max(1, rules.levels.get(group, 1))) - 1
     weight = max(rules.weights.get(group, 0.0), 1e-6)
-    return tuple(weight if level == place else 0.0 for level in range(LEVELS))
+    return tuple(weight if level == own else 0.0 for level in range(LEVELS))
 
 
 class _Play:
@@ -262,8 +262,8 @@ class _Play:
 
     def run(self) -> None:
         """Play to the end of the observation."""
-        for place, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
-            heappush(self._events, (came, 1, place, number))
+        for order, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
+            heappush(self._events, (came, 1, order, number))
         while self._events or self._queue.next_timeout() is not None:
             now = min(self._events[0][0] if self._events else inf, self._queue.next_timeout() or inf)
             if now > self._end:

@@ -19,6 +19,7 @@ from presman.analysis.advice.ending import LONG_IDLE
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import group_title
 from presman.figures.drawing.lines import Line, plain
 from presman.figures.group_figures import state_text
 from presman.figures.statement_figures import RUNNING
@@ -98,6 +99,9 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         for who, each in idle.items():
             if re.search(rf"{re.escape(who)}(?:,\d+)?, runs", line):
                 yield f"{who} is idle for {each.idle_time}, but: {line}"
+    several = {group_title(each) for each in reading.heads} if len(reading.heads) > 1 else set()
+    if step is not None and step.subject in several and step.subject not in shown.do:
+        yield f"of which queue is not said, and WHY may tell of another one: {shown.do} {shown.why[0]}"
     first = shown.running[: len(idle)]
     if not all(re.search(r"○ .*(idle holder|sniped)|✕ killed", line) for line in first):
         yield f"{sorted(idle)} idle, and not the first in Running: {first}"
@@ -173,6 +177,14 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
             found += [(number, each) for each in broken(before, then, after, now)]
         found += [(number, each) for each in starts_promised_twice(before, after)]
     assert not found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_while_servers_come_and_go_the_same_session_is_to_be_ended(seed: int) -> None:
+    source, clock = started("storm", seed)
+    steps = [to_do(reading) for reading in play(source, clock, 30, 2.0)]
+    assert {each.step for each in steps if each is not None} == {Step.END}
+    assert len({each.script for each in steps if each is not None}) == 1
 
 
 def test_what_is_looked_for_would_be_found() -> None:

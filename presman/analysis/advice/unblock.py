@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Counted, Unblock, contenders, too_large, want_the_same
-from presman.analysis.advice.ending import ending, ends_in, lost, objection, refusal, time_left
+from presman.analysis.advice.ending import ending, ends_in, idle_to_end, lost, objection, refusal, time_left
 from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, RunningStatement, Shortage
@@ -284,24 +284,38 @@ _NO_SOONER = 0.98
 """What is not sooner by more than two parts in a hundred is not told: so much differs by chance."""
 
 
-def effect_words(effect: EndingEffect | None) -> str:
-    """Return what an end would do to the whole queue, "" where that is not known."""
+def is_sooner(effect: EndingEffect) -> bool | None:
+    """Whether the last that is queued now would start sooner by more than chance makes, None where it is not known."""
+    if effect.through is None or effect.otherwise is None:
+        return None
+    return effect.through <= _NO_SOONER * effect.otherwise
+
+
+def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
+    """Return what an end would do to the whole queue, "" where that is not known.
+
+    How many start at once is not said of an end that is not `enough` for a head now, and not that none does of one that
+    is: the courses are of the last minute, in which more or fewer servers may have been free.
+    """
     if effect is None:
         return ""
-    words = at_once(effect)
-    if effect.through is None or effect.otherwise is None or effect.through > _NO_SOONER * effect.otherwise:
-        return words
-    return f"{words}, the last queued in {duration(effect.through)} instead of {duration(effect.otherwise)}"
+    words = [at_once(effect)] if enough and effect.starts > 0 else []
+    if is_sooner(effect):
+        words.append(f"the last queued in {duration(effect.through)} instead of {duration(effect.otherwise)}")
+    return ", ".join(words)
 
 
 def at_once(effect: EndingEffect) -> str:
     """Return how many an end would let start at once."""
-    return f"{effect.starts or 'none'} start{'' if effect.starts > 1 else 's'} at once"
+    return f"{effect.starts} start{'s' * (effect.starts == 1)} at once"
 
 
 def _statements(number: int) -> str:
     return counted(number, "statement")
 
+
+_ASKED = 2
+"""Idle holders of whom it is asked what their ends would do, whatever a head is short of."""
 
 LISTED = 12
 """Candidates kept for one head."""
@@ -311,8 +325,8 @@ def unblock(reading: Reading) -> tuple[Unblock, ...]:
     """Return how to let each head of `reading` start, in the order of the heads."""
     if not reading.heads:
         return ()
-    counts = Counted.of(reading)
-    return tuple(_unblock(head, reading, counts) for head in reading.heads)
+    counts, idle = Counted.of(reading), idle_to_end(reading)[:_ASKED]
+    return tuple(replace(_unblock(head, reading, counts), idle=idle) for head in reading.heads)
 
 
 def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
@@ -345,12 +359,12 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     rivals = contenders(head, freed, reading, counts) if freed else ()
     in_vain = too_large(head, rivals, freed, reading, counts)
     whole = Unblock(head, found, needed, commands, "", soon, blocked, by_itself, rivals, itself, unknown, in_vain)
-    together = _effect(reading, next(iter(whole.ways), ())) if needed > 1 else None
+    together = effect_of(reading, *next(iter(whole.starting), ())) if needed > 1 else None
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain)), effect=together)
 
 
-def _effect(reading: Reading, way: Sequence[RunningStatement]) -> EndingEffect | None:
-    """Return what the end of these would do to the whole queue."""
+def effect_of(reading: Reading, *way: RunningStatement) -> EndingEffect | None:
+    """Return what the end of these would do to the whole queue, None where that was not forecast."""
     return None if reading.forecast is None else reading.forecast.effect_of(*(each.executing() for each in way))
 
 
@@ -380,5 +394,5 @@ def _candidate(helper: Freeing, shortages: Sequence[Shortage], reading: Reading)
         ends_in=helper.ends_in,
         refused=found.refused,
         objection=objection(each) or doubt,
-        effect=_effect(reading, (each,)),
+        effect=effect_of(reading, each),
     )

@@ -82,8 +82,8 @@ class Publisher:
             rows = [row for row in rows if row[0] not in down]
         if not scenario.header.inside or "CON_ID" not in view.columns:
             return rows
-        seen, place = {0, scenario.con_id(scenario.header.inside)}, view.columns.index("CON_ID")
-        return [row for row in rows if row[place] in seen]
+        seen, index = {0, scenario.con_id(scenario.header.inside)}, view.columns.index("CON_ID")
+        return [row for row in rows if row[index] in seen]
 
     def _plan(
         self, name: str, view: View
