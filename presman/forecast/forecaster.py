@@ -134,7 +134,7 @@ class Forecaster:
         return self.add(reading, lambda: queue_rules(Facts.of(previous, current, cache), reading))
 
     def add(self, reading: Reading, rules: Callable[[], QueueRules]) -> Reading:
-        """Return the next reading with its forecasts; `rules` are asked for where something is queued."""
+        """Return the next reading with its forecasts; `rules` are asked for where they may tell something."""
         if self._at is not None and reading.at < self._at:
             self._begin_anew()
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
@@ -143,19 +143,26 @@ class Forecaster:
         self._seen.add(reading)
         lacking = next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "")
         if lacking:
-            self._forget_courses()
-            nothing = StartForecast(why_none=lacking)
-            return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
+            return self._nothing(reading, lacking)
         self._judge(reading)
         if not reading.queue:
             self._forget_courses()
             return reading if not self._calibration.record().judged else replace(reading, forecast=self._behind())
+        if (ended := self._seen.ended) < FEW:
+            few = f"{counted(ended, 'statement')} of the {FEW} it takes have ended since presman watches"
+            return self._nothing(reading, few)
         found = rules()
         self._forget_old(reading.at, found)
         model = modelled(reading, found, self._seen) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
         return reading.foreseen(self._starts(reading, found), self._behind())
+
+    def _nothing(self, reading: Reading, why: str) -> Reading:
+        """Return a reading of whose queue nothing can be foreseen, for one reason."""
+        self._forget_courses()
+        nothing = StartForecast(why_none=why)
+        return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
 
     def _behind(self) -> QueueForecast:
         return QueueForecast(
@@ -242,9 +249,7 @@ class Forecaster:
 
     def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
         """Return why nothing can be said of a statement, "" where something can."""
-        ended = counted(self._seen.ended, "statement")
         lacking = {
-            f"{ended} of the {FEW} it takes have ended since presman watches": self._seen.ended < FEW,
             "how many servers it wants is not known": not is_known(row.wants),
             "the target is not known": rules.target is None,
             "in which order the queues are served is not known": rules.one_queue is None,
