@@ -63,7 +63,8 @@ def run(options: Namespace) -> int:
 
 
 def _window(words: WindowWords, config: Config, options: Namespace) -> RecordingWindow:
-    target = resolve(named_recording(words.target, config), config, options).target
+    resolved = resolve(named_recording(words.target, config), config, options)
+    target = resolved.target
     recorded = target.recorded
     if recorded is None:
         raise Failure(f"{target.name} is not a recording: write {FORM}")
@@ -72,4 +73,5 @@ def _window(words: WindowWords, config: Config, options: Namespace) -> Recording
         recorded.database or None,
         words.start or recorded.start,
         words.end or recorded.end or recorded.at,
+        resolved.goals,
     )

@@ -110,6 +110,8 @@ def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, insid
     report = inside("--config", "config.ini", "report", "q.presman", "-o", "-").stdout
     assert f"Goal: 95 % of BATCH start within 1 min: missed, {good} of {good + bad} did" in report
     assert "Goal: 50 % of NOBODY start within 5 min: no statement was seen." in report
+    compared = inside("--config", "config.ini", "compare", "q.presman", "q.presman@last..last").stdout
+    assert compared.replace("\n     ", "").count("- goal 95 % of BATCH start within 1 min: missed, 0 of ") == 2
     live = inside("--config", "config.ini", "once", "live", "--interval", "0.5").stdout
     assert "Goals of service are not judged by one look" in live
 

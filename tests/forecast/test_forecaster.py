@@ -241,3 +241,21 @@ def test_a_range_ends_at_the_timeout() -> None:
     starts = foreseen(watched(), 310.0, row)
     # 47.5, and half as much again as the 12.5 to the timeout were 66.
     assert starts.high == 60.0
+
+
+def test_those_that_came_together_have_one_forecast() -> None:
+    """Which of them is first is drawn for each course: their own medians differed by that alone, in any order."""
+    rows = [waiting(310.0, sid=501 + n, position=n + 1) for n in range(4)]
+    found = watched().add(reading(310.0, rows, (statement(605, 300.0, 310.0),)), lambda: RULES).queue
+    assert len({(row.starts.median, row.starts.low, row.starts.high) for row in found if row.starts}) == 1
+
+
+def test_nobody_starts_before_those_that_came_before_in_its_queue() -> None:
+    forecaster = watched()
+    foreseen(forecaster, 310.0, waiting(310.0))
+    early, late = (waiting(310.0, sid=sid, since=since) for sid, since in ((501, 300.0), (502, 305.0)))
+    after = StartForecast(500.0, 400.0, 600.0)
+    second = forecaster._start(late, [40.0] * 40, after, RULES, AT + timedelta(seconds=310))
+    assert (second.median, second.low, second.high) == (500.0, 400.0, 600.0)
+    first = forecaster._start(early, [40.0] * 40, StartForecast(0.0, 0.0, 0.0), RULES, AT + timedelta(seconds=310))
+    assert first.median == 40.0

@@ -13,7 +13,7 @@ from msgspec import Struct
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
 from presman.analysis.groups import counter_deltas, entitlement, session_pools
-from presman.analysis.groups.counter_deltas import CounterDeltas, GroupKey, of_groups
+from presman.analysis.groups.counter_deltas import CounterDeltas, GroupKey, by_group, of_groups
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.group_readings import (
@@ -117,7 +117,7 @@ def _all_used(rows: Iterable[GroupReading]) -> float | None:
 
 
 def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_pools.PoolWaits] | None) -> _Counted:
-    rows = {(row.inst_id, row.con_id, row.name): row for row in facts.snapshot.rows(ConsumerGroup)}
+    rows = by_group(facts.snapshot.rows(ConsumerGroup))
     parallel = _parallel(found)
     if not rows or "active_sessions" in facts.snapshot.section(ConsumerGroup).absent:
         _count_sessions(facts, parallel)
@@ -226,7 +226,7 @@ def _loads(
     if seconds is None or "consumed_cpu_time" in facts.snapshot.section(ConsumerGroup).absent:
         return {}
     milliseconds = seconds * 1000
-    before = {(row.inst_id, row.con_id, row.name): row.active_sessions for row in facts.deltas.before(ConsumerGroup)}
+    before = by_group(facts.deltas.before(ConsumerGroup))
     found: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
     for group_key, deltas in grown.items():
         row = rows[group_key]
@@ -234,7 +234,7 @@ def _loads(
             deltas.consumed_cpu_time / milliseconds,
             deltas.cpu_wait_time / milliseconds,
             row.execution_waiters,
-            entitlement.lasting(before[group_key], row.active_sessions),
+            entitlement.lasting(before[group_key].active_sessions, row.active_sessions),
             exhausted.get(group_key),
         )
     return found
@@ -355,7 +355,7 @@ def _cluster(
         share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
         guaranteed=_sum(each.guaranteed),
         entitled=sum(claims) if claims else None,
-        verdict=entitlement.worst(each.verdict),
+        verdict=first.verdict if each.verdict.count(first.verdict) == len(rows) else entitlement.worst(each.verdict),
         active_sessions=_sum(each.active_sessions),
         execution_waiters=_sum(each.execution_waiters),
         yields_per_s=_sum(there.yields_per_s),

@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from presman.analysis.goals import GoalReading, met, share
 from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED
-from presman.base.formats import count, counted, number, percent, spelled
+from presman.base.formats import count, counted, number, spelled
 from presman.recording.incident_rows import counted_kinds
 from presman.reports.report.incident import CHECKED, Incident, Look
 from presman.reports.report.time_axis import between, clock
@@ -72,14 +71,7 @@ def _frame(incident: Incident) -> list[str]:
 
 def _goals(incident: Incident) -> list[str]:
     """Return how the goals of service of config.ini fared in the stretch."""
-    return [f"Goal: {each.goal}: {_fared(each)}." for each in incident.goals]
-
-
-def _fared(goal: GoalReading) -> str:
-    many = goal.good + goal.bad
-    if not many:
-        return "no statement was seen"
-    return f"{met(goal.goal, goal.good, goal.bad)}, {goal.good} of {many} did ({percent(share(goal.good, goal.bad))} %)"
+    return [f"Goal: {each.sentence}." for each in incident.goals]
 
 
 def _queue(incident: Incident) -> list[str]:
