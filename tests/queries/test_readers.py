@@ -60,7 +60,8 @@ NEVER_FILLED = {
     "io_outlier": "disk2_name disk2_latency disk3_name disk3_latency",  # no mirrors
     "lgwrio_outlier": "disk2_name disk2_latency disk3_name disk3_latency",
     "plan": "con_id status",
-    "plan_directive": "con_id mgmt_p4 mgmt_p5 mgmt_p6 mgmt_p7 mgmt_p8 max_idle_time status switch_io_megabytes switch_io_reqs "
+    "plan_directive": "con_id "
+    "mgmt_p4 mgmt_p5 mgmt_p6 mgmt_p7 mgmt_p8 max_idle_time status switch_io_megabytes switch_io_reqs "
     "switch_io_logical switch_elapsed_time switch_estimate max_est_exec_time undo_pool max_idle_blocker_time "
     "session_pga_limit",  # directives that no scenario gives
     "plan_line": "partition_start partition_stop access_predicates filter_predicates",
