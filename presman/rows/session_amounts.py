@@ -38,8 +38,8 @@ def _record(file: QueryFile) -> type[SessionAmounts]:
 
 
 def __getattr__(name: str) -> type[SessionAmounts]:
-    """Find a record by its name, as pickle asks for it."""
-    for record in amount_records().values():
+    """Find a record by its name, as pickle asks for it; imports ask for `__path__`, which reads no file."""
+    for record in () if name.startswith("_") else amount_records().values():
         if record.__name__ == name:
             return record
     raise AttributeError(name)
