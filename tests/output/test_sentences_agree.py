@@ -185,11 +185,11 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_while_servers_come_and_go_the_answer_stays(seed: int) -> None:
-    """In a minute of the storm: it may change with who is queued at all, not with each statement that ends."""
+    """In a minute of the storm: not with each statement that ends, only where another limit binds all that wait."""
     source, clock = started("storm", seed)
     answers = [(step.step, step.script) for reading in play(source, clock, 30, 2.0) if (step := to_do(reading))]
     assert len(answers) == 30
-    assert sum(before != after for before, after in pairwise(answers)) <= 1
+    assert sum(before != after for before, after in pairwise(answers)) <= 2
 
 
 def test_what_is_looked_for_would_be_found() -> None:
