@@ -189,7 +189,7 @@ def test_while_servers_come_and_go_the_answer_stays(seed: int) -> None:
     source, clock = started("storm", seed)
     answers = [(step.step, step.script) for reading in play(source, clock, 30, 2.0) if (step := to_do(reading))]
     assert len(answers) == 30
-    assert sum(before != after for before, after in pairwise(answers)) <= 2
+    assert sum(before != after for before, after in pairwise(answers)) <= 3
 
 
 def test_what_is_looked_for_would_be_found() -> None:
