@@ -78,9 +78,9 @@ def path_of(name: str) -> Path:
 
 
 def _folder(variable: str, usual: str) -> Path:
-    said = os.environ.get(variable, "")
-    if said.startswith("/"):
-        return Path(said)
+    folder = os.environ.get(variable, "")
+    if folder.startswith("/"):
+        return Path(folder)
     try:
         return Path.home() / usual
     except RuntimeError:

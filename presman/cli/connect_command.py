@@ -90,7 +90,7 @@ def run(options: Namespace) -> int:
         raise Failure("stopped: nothing was written", exit_codes.INTERRUPTED) from None
     except KeyboardInterrupt:
         console.show("\n")
-        console.say("stopped: nothing was written")
+        console.note("stopped: nothing was written")
         raise
 
 

@@ -246,7 +246,7 @@ class FleetTargets:
             else:
                 left_out.append(name)
         if left_out:
-            console.say(f"left out, because they are not live databases: {', '.join(left_out)}")
+            console.note(f"left out, because they are not live databases: {', '.join(left_out)}")
 
     def _resolve(self, name: str) -> Resolved:
         return resolve(name, self._config, self._options, ask=False)

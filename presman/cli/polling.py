@@ -194,7 +194,7 @@ class Polling:
             with giving_up(source, self._timeout, self._timeout), ending_reads(source):
                 poller.open()
             for text in source.notes if isinstance(source, WholePolls) else ():
-                console.say(text)
+                console.note(text)
             if newest is not None and isinstance(source, Finite):
                 source.leave_only(newest)
             due = begun = self._clock()
@@ -215,7 +215,7 @@ class Polling:
                     self._sleep(max(0.0, due - self._clock()))
         finally:
             for text in source.damage if isinstance(source, WholePolls) else ():
-                console.say(text, "damaged", "warning")
+                console.note(text, "damaged", "warning")
             poller.close()
         if not number:
             raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
@@ -245,7 +245,7 @@ class Polling:
                 if not may_retry or pause is None:
                     raise
                 name = self._resolved.target.name
-                console.tell(LogEvent("lost", f"lost: {error}; trying again in {spelled(pause)}", "warning", name))
+                console.report(LogEvent("lost", f"lost: {error}; trying again in {spelled(pause)}", "warning", name))
                 self.next_try = datetime.now(UTC) + timedelta(seconds=pause)
                 poller.close()
                 self._sleep(pause)

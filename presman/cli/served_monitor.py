@@ -32,10 +32,10 @@ def _run() -> int:
     if not line:  # who started it has gone
         return exit_codes.OK
     end_with_parent()
-    told = json.loads(line)
-    options, password = Namespace(**told["options"]), told["password"]
-    if PASSWORD in told:
-        give(PASSWORD, Secret(told[PASSWORD]))
+    orders = json.loads(line)
+    options, password = Namespace(**orders["options"]), orders["password"]
+    if PASSWORD in orders:
+        give(PASSWORD, Secret(orders[PASSWORD]))
     prompt = None if password is None else lambda _prompt: str(password)
     return _show(resolve(options.target, load(options), options, prompt=prompt))
 

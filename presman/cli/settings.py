@@ -89,7 +89,7 @@ def load(options: Namespace) -> Config:
     """Read config.ini and pass on its warnings. Raises ConfigError."""
     config = load_config(options.config)
     for warning in config.warnings:
-        console.say(f"warning: {warning}", "setting", "warning")
+        console.note(f"warning: {warning}", "setting", "warning")
     return config
 
 
@@ -121,7 +121,7 @@ def resolve(
     if target.connect is not None:
         bound_memory()
     for warning in target.warnings:
-        console.say(f"warning: {warning}", "setting", "warning")
+        console.note(f"warning: {warning}", "setting", "warning")
     own = target.settings
     packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
         options.packs or own.packs or "", ()
@@ -165,7 +165,7 @@ def _renewal(text: str, target: Target, config: Config, options: Namespace) -> R
 def _command(settings: Settings, config: Config) -> tuple[str, ...]:
     """Return the command to run at alerts, none where its file may be anybody's: that is told."""
     if settings.on_alert and (why := untrusted(config)):
-        console.say(f"warning: on_alert is not run: {why}", "setting", "warning")
+        console.note(f"warning: on_alert is not run: {why}", "setting", "warning")
         return ()
     return settings.on_alert or ()
 

@@ -97,7 +97,7 @@ def _watched(options: Namespace) -> list[Arrival]:
     if duration is not None and resolved.target.kind in FINITE:
         raise Failure("--live-minutes watches a database; of a recording choose a stretch by --from and --to")
     if duration is not None:
-        console.say(f"watching {resolved.target.name} for {options.live_minutes:g} min")
+        console.note(f"watching {resolved.target.name} for {options.live_minutes:g} min")
     elif resolved.target.kind not in FINITE:
         raise Failure(NEEDED)
     following = ArrivalTracker()

@@ -44,8 +44,8 @@ def read_command(text: str) -> tuple[str, ...]:
 
 def of_command_line(text: str, name: str) -> AlertSetting:
     """Return what ``KEY=N`` or ``KEY:SUBJECT=N`` says of the threshold `name`. Raises ValueError."""
-    name, mark, value = text.rpartition("=")
-    key, _, subject = name.partition(":")
+    about, mark, value = text.rpartition("=")
+    key, _, subject = about.partition(":")
     if not mark:
         raise ValueError(f"{text!r} is not KEY=N or KEY:SUBJECT=N")
     return _line(f"{key} {shlex.quote(subject) if subject else ''} {name}={shlex.quote(value)}")

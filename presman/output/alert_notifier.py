@@ -43,7 +43,7 @@ class AlertNotifier:
         self._goals = GoalCounts(goals) if goals else None
         self._judge = judge
         self._command = command
-        self._told = ""
+        self._reported = ""
 
     def read(self, reading: Reading) -> Reading:
         """Return the reading with its goals and alerts, and a note while the command fails."""
@@ -62,8 +62,8 @@ class AlertNotifier:
         """Take a reading; return a problem of the command that was not returned before, "" for none."""
         self.read(reading)
         problem = self._command.problem if self._command is not None else ""
-        new = problem if problem != self._told else ""
-        self._told = problem
+        new = problem if problem != self._reported else ""
+        self._reported = problem
         return f"on_alert {new}" if new else ""
 
     def lost(self, text: str) -> None:
@@ -132,7 +132,7 @@ NO_CONNECTION = "no_connection"
 
 def event(change: AlertChange, target: str, database: str, at: datetime, left_out: int) -> bytes:
     """Return a change as a line of JSON in ASCII, instants as ISO 8601 in UTC."""
-    told = {
+    document = {
         "format": FORMAT,
         "presman": __version__,
         "change": change.change,
@@ -146,7 +146,7 @@ def event(change: AlertChange, target: str, database: str, at: datetime, left_ou
         "text": change.text,
         "left_out": left_out,
     }
-    return json.dumps(told).encode() + b"\n"
+    return json.dumps(document).encode() + b"\n"
 
 
 def run(
@@ -239,12 +239,12 @@ class AlertCommand:
         self._known = tuple(alerts)
         whole = sees_all(reading)
         if whole or not self._changes.is_silent:  # what is there at first only shows once there are rates
-            self._tell(self._changes.take(self._known, reading.at.timestamp(), whole=whole), reading.at)
+            self._report(self._changes.take(self._known, reading.at.timestamp(), whole=whole), reading.at)
 
     def lost(self, text: str, at: datetime) -> None:
         """Take it that the database cannot be reached; nothing has ended by that."""
         alert = Alert("bad", "✕", f"No connection: {text}", text, NO_CONNECTION)
-        self._tell(self._changes.take((*self._known, alert), at.timestamp(), whole=False), at)
+        self._report(self._changes.take((*self._known, alert), at.timestamp(), whole=False), at)
 
     def close(self, seconds: float = 2.0) -> None:
         """Run what is still to be run, for so many seconds at most; what runs then is ended with what it started."""
@@ -257,7 +257,7 @@ class AlertCommand:
                 _end_group(self._process)
                 self._has_ended.wait(1.0)
 
-    def _tell(self, changes: list[AlertChange], at: datetime) -> None:
+    def _report(self, changes: list[AlertChange], at: datetime) -> None:
         for change in changes:
             now = self._clock()
             self._recent = [each for each in self._recent if now - each < MINUTE]

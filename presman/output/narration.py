@@ -41,7 +41,7 @@ class Narration:
 
     def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
         """Return the lines for a reading, each with its time of day; `snapshot` is what it was made of."""
-        lines = [*self._first(reading), *self._said(reading, snapshot)]
+        lines = [*self._first(reading), *self._sentences(reading, snapshot)]
         return [f"{clock(reading.at)}  {self._written(line)}" for line in lines]
 
     def _written(self, line: str) -> str:
@@ -52,7 +52,7 @@ class Narration:
             header = reading.header
             yield f"watching {header.database or reading.target} {named(header.version)}, plan {header.plan or 'none'}"
 
-    def _said(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
+    def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         events = self._events.add(reading, snapshot)
         yield from (each.text for each in events if each.kind in _TOLD)
         yield from self._changed_troubles(reading)

@@ -285,7 +285,7 @@ def test_where_a_larger_one_may_be_served_first_no_start_is_promised() -> None:
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
     assert told(larger).text == (
-        "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH may start, or ETL is short of less, "
+        "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH may start, or ETL lacks fewer, "
         "which may be served first"
     )
     batch = replace(both.heads[0], wants=Servers(80, 80), shortages=(Shortage(20, everybody=True),))
@@ -298,12 +298,25 @@ def test_where_a_larger_one_may_be_served_first_no_start_is_promised() -> None:
     )
 
 
-@pytest.mark.parametrize(("short", "helps"), [(32, "is short of 16, not of 32"), (24, "is short of 8, not of 24")])
+@pytest.mark.parametrize(
+    ("short", "helps"), [(32, "lacks 16 servers instead of 32"), (24, "lacks 8 servers instead of 24")]
+)
 def test_who_keeps_half_of_what_a_head_wants_is_ended_however_many_are_free(short: int, helps: str) -> None:
     """The storm: what a head is short of changes with each statement, what it wants and who is idle does not."""
     found = told(one_queue(running(526, servers=16, **IDLE), running(144), shortages=(Shortage(short, group="BATCH"),)))
     assert found.text == f"end MARTIN 1:526 (idle 15:00, keeps 16 servers): then the head of BATCH {helps}"
     assert found.short == f"end MARTIN 1:526: BATCH {helps}"
+
+
+def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None:
+    """One that has worked for seven seconds would do alone; yet the idle holder is what `c 1` copies, and `C`."""
+    reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))
+    (found,) = unblock(reading)
+    assert [each.statement.sid for each in found.candidates[: found.needed]] == [526, 144]
+    assert found.candidates[0].commands[0] == told(reading).command
+    little = one_queue(running(526, servers=8, **IDLE), running(144, user="ETL", elapsed=7.0))
+    (found,) = unblock(little)
+    assert [each.statement.sid for each in found.candidates[: found.needed]] == [144]
 
 
 def foreseen(reading: Reading, starts: int, through: float | None, otherwise: float | None) -> Reading:

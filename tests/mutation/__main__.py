@@ -56,7 +56,7 @@ SIMULATOR, PLAYS = "sources.simulator", ("presman/sources/simulator", "presman/f
 SURVEY = "build/mutation_calls.json"
 
 PART = 10
-"""Files that are surveyed before what was found is written."""
+"""Files that are surveyed before what was found is written; mutants of which the number is told."""
 
 LEFT_OUT = (
     "presman/tui/",
@@ -88,6 +88,7 @@ class Nearest:
         for path in root.glob("tests/**/test_*.py"):
             name = path.relative_to(root).as_posix()
             if not name.startswith(NEVER):
+                self.breadth[name] += 0  # one that only runs commands, too
                 for module in self._imported(path):
                     self.testers[module].add(name)
                     self.breadth[name] += 1
@@ -238,15 +239,19 @@ def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
     """Return which test calls what: as it was found before, and anew for the files that have changed."""
     digests = {name: digest(Path(name)) for name in sorted(files)}
     found = load(kept, digests)
-    missing = [name for name in digests if name not in found]
+    missing = [name for name in digests if not found.get(name)]
     os.environ["PRESMAN_WARM_UPS"] = str(log.parent / "warm-ups")
-    for begin in range(0, len(missing), PART):
-        part, surveyor, result = missing[begin : begin + PART], Surveyor(Path.cwd()), log.with_suffix(".json")
+    parts = [missing[begin : begin + PART] for begin in range(0, len(missing), PART)]
+    while parts:
+        part, surveyor, result = parts.pop(0), Surveyor(Path.cwd()), log.with_suffix(".json")
         result.unlink(missing_ok=True)
         forked(part, [surveyor], log, time.monotonic() + 900, partial(save, surveyor.found, digests, result))
+        if not result.exists() and len(part) > 1:  # one of them ended it
+            parts += [[name] for name in part]
+            continue
         found |= {name: {} for name in part} | load(result, digests)
         save(found, digests, kept)
-        print(f"surveyed {begin + len(part)} of {len(missing)} files of tests", file=sys.stderr, flush=True)
+        print(f"surveyed: {sum(map(len, parts))} files of tests are left", file=sys.stderr, flush=True)
     return found
 
 
@@ -317,7 +322,10 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     gc.freeze()  # no fork need look at it
     tests = Tests(near, calls, folder / "log.txt")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for mutant in draw(options, near):
+    drawn = draw(options, near)
+    for number, mutant in enumerate(drawn):
+        if number % PART == 0:
+            print(f"{number} of {len(drawn)} tried", file=sys.stderr, flush=True)
         room = mutant.path.split("/")[1]
         if time.monotonic() - begun > 60 * options.minutes:
             counts[room]["not tried"] += 1

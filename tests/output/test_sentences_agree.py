@@ -28,6 +28,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
 from presman.tabs.moment import Moment
 from presman.tabs.overview import alert_lines, short_alerts
+from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.line_view import whole_sentences
 from presman.tui.widgets.top_lines import alert_line, do_line
@@ -109,6 +110,9 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         ended = re.match(rf"end ({_WHO})", step.text)
         if ended is None or ended[1] not in idle:
             yield f"who is to be ended is not idle: {step.text}"
+        ways = {group_title(each.head): plain(ends_it(each)) for each in unblock(reading)}
+        if ended is not None and f"{ended[1].partition(' ')[2]}," not in ways.get(step.subject, step.script):
+            yield f"DO ends somebody else than TO START IT: {step.text} {ways[step.subject]}"
     if idle and step is not None and step.step is Step.WAIT:
         answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
         if not any(each in step.text for each in (*answers, "SMON", "is free", "are free", "one queue")):

@@ -40,6 +40,15 @@ def test_the_stride_doubles() -> None:
     assert "every 16 waits" in title("x", scatter)
 
 
+def test_a_trail_that_is_full_is_thinned_at_once() -> None:
+    trail = Trail(4)
+    sizes = []
+    for time in range(9):
+        trail.add([time])
+        sizes.append(len(trail))
+    assert sizes == [1, 2, 3, 2, 3, 3, 2, 2, 3], "the fourth slot is one too many; then two waits share one, then four"
+
+
 @given(TIMES)
 def test_a_histogram_holds_every_wait_in_its_place(times: list[int]) -> None:
     tally = Tally()

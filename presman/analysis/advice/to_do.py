@@ -29,7 +29,14 @@ from presman.analysis.advice.ending import (
     refusal,
     time_left,
 )
-from presman.analysis.advice.unblock import effect_of, is_sooner, queues_behind_itself, refused_holder, unblock
+from presman.analysis.advice.unblock import (
+    effect_of,
+    is_sooner,
+    keeps_much,
+    queues_behind_itself,
+    refused_holder,
+    unblock,
+)
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
@@ -160,14 +167,15 @@ def _end_for_a_part(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
         if not _is_open(found) or found.itself is not None or found.by_itself:
             continue
         idle = [each for each in found.candidates if each.statement.idle is not None and not each.objection]
-        each = next((each for each in idle if _keeps_much(each, found.head)), None)
+        each = next((each for each in idle if keeps_much(each.frees, found.head)), None)
         if each is None or _helps_nobody(each.effect):
             continue
         short = max(one.short for one in found.head.shortages)
         name, whose, left = _name(found.head), _whose(found.head), max(0, short - each.frees)
-        helps, brief = f"then {whose} is short of {left}, not of {short}", f"{name} is short of {left}, not of {short}"
+        lacks = f"lacks {counted(left, 'server')} instead of {short}"
+        helps, brief = f"then {whose} {lacks}", f"{name} {lacks}"
         if not left:
-            first = f"{listed(found.in_vain)} {'are' if len(found.in_vain) > 1 else 'is'} short of less"
+            first = f"{listed(found.in_vain)} lack{'s' * (len(found.in_vain) == 1)} fewer"
             helps, brief = (
                 f"then {whose} may start, or {first}, which may be served first",
                 f"{name} may start, or {first}",
@@ -177,11 +185,6 @@ def _end_for_a_part(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
 
 
 _NO_USE = "by the forecast nobody starts sooner if it is ended, so waiting is as good"
-
-
-def _keeps_much(each: Candidate, head: QueueHead) -> bool:
-    """Whether a statement keeps at least half of what a head wants: that holds while servers come and go."""
-    return head.wants is not None and 2 * each.frees >= head.wants.high
 
 
 def _is_open(found: Unblock) -> bool:
@@ -377,7 +380,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     more = missing - candidate.frees
     if _helps_nobody(candidate.effect):
         why = _NO_USE
-    elif pause(each) and _keeps_much(candidate, found.head):
+    elif pause(each) and keeps_much(candidate.frees, found.head):
         offer = f"from {duration(LONG_IDLE)} on"
         return f"wait: {held}; {pause(each)} ({offer} DO offers it)", f"{held}: end it {offer}"
     elif candidate.frees == candidate.perhaps and more > 0:

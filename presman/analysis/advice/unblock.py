@@ -74,14 +74,23 @@ def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement])
     return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
+def keeps_much(frees: int, head: QueueHead) -> bool:
+    """Whether somebody keeps at least half of what a head wants: that holds while servers come and go."""
+    return head.wants is not None and 2 * frees >= head.wants.high
+
+
 def in_order(
-    helpers: Sequence[Freeing], blocked: Sequence[RunningStatement], short: Sequence[int]
+    helpers: Sequence[Freeing],
+    blocked: Sequence[RunningStatement],
+    short: Sequence[int],
+    first: Sequence[Freeing] = (),
 ) -> tuple[list[Freeing], list[Freeing]]:
     """Return those that let a head start together, and the others; the first to be named and copied first.
 
     Who would do alone stands before who would not. Where somebody holds others up, nobody else is said to be needed.
+    `first` are idle holders whom DO names: they are among those that are chosen, unless others end by themselves.
     """
-    chosen = _choose(helpers, short)
+    chosen = _choose(helpers, short, first)
     if blocked and any(each.ends_in is None for each in chosen):
         chosen = []
     others = sorted(
@@ -108,7 +117,7 @@ def by_time(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
     return sorted(_without_needless(kept, short), key=left)
 
 
-def _choose(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
+def _choose(helpers: Sequence[Freeing], short: Sequence[int], first: Sequence[Freeing]) -> list[Freeing]:
     """Return as few statements as certainly cover all shortages, those whose end harms least; [] if all do not."""
     ending = sorted((each for each in helpers if each.ends_in is not None and any(each.low)), key=_by_harm)
     chosen = _prefix(ending, short)
@@ -116,7 +125,8 @@ def _choose(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
         left = _left(short, ending)
         chosen = _choose_to_end([each for each in helpers if each.ends_in is None], left)
         chosen = [*ending, *chosen] if chosen else []
-    return sorted(_without_needless(chosen, short), key=_by_harm)
+    kept = sorted((each for each in chosen if each in first), key=_by_harm)[:1]
+    return sorted(_without_needless(chosen, short, kept), key=_by_harm)
 
 
 def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
@@ -147,12 +157,12 @@ def _left(short: Sequence[int], helpers: Sequence[Freeing]) -> list[int]:
     return [max(0, want - sum(each.low[n] for each in helpers)) for n, want in enumerate(short)]
 
 
-def _without_needless(chosen: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
-    """Return the chosen without those that the others make needless, the most harmful left out first."""
+def _without_needless(chosen: Sequence[Freeing], short: Sequence[int], never: Sequence[Freeing] = ()) -> list[Freeing]:
+    """Return the chosen without those that the others make needless, the most harmful left out first, some `never`."""
     kept = list(chosen)
     for each in sorted(chosen, key=_by_harm, reverse=True):
         rest = [other for other in kept if other is not each]
-        if rest and covers(rest, short):
+        if rest and each not in never and covers(rest, short):
             kept = rest
     return kept
 
@@ -349,7 +359,8 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
     short = [each.short for each in shortages]
-    chosen, others = in_order(helpers, blocked, short)
+    first = [each for each in helpers if keeps_much(min(each.low), head) and not objection(each.statement)]
+    chosen, others = in_order(helpers, blocked, short, first)
     found = tuple(_candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[:LISTED])
     needed = len(chosen)
     ends = [each.ends_in for each in found[:needed]]
