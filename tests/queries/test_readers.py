@@ -49,7 +49,7 @@ NEVER_FILLED = {
     "cdb_plan_directive": "status",  # NULL: in force
     "consumer_group": "sql_canceled pq_queue_time_outs",  # nothing is cancelled and nothing times out at first
     "consumer_group_definition": "status",
-    "group_mapping": "status",
+    "group_mapping": "con_id status",  # the container connected to
     "container_group_mapping": "status",
     "container_plan": "comments status",
     "container_plan_directive": "mgmt_p2 mgmt_p3 mgmt_p4 mgmt_p5 mgmt_p6 mgmt_p7 mgmt_p8 parallel_degree_limit_p1 "
@@ -59,8 +59,9 @@ NEVER_FILLED = {
     "cursor_totals": "concurrency_wait_time io_cell_offload_eligible_bytes",
     "io_outlier": "disk2_name disk2_latency disk3_name disk3_latency",  # no mirrors
     "lgwrio_outlier": "disk2_name disk2_latency disk3_name disk3_latency",
-    "plan": "status",
-    "plan_directive": "mgmt_p4 mgmt_p5 mgmt_p6 mgmt_p7 mgmt_p8 max_idle_time status switch_io_megabytes switch_io_reqs "
+    "plan": "con_id status",
+    "plan_directive": "con_id "
+    "mgmt_p4 mgmt_p5 mgmt_p6 mgmt_p7 mgmt_p8 max_idle_time status switch_io_megabytes switch_io_reqs "
     "switch_io_logical switch_elapsed_time switch_estimate max_est_exec_time undo_pool max_idle_blocker_time "
     "session_pga_limit",  # directives that no scenario gives
     "plan_line": "partition_start partition_stop access_predicates filter_predicates",

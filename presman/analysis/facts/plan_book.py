@@ -219,7 +219,7 @@ class PlanBook(Struct, frozen=True, dict=True):
         limit = _narrow(parent.limit, row.utilization_limit)
         # What a subplan's server limit means for its groups is not documented: only a group's own counts.
         servers = _narrow(None, percent)
-        parts = tuple([float(part) if part > 0 else 0.0 for part in row[3:11]])
+        parts = tuple([float(part) if part > 0 else 0.0 for part in row[4:12]])
         name = row.group_or_subplan
         if row.type == "PLAN" and name in self.directives:
             return self._plan(Branch(name, parts, None, limit, None, row), con_id, above)
@@ -230,7 +230,7 @@ class PlanBook(Struct, frozen=True, dict=True):
         rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
         if method in {"RATIO", "SHARES"}:
             return True
-        return con_id > 2 and not any(any(row[4:11]) for row in rows)
+        return con_id > 2 and not any(any(row[5:12]) for row in rows)
 
     def doubt(self, plan: str, con_id: int) -> str:
         """Return why it is doubtful whether level 1 of `plan` holds percentages or shares, "" if it is not.
@@ -238,7 +238,7 @@ class PlanBook(Struct, frozen=True, dict=True):
         CREATE_PLAN makes a plan of percentages unless it is told otherwise, also where shares are meant.
         """
         rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
-        total, deep = sum(row.mgmt_p1 for row in rows), any(any(row[4:11]) for row in rows)
+        total, deep = sum(row.mgmt_p1 for row in rows), any(any(row[5:12]) for row in rows)
         if method in {"RATIO", "SHARES"}:
             return f"its method is {method}, which divides by shares, but it has levels below the first" if deep else ""
         if deep or not total or self.by_weight(plan, con_id):
