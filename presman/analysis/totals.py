@@ -70,7 +70,11 @@ def together_used(parts: Sequence[UsageTotals | None]) -> UsageTotals | None:
 
 
 def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
-    """Return the sum of each column, None where it is not known of a row."""
+    """Return the sum of each column, None where it is not known of a row.
+
+    >>> sums_of([(1, None), (2, 3)])
+    [3, None]
+    """
     columns = list(zip(*rows, strict=True))
     try:
         return list(map(sum, columns))

@@ -319,6 +319,18 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144]
 
 
+@pytest.mark.parametrize(("waited", "step"), [(29.0, Step.WAIT), (30.0, Step.END), (None, Step.END)])
+def test_nobody_is_ended_for_one_that_has_just_come(waited: float | None, step: Step) -> None:
+    reading = one_queue(running(526, **IDLE))
+    first = replace(reading.heads[0].statement, waited=waited)
+    found = told(replace(reading, heads=(replace(reading.heads[0], statement=first),)))
+    assert found.step is step
+    if step is Step.WAIT:
+        assert found.text == (
+            "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; that has waited for 0:29 only"
+        )
+
+
 def foreseen(reading: Reading, starts: int, through: float | None, otherwise: float | None) -> Reading:
     effect = EndingEffect((reading.running[0].executing(),), starts, through, otherwise)
     return replace(reading, forecast=QueueForecast(effects=(effect,)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, chain
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,3 +45,23 @@ def test_the_middle_one_of_five_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_source_within_presman_has_no_round_trip(monkeypatch: pytest.MonkeyPatch) -> None:
     (only,) = lines(monkeypatch, [0.0] * 5, [9.0] * 5, trips=0)
     assert " ".join(only) == "round trip none: this source is inside presman"
+
+
+def test_what_needs_a_pack_is_listed() -> None:
+    def query(name: str, pack: str) -> Any:
+        return SimpleNamespace(name=name, pack=pack, view=f"GV${name.upper()}")
+
+    assert list(doctor._packs([], ("tuning",))) == ["No query needs the Diagnostics or the Tuning pack."]
+    assert list(doctor._packs([query("ash", "diagnostics"), query("plans", "tuning")], ("tuning",))) == [
+        "ash needs the Diagnostics pack (GV$ASH): not read",
+        "plans needs the Tuning pack (GV$PLANS): allowed",
+    ]
+
+
+def test_what_would_help_is_said_once() -> None:
+    cures, untold = {"GRANT SELECT ON a TO b": None, "ask the DBA": None}, {"ash": None, "plans": None}
+    assert list(doctor._advice({}, {}, 1)) == ["Nothing is missing: 1 query was answered in full."]
+    assert list(doctor._advice({}, untold, 9)) == ["These could not be read: ash, plans."]
+    helps = ["What would help:", "  GRANT SELECT ON a TO b;", "  ask the DBA"]
+    assert list(doctor._advice(cures, {}, 9)) == helps
+    assert list(doctor._advice(cures, untold, 9)) == ["These could not be read: ash, plans.", *helps]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -70,6 +71,19 @@ def test_it_starts_when_what_runs_should_end() -> None:
 def test_fewer_than_five_ends_tell_nothing_and_it_says_so() -> None:
     starts = foreseen(watched(ends=3), 190.0, waiting(190.0))
     assert starts == StartForecast(why_none="4 statements of the 5 it takes have ended since presman watches")
+
+
+def test_the_rules_are_asked_for_only_where_enough_have_ended() -> None:
+    asked: list[float] = []
+
+    def rules(now: float) -> QueueRules:
+        asked.append(now)
+        return RULES
+
+    for ends, now in ((3, 190.0), (5, 310.0)):
+        held = statement(605, 300.0, now)
+        watched(ends=ends).add(reading(now, (waiting(now),), (held,)), partial(rules, now))
+    assert asked == [310.0]
 
 
 @pytest.mark.parametrize(

@@ -184,11 +184,12 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_while_servers_come_and_go_the_same_session_is_to_be_ended(seed: int) -> None:
+def test_while_servers_come_and_go_the_answer_stays(seed: int) -> None:
+    """In a minute of the storm: not with each statement that ends, only where another limit binds all that wait."""
     source, clock = started("storm", seed)
-    steps = [to_do(reading) for reading in play(source, clock, 30, 2.0)]
-    assert {each.step for each in steps if each is not None} == {Step.END}
-    assert len({each.script for each in steps if each is not None}) == 1
+    answers = [(step.step, step.script) for reading in play(source, clock, 30, 2.0) if (step := to_do(reading))]
+    assert len(answers) == 30
+    assert sum(before != after for before, after in pairwise(answers)) <= 3
 
 
 def test_what_is_looked_for_would_be_found() -> None:

@@ -188,8 +188,16 @@ _NO_USE = "by the forecast nobody starts sooner if it is ended, so waiting is as
 
 
 def _is_open(found: Unblock) -> bool:
-    """Whether the end of somebody may be what a head needs: nobody is to be looked at or waited for before."""
-    return not found.blocked and found.soon is None and found.head.cause is not Cause.NEVER_FITS
+    """Whether the end of somebody may be what a head needs: nobody is to be looked at or waited for before.
+
+    One that has just come is no reason: it may have started before anybody has decided.
+    """
+    return not found.blocked and found.soon is None and found.head.cause is not Cause.NEVER_FITS and not _is_new(found)
+
+
+def _is_new(found: Unblock) -> bool:
+    waited = found.head.statement.waited
+    return waited is not None and waited < NEARLY_DONE
 
 
 def _gain(effect: EndingEffect) -> float:
@@ -359,6 +367,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
     why = candidate.objection or (_NO_USE if _helps_nobody(candidate.effect) else "")
+    why = why or (f"that has waited for {duration(found.head.statement.waited)} only" if _is_new(found) else "")
     why = why or f"{listed(found.in_vain)} may be served first and want more than that"
     short = f"wait: {keeps}, idle {each.idle_time}; {why}"
     if why == pause(each) and not found.in_vain:  # time is all that speaks against it

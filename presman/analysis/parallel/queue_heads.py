@@ -120,7 +120,8 @@ def heads(
             contested = bool(situation.rivals or situation.containers)
             over = passed_over(facts, head, situation.system, situation.limits, contested=contested)
             by_plan = over and has_one_queue(facts, head.inst_id, head.con_id) is not True
-            held_up = by_plan and any(_may_hold_up(facts, head, each, groups, budgets) for each in first)
+            firsts = (one for each in first for one in (each, *_alike(each, statements)))
+            held_up = by_plan and any(_may_hold_up(facts, head, each, groups, budgets) for each in firsts)
             situation = situation._replace(passed_over=over and not held_up)
         directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
+from presman.reports.compare.comparison import histograms, quantile
 from presman.reports.compare.noise import FALSE_ALARMS, Judgement
 from presman.reports.compare.two_windows import _notes
 from tests.recording.recorded import START
@@ -35,3 +36,21 @@ def test_what_was_judged_is_counted() -> None:
     assert noted == [f"of 10 differences judged, {chance}"]
     assert _notes(*windows, [Judgement.UNTOLD]) == []
     assert _notes(*windows, [Judgement.MORE])[0].startswith("of 1 difference judged")
+
+
+def test_events_whose_waits_took_most_time_come_first() -> None:
+    """10 us 500 times, 1 ms once, 10 us 50 times in the first or the second window; what had no wait is left out."""
+
+    def waits(**events: dict[int, int]) -> Any:
+        return SimpleNamespace(histograms={event: [own] for event, own in events.items()})
+
+    found = histograms(waits(a={1000: 1}, b={10: 50}, d={}), waits(c={10: 500}, a={1000: 1}, d={64: 0}))
+    assert [(each.event, dict(each.first), dict(each.second)) for each in found] == [
+        ("c", {}, {10: 500}), ("a", {1000: 1}, {1000: 1}), ("b", {10: 50}, {}),
+    ]  # fmt: skip
+
+
+def test_the_wait_of_a_rank_is_in_a_bucket() -> None:
+    buckets = {64: 1, 8: 2, 16: 1, 32: 0}
+    assert [quantile(buckets, percent) for percent in (1, 50, 51, 75, 76, 100)] == [8, 8, 16, 16, 64, 64]
+    assert quantile({8: 0}, 50) is None
