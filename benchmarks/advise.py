@@ -48,7 +48,7 @@ class Planted(NamedTuple):
 def directive(group: str, level: int, percent: int, limit: int | None = None, plan: str = "DAY_PLAN") -> PlanDirective:
     """Return a directive that has nothing but a level and a limit."""
     given = dict.fromkeys(PlanDirective._fields) | dict.fromkeys((f"mgmt_p{n}" for n in range(1, 9)), 0)
-    given |= {"plan": plan, "group_or_subplan": group, "type": "CONSUMER_GROUP", f"mgmt_p{level}": percent}
+    given |= {"con_id": 0, "plan": plan, "group_or_subplan": group, "type": "CONSUMER_GROUP", f"mgmt_p{level}": percent}
     return PlanDirective(**given | {"status": "", "comments": "", "parallel_server_limit": limit})  # type: ignore[arg-type]
 
 

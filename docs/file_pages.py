@@ -13,7 +13,8 @@ from presman.figures.figure import Figure
 from presman.figures.measures import COMMON, MEASURES
 from presman.recording.measure_tables import ARRIVALS, BUCKET, ROW_TABLES
 from presman.recording.schema import METADATA
-from presman.rows.queries import Query, by_query, read, variants
+from presman.rows.queries import Query, by_query, read
+from presman.rows.query_files import variants
 
 
 def csv_page() -> str:

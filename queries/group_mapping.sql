@@ -3,6 +3,7 @@
 -- needs: DBA_RSRC_GROUP_MAPPINGS
 -- pack: none
 SELECT
+    0 AS con_id,
     attribute,
     value,
     consumer_group,

@@ -3,6 +3,7 @@
 -- needs: DBA_RSRC_PLANS
 -- pack: none
 SELECT
+    0 AS con_id,
     plan,
     mgmt_method,
     sub_plan,

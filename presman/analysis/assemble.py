@@ -249,6 +249,8 @@ def with_reasons(
             for inst_id, servers in one.servers_by_instance.items():
                 blocked[inst_id, one.con_id, one.group] += servers
     queues = first.keys() | left.keys() | starts.keys()
+    if not (queues or held or blocked):
+        return tuple(rows)
 
     def has_one(row: GroupReading) -> bool:
         """Whether there is a reason: a row is large, and costly to copy."""

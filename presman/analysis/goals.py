@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 from presman.base.errors import InputError
-from presman.base.formats import seconds_of
+from presman.base.formats import percent, seconds_of
 
 _GROUP = r'(?P<group>"[^"]+"|[^\s"]+)'
 _SHAPES = (
@@ -65,3 +65,49 @@ def parse_goal(text: str) -> Goal:
         raise InputError(f"goal {text!r}: longer than three years")
     name = found["group"]
     return Goal(name[1:-1] if name.startswith('"') else name.upper(), part, seconds)
+
+
+class GoalReading(Struct, frozen=True):
+    """How a goal fares: statements that were `good` (started in time) and `bad` (did not), since presman watches.
+
+    `recent` counts the last half hour and `day` the last 24 hours of it, (good, bad) each; `watched` is how many
+    seconds that is. A statement is bad as soon as it has waited for longer, and counts once. Who starts and ends
+    between two polls is not seen.
+    """
+
+    goal: Goal
+    good: int
+    bad: int
+    recent: tuple[int, int]
+    day: tuple[int, int]
+    watched: float
+
+    @property
+    def group(self) -> str:
+        """The consumer group that the goal is about."""
+        return self.goal.group
+
+    @property
+    def state(self) -> str:
+        """Whether the goal is met over the last half hour: ``met``, ``missed``, "" without a statement."""
+        return met(self.goal, *self.recent)
+
+    @property
+    def sentence(self) -> str:
+        """How the goal fared all the time: ``95 % of REPORTS start within 30 s: missed, 18 of 22 did (82 %)``."""
+        many = self.good + self.bad
+        state, part = met(self.goal, self.good, self.bad), percent(share(self.good, self.bad))
+        fared = f"{state}, {self.good} of {many} did ({part} %)"
+        return f"{self.goal}: {fared if many else 'no statement was seen'}"
+
+
+def met(goal: Goal, good: int, bad: int) -> str:
+    """Return whether so many statements meet a goal: ``met``, ``missed``, "" without any."""
+    if not good + bad:
+        return ""
+    return "met" if good >= goal.part * (good + bad) - 1e-9 else "missed"
+
+
+def share(good: int, bad: int) -> float | None:
+    """Return the percentage of statements that were good, None without any."""
+    return 100 * good / (good + bad) if good + bad else None

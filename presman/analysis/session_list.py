@@ -16,8 +16,10 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
 from presman.analysis.parallel.running import Coordinator, Holdings
 from presman.analysis.readings.session_readings import CLASSES, OTHER, Activity, SessionReading, SqlSample
+from presman.rows.session_amounts import SessionAmounts
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
+from presman.rows.snapshot import Snapshot
 
 COORDINATOR, SERVER, QUEUED, GV_QUERY = "QC", "server", "queued", "GV$"
 """What a session is to parallel execution."""
@@ -37,6 +39,7 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
         for row in holding.rows
     }
     originals: dict[tuple[int, int], str] = {}
+    summed = amounts(facts.snapshot)
     found = []
     for row in facts.snapshot.rows(Session):
         key = row.inst_id, row.sid
@@ -51,8 +54,30 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
             original = originals[known]
         rates = grown.get(key, NO_RATES)
         session = _session(row, group or facts.sessions.group_of(row), original, info, role, number, rates)
+        if key in summed:
+            session = session._replace(amounts=summed[key])
         found.append(session._replace(coordinator=servers[key][1]) if role == SERVER else session)
     return tuple(found)
+
+
+def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, float]]:
+    """Return the amounts of sessions by instance and SID, each added up over the rows that tell it."""
+    rows: dict[tuple[int, int], list[Mapping[str, float | None]]] = {}
+    for record, section in snapshot.sections.items():
+        for row in section.rows if issubclass(record, SessionAmounts) else ():
+            told = row._asdict()
+            rows.setdefault((told.pop("inst_id"), told.pop("sid")), []).append(told)
+    return {key: added_up(own) for key, own in rows.items()}
+
+
+def added_up(parts: Iterable[Mapping[str, float | None]]) -> dict[str, float]:
+    """Return the sum of each amount over the parts that tell it."""
+    found: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
+            if value is not None:
+                found[name] = found.get(name, 0.0) + value
+    return found
 
 
 def _role(row: Session, held: int, servers: Mapping[tuple[int, int], tuple[int, Coordinator]]) -> str:
@@ -151,11 +176,11 @@ def activity(rows: Iterable[Session]) -> Activity:
 class Blocking(NamedTuple):
     """A session that others wait for, or that waits for one, at its `depth` in the tree (0: it waits for nobody seen).
 
-    `place` is ``instance:SID``. `session` is None where it is not seen: a background process, or one that is gone.
+    `name` is ``instance:SID``. `session` is None where it is not seen: a background process, or one that is gone.
     `below` counts who waits for it, directly or not.
     """
 
-    place: str
+    name: str
     depth: int
     below: int
     session: SessionReading | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -22,8 +22,8 @@ _COLUMNS = (*CPU_COLUMNS, "io_service_time", *IO_COLUMNS)
 """What both views count, in the order of UsageTotals."""
 
 
-def _columns(record: Any, *more: str) -> Callable[[Any], tuple[int, ...]]:
-    return itemgetter(*(record._fields.index(name) for name in (*_COLUMNS, *more)))
+def _columns(record: Any, names: Iterable[str]) -> Callable[[Any], tuple[int, ...]]:
+    return itemgetter(*map(record._fields.index, names))
 
 
 USAGE_COLUMNS = (*_COLUMNS, "requests", "cpu_waits")
@@ -37,9 +37,8 @@ QUEUE_COLUMNS = (
 SESSION_COLUMNS = ("active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time")
 """The columns of V$RSRC_CONSUMER_GROUP that SessionTotals has, in its order."""
 
-_of_queue, _of_sessions = attrgetter(*QUEUE_COLUMNS), attrgetter(*SESSION_COLUMNS)
-_of_group = _columns(ConsumerGroup, "requests", "cpu_waits")
-_of_container = _columns(RsrcPdb)
+_of_queue, _of_sessions = _columns(ConsumerGroup, QUEUE_COLUMNS), _columns(ConsumerGroup, SESSION_COLUMNS)
+_of_group, _of_container = _columns(ConsumerGroup, USAGE_COLUMNS), _columns(RsrcPdb, _COLUMNS)
 
 
 def usage_of_group(row: ConsumerGroup | None) -> UsageTotals | None:
@@ -67,7 +66,20 @@ def together_used(parts: Sequence[UsageTotals | None]) -> UsageTotals | None:
     known = [each for each in parts if each is not None]
     if len(known) < len(parts) or len(known) < 2:
         return known[0] if len(known) == len(parts) == 1 else None
-    return UsageTotals._make(None if None in values else sum(values) for values in zip(*known, strict=True))
+    return UsageTotals._make(sums_of(known))
+
+
+def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
+    """Return the sum of each column, None where it is not known of a row.
+
+    >>> sums_of([(1, None), (2, 3)])
+    [3, None]
+    """
+    columns = list(zip(*rows, strict=True))
+    try:
+        return list(map(sum, columns))
+    except TypeError:  # None was among them
+        return [None if None in values else sum(values) for values in columns]
 
 
 def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:

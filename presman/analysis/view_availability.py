@@ -18,45 +18,30 @@ from presman.analysis.readings.wait_readings import UsageTotals
 from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
 from presman.rows.conversion import RecordType, field_types
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
-from presman.rows.instance_rows import Sysstat, SystemEvent
-from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
-from presman.rows.queries import Scope
-from presman.rows.session_rows import PxSession, Session, SessionInfo
+from presman.rows.instance_rows import Sysstat
+from presman.rows.plan_rows import RsrcPlan
+from presman.rows.queries import main_records, view_read
+from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Snapshot
-
-VIEWS: dict[RecordType, str] = {
-    Session: "GV$SESSION",
-    ConsumerGroup: "GV$RSRC_CONSUMER_GROUP",
-    PxSession: "GV$PX_SESSION",
-    RsrcPlan: "GV$RSRC_PLAN",
-    RsrcPlanHistory: "GV$RSRC_PLAN_HISTORY",
-    Plan: "DBA_RSRC_PLANS",
-    PlanDirective: "DBA_RSRC_PLAN_DIRECTIVES",
-    GroupMapping: "DBA_RSRC_GROUP_MAPPINGS",
-    SessionInfo: "GV$RSRC_SESSION_INFO",
-    SystemEvent: "GV$SYSTEM_EVENT",
-    Sysstat: "GV$SYSSTAT",
-}
-"""The views of which a reading says whether they told something (`Reading.unseen`, as JSON calls it)."""
 
 _NOT_THERE = " is not there"
 
 
 def view_of(snapshot: Snapshot, record: RecordType) -> str:
     """Return the view that the rows of `record` come from, in the snapshot's scope."""
-    name = VIEWS[record]
-    return name.removeprefix("G") if snapshot.scope is Scope.INSTANCE else name
+    return view_read(record, snapshot.release, snapshot.scope)
 
 
 def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
     """Return why `record`'s view told nothing (of these `fields`), "" if it did; it may have told that it is empty."""
-    section, view = snapshot.section(record), view_of(snapshot, record)
+    section = snapshot.section(record)
+    if record in snapshot.sections and not section.problem and not section.absent:
+        return ""
+    view = view_of(snapshot, record)
     if section.problem:
         return f"{view}: {section.problem.code or section.problem.text}"
     if record not in snapshot.sections:
         return f"{view} was not read"
-    if not section.absent:
-        return ""
     if section.absent >= field_types(record).keys():
         return f"{view}{_NOT_THERE}"
     rounded = [field.upper() for field in fields if field in section.rounded]
@@ -134,8 +119,8 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
 
 
 def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:
-    """Return the views that were asked and told nothing."""
-    asked = (record for record in VIEWS if record in snapshot.sections)
+    """Return the views that were asked and told nothing (`Reading.unseen`, as JSON calls it)."""
+    asked = (record for record in main_records(snapshot.release) if record in snapshot.sections)
     return tuple(
         UnavailableView(view_of(snapshot, record), why) for record in asked if (why := unavailable(snapshot, record))
     )

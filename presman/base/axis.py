@@ -52,7 +52,7 @@ def nice_axis(highest: float, steps: int, lowest: float = 0.0, *, whole: bool = 
     factors = [factor for factor in _FACTORS if not whole or (factor * power).is_integer()]
     step = next(factor * power for factor in factors if factor * power >= rough * 0.999 or factor == factors[-1])
     first, last = floor(lowest / step * 0.999), ceil(highest / step * 0.999)
-    return last * step, [float(f"{place * step:.10g}") for place in range(first, last + 1)]
+    return last * step, [float(f"{number * step:.10g}") for number in range(first, last + 1)]
 
 
 def tick_label(value: float) -> str:

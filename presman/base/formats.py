@@ -102,7 +102,7 @@ def compact(value: float | None) -> str:
     for unit, size in (("", 1), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)):
         scaled = value / size
         if abs(scaled) < 999.5 or unit == "T":
-            return f"{scaled:.0f}{unit}" if scaled == int(scaled) or abs(scaled) >= 100 else f"{scaled:.1f}{unit}"
+            return f"{scaled:.0f}{unit}" if scaled == int(scaled) or abs(scaled) >= 99.95 else f"{scaled:.1f}{unit}"
     raise AssertionError("unreachable")
 
 

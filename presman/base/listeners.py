@@ -116,15 +116,15 @@ class RateLimited:
     """Says a line at most once in `pause` seconds, with the number of those that were left out meanwhile."""
 
     def __init__(
-        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic, pause: float = PAUSE
+        self, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic, pause: float = PAUSE
     ) -> None:
-        self._say = say
+        self._note = note
         self._clock = clock
         self._pause = pause
         self._next = 0.0
         self._left_out = 0
 
-    def say(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Say a line, or count it."""
         now = self._clock()
         if now < self._next:
@@ -132,7 +132,7 @@ class RateLimited:
             return
         more = f" (and {self._left_out} more before)" if self._left_out else ""
         self._next, self._left_out = now + self._pause, 0
-        self._say(text + more)
+        self._note(text + more)
 
 
 # ---- Addresses that this machine alone reaches.

@@ -200,18 +200,18 @@ def found_runs() -> list[FoundRun]:
     What died long ago, or whose place another has taken, is removed.
     """
     found = sorted(_found(), key=lambda each: each[1].status.since)
-    places = {_place(run.status) for _, run in found if run.alive}
+    outputs = {_output_of(run.status) for _, run in found if run.alive}
     now = datetime.now(UTC)
     kept = []
     for path, run in found:
-        if run.alive or (_place(run.status) not in places and now - run.status.written < REMEMBERED):
+        if run.alive or (_output_of(run.status) not in outputs and now - run.status.written < REMEMBERED):
             kept.append(run)
         else:
             _forget(path)
     return kept
 
 
-def _place(status: RunStatus) -> tuple[str, str, tuple[str, ...]]:
+def _output_of(status: RunStatus) -> tuple[str, str, tuple[str, ...]]:
     return status.command, status.output, tuple(each.name for each in status.databases)
 
 

@@ -85,6 +85,6 @@ def _erase(name: str) -> None:
     with suppress(OSError, AttributeError):
         find = ctypes.CDLL(None).getenv
         find.restype = ctypes.c_void_p
-        place = find(name.encode())
-        if place:
-            ctypes.memset(place, 0, len(ctypes.string_at(place)))
+        address = find(name.encode())
+        if address:
+            ctypes.memset(address, 0, len(ctypes.string_at(address)))

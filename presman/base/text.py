@@ -60,24 +60,30 @@ def all_clean(texts: Collection[str], longest: int = 0) -> bool:
 
 
 def _has_stacks(text: str) -> bool:
-    marks = "".join(character for character in set(text) if unicodedata.category(character) in {"Mn", "Me"})
-    return bool(marks) and re.search(f"[{re.escape(marks)}]{{{MOST_MARKS + 1}}}", text) is not None
+    marks = re.escape("".join(_marks(text)))
+    return bool(marks) and re.search(f"[{marks}]{{{MOST_MARKS + 1}}}", text) is not None
+
+
+def _marks(text: str) -> set[str]:
+    """Return which combining marks are in a text."""
+    return {character for character in set(text) if unicodedata.category(character) in {"Mn", "Me"}}
 
 
 def _clean(text: str) -> str:
     if not text.isprintable():
-        text = "".join(character if character.isprintable() else _visible(character) for character in text)
+        shown = {each: each if each.isprintable() else _visible(each) for each in set(text)}
+        text = "".join(map(shown.__getitem__, text))
     return text if text.isascii() else _without_stacks(_UNSEEN.sub(_REPLACEMENT, text))
 
 
 def _without_stacks(text: str) -> str:
     """Return `text` without more combining marks on a character than any script needs."""
-    marks = [unicodedata.category(character) in {"Mn", "Me"} for character in text]
-    if sum(marks) <= MOST_MARKS:
+    marks = _marks(text)
+    if not marks:
         return text
     kept, height = [], 0
-    for character, is_mark in zip(text, marks, strict=True):
-        height = height + 1 if is_mark else 0
+    for character in text:
+        height = height + 1 if character in marks else 0
         if height <= MOST_MARKS:
             kept.append(character)
     return "".join(kept)

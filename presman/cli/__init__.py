@@ -166,9 +166,9 @@ def _complain(error: Exception) -> int:
     error.__traceback__ = None  # and with it what the command had made: it may have taken all memory there is
     line, code = _meaning(error)
     if code == exit_codes.INTERNAL:
-        console.say(f"{line} (PRESMAN_DEBUG=1 shows where)", "fault", "error")
+        console.note(f"{line} (PRESMAN_DEBUG=1 shows where)", "fault", "error")
     else:
-        console.say(line, "failed", "error")
+        console.note(line, "failed", "error")
     if code == exit_codes.OUTPUT:
         console.abandon()
     return code
@@ -207,7 +207,7 @@ def _say_what_no_one_catches() -> None:
 
     def of_thread(ended: threading.ExceptHookArgs) -> None:
         if isinstance(ended.exc_value, Exception):
-            console.say(_meaning(ended.exc_value)[0], "fault", "error")
+            console.note(_meaning(ended.exc_value)[0], "fault", "error")
 
     if threading.excepthook is threading.__excepthook__:  # a test has another
         threading.excepthook = of_thread

@@ -93,7 +93,7 @@ def run(options: Namespace) -> int:
     progress = _Progress(options.goal[0])
     found = advise(arrivals, watched.plan(), options.goal, keep, options.may_change, options.seed, progress.hear)
     if len(watched.plans) > 1:
-        console.say("the plan was changed meanwhile: statements are replayed under the last one")
+        console.note("the plan was changed meanwhile: statements are replayed under the last one")
     if options.format == "json":
         from presman.output.json_document import plain
 
@@ -114,7 +114,7 @@ def _write(options: Namespace, text: str) -> None:
         return
     path = expanded(options.output)
     console.write_whole(path, text.encode("utf-8"))
-    console.say(f"advice in {path}")
+    console.note(f"advice in {path}")
 
 
 class _Watched:
@@ -147,7 +147,7 @@ class _Progress:
             self._next = time.monotonic() + _TOLD_EACH
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
             told = f"{self._goal.percentile} of {self._goal.group} {wait}"
-            console.say(f"{replayed} choices replayed, best so far: {told}; Ctrl-C keeps it")
+            console.note(f"{replayed} choices replayed, best so far: {told}; Ctrl-C keeps it")
 
 
 def _check(arrivals: list[Arrival], names: list[str], option: str) -> None:

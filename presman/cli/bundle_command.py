@@ -62,7 +62,7 @@ def run(options: Namespace) -> int:
     if not written:
         remove_recording(path)
         raise Failure(f"{resolved.target.name} has nothing to bundle", exit_codes.SOURCE)
-    console.say(f"{counted(written, 'poll')} in {path}: it has no SQL text, bind, user, machine or program")
+    console.note(f"{counted(written, 'poll')} in {path}: it has no SQL text, bind, user, machine or program")
     return exit_codes.OK
 
 
@@ -74,8 +74,8 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
     target = resolved.live()
     renamed = target._replace(name=redactor.target(target.name))
     # Its own name is told to who runs this: only the file has the other one.
-    beginning = Beginning(lambda event: console.tell(event._replace(database=event.database and target.name)))
-    recorder = Recorder([renamed], str(path), beginning.tell, redact=redactor)
+    beginning = Beginning(lambda event: console.report(event._replace(database=event.database and target.name)))
+    recorder = Recorder([renamed], str(path), beginning.report, redact=redactor)
     text = f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier"
     beginning.started = LogEvent("started", text)
     (recorded,) = recorder.databases
@@ -83,7 +83,7 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
         recorder.run(options.minutes * 60, lambda: beginning.look(recorder))
     except KeyboardInterrupt:
         beginning.end()
-        console.say("ended earlier")
+        console.note("ended earlier")
     finally:
         if not recorded.written:
             recorder.location.remove_empty()
@@ -102,7 +102,7 @@ def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
     assert isinstance(source, RecordingSource)
     source.open()
     for text in source.notes:
-        console.say(text)
+        console.note(text)
     with closing(source), closing(Store(str(path), writing=True)) as store:
         try:
             return _copy_polls(source, store, resolved.target.name, options)
@@ -135,5 +135,5 @@ def _copy_polls(source: RecordingSource, store: Store, name: str, options: Names
         written += 1
     writer.close()
     for text in source.damage:
-        console.say(text, "damaged", "warning")
+        console.note(text, "damaged", "warning")
     return written

@@ -53,7 +53,7 @@ def run(options: Namespace) -> int:
         _check(output, source)
     found = read_series(source, options.columns)
     for note in found.notes:
-        console.say(note)
+        console.note(note)
     if output is not None:
         write_whole(output, _drawn(found, source, output.suffix.lower()))
         return exit_codes.OK

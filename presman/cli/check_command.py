@@ -84,7 +84,7 @@ def run(options: Namespace) -> int:
             reading, settings, resolved, TELLING * options.timeout, endless=polling.endless
         )
         for each, text in groupless(settings, reading).items():
-            console.say(f"warning: alerts of {each.key}: {text}", "setting", "warning")
+            console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")
         found = result(reading, settings, lacking)
         more = [*found.more, *problems] if options.verbose else []
         console.show("".join(f"{line}\n" for line in (found.line, *more)))
@@ -114,31 +114,31 @@ def _judged(
             state = file.load()
             judge = Judge(settings, state.marks)
             judged = judge.judge(reading)
-            told, changes = _changed(judged, state.told, resolved)
-            file.save(CheckState(marks=dict(judge.marks or {}), told=told))
+            reported, changes = _changed(judged, state.reported, resolved)
+            file.save(CheckState(marks=dict(judge.marks or {}), reported=reported))
             problems += [f"note: {file.problem}"] if file.problem else []
     except OSError as error:
         judge = Judge(settings, None)
         judged, changes = judge.judge(reading), []
         reason = error.strerror or error
         problems.append(f"note: no state is kept ({reason}): alerts with for= count at once, on_alert is not run")
-        console.say(problems[-1])
+        console.note(problems[-1])
     problems += _notify(changes, judged, resolved, seconds)
     return judged, judge.unknown, problems
 
 
 def _changed(
-    reading: Reading, told: dict[str, ReportedAlert], resolved: Resolved
+    reading: Reading, reported: dict[str, ReportedAlert], resolved: Resolved
 ) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
-    """Return what is told now, and what changed since the last run."""
+    """Return what is reported now, and what changed since the last run."""
     if not resolved.on_alert:
-        return told, []
+        return reported, []
     from presman.analysis.alerts.alert_rules import wrong
     from presman.analysis.alerts.judge import AlertChanges, sees_all
 
-    changes = AlertChanges(told)
+    changes = AlertChanges(reported)
     found = changes.take(wrong(reading), reading.at.timestamp(), whole=sees_all(reading))
-    return changes.told, found
+    return changes.reported, found
 
 
 def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved, seconds: float) -> list[str]:
@@ -161,10 +161,10 @@ def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved
     if done == len(changes):
         return []
     _leave(changes[done:], resolved)
-    told = f"note: on_alert {problem or f'runs {MOST} times at most'}; {done} of {counted(len(changes), 'event')} sent"
-    told += ", the next check tries the rest"
-    console.say(told)
-    return [told]
+    note = f"note: on_alert {problem or f'runs {MOST} times at most'}; {done} of {counted(len(changes), 'event')} sent"
+    note += ", the next check tries the rest"
+    console.note(note)
+    return [note]
 
 
 def _leave(changes: Sequence[AlertChange], resolved: Resolved) -> None:
@@ -176,7 +176,7 @@ def _leave(changes: Sequence[AlertChange], resolved: Resolved) -> None:
 
     with suppress(OSError), state_of(resolved.target.name) as file:
         state = file.load()
-        file.save(replace(state, told=put_back(state.told, changes)))
+        file.save(replace(state, reported=put_back(state.reported, changes)))
 
 
 @contextmanager

@@ -46,9 +46,9 @@ def run(options: Namespace) -> int:
     first, second = window_words(options.first), window_words(options.second)
     if not first.target:
         raise Failure(f"the first window has to name its recording: {FORM}")
-    places = [_place(each._replace(target=each.target or first.target), config, options) for each in (first, second)]
+    windows = [_window(each._replace(target=each.target or first.target), config, options) for each in (first, second)]
     try:
-        found = compare(*places)
+        found = compare(*windows)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error
     if options.format == "json":
@@ -62,8 +62,9 @@ def run(options: Namespace) -> int:
     return exit_codes.OK
 
 
-def _place(words: WindowWords, config: Config, options: Namespace) -> RecordingWindow:
-    target = resolve(named_recording(words.target, config), config, options).target
+def _window(words: WindowWords, config: Config, options: Namespace) -> RecordingWindow:
+    resolved = resolve(named_recording(words.target, config), config, options)
+    target = resolved.target
     recorded = target.recorded
     if recorded is None:
         raise Failure(f"{target.name} is not a recording: write {FORM}")
@@ -72,4 +73,5 @@ def _place(words: WindowWords, config: Config, options: Namespace) -> RecordingW
         recorded.database or None,
         words.start or recorded.start,
         words.end or recorded.end or recorded.at,
+        resolved.goals,
     )

@@ -55,17 +55,17 @@ def run(options: Namespace) -> int:
             f"no completions for {shell or 'an unknown shell'}: presman completions bash --install, or zsh, fish"
         )
     wanted = dict.fromkeys((shell, "man"))
-    places = {name: place(name) for name in wanted}
-    for path in places.values():
+    paths = {name: path_of(name) for name in wanted}
+    for path in paths.values():
         _refuse_foreign(path)
-    for name, path in places.items():
+    for name, path in paths.items():
         _write(path, _text(name))
         console.show(f"written: {path}\n")
-    console.show(_advice(shell, places[shell]))
+    console.show(_advice(shell, paths[shell]))
     return exit_codes.OK
 
 
-def place(name: str) -> Path:
+def path_of(name: str) -> Path:
     """Return where the user's own completions of a shell, or manual pages, are looked for."""
     data = _folder("XDG_DATA_HOME", ".local/share")
     if name == "bash":
@@ -78,9 +78,9 @@ def place(name: str) -> Path:
 
 
 def _folder(variable: str, usual: str) -> Path:
-    said = os.environ.get(variable, "")
-    if said.startswith("/"):
-        return Path(said)
+    folder = os.environ.get(variable, "")
+    if folder.startswith("/"):
+        return Path(folder)
     try:
         return Path.home() / usual
     except RuntimeError:

@@ -25,7 +25,7 @@ from presman.cli.interruption import ending_reads
 from presman.cli.limits import bound_memory
 from presman.cli.parser import Parser, command_parser
 from presman.cli.settings import load
-from presman.config.config_file import NAME, Config, PasswordCommand, places
+from presman.config.config_file import NAME, Config, PasswordCommand, locations
 from presman.config.connect_answers import (
     Answers,
     aliases,
@@ -90,7 +90,7 @@ def run(options: Namespace) -> int:
         raise Failure("stopped: nothing was written", exit_codes.INTERRUPTED) from None
     except KeyboardInterrupt:
         console.show("\n")
-        console.say("stopped: nothing was written")
+        console.note("stopped: nothing was written")
         raise
 
 
@@ -100,7 +100,7 @@ def _config(options: Namespace) -> tuple[Path, Config]:
     if named and not expanded(named).exists():
         return expanded(named), Config()
     config = load(options)
-    return config.path or places()[-1], config
+    return config.path or locations()[-1], config
 
 
 def _start(options: Namespace) -> Answers:

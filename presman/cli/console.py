@@ -76,12 +76,12 @@ def log_to(log: Log | None) -> None:
         before.close()
 
 
-def say(text: str, event: str = "message", level: Level = "info") -> None:
-    """Tell in one line about the work: see :func:`tell`."""
-    tell(LogEvent(event, text, level))
+def note(text: str, event: str = "message", level: Level = "info") -> None:
+    """Tell in one line about the work: see :func:`report`."""
+    report(LogEvent(event, text, level))
 
 
-def tell(event: LogEvent) -> None:
+def report(event: LogEvent) -> None:
     """Write an event to the log, or to standard error; what of it comes from outside cannot steer the terminal."""
     if (_log is not None and _log.write(event)) or (_log is None and event.level == "debug"):
         return

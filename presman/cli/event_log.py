@@ -71,7 +71,7 @@ class _File(WatchedFileHandler):
     """A file that others cannot read unless somebody lets them; what cannot be written is told once, not for ever."""
 
     def __init__(self, path: str) -> None:
-        self._told = False
+        self._is_reported = False
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
 
     def _open(self) -> TextIOWrapper:
@@ -86,10 +86,10 @@ class _File(WatchedFileHandler):
                 self.stream = self._open()
             self.stream.write(self.format(record) + "\n")
             self.stream.flush()
-            self._told = False
+            self._is_reported = False
         except (OSError, ValueError) as error:
-            if not self._told:
-                self._told = True
+            if not self._is_reported:
+                self._is_reported = True
                 why = error.strerror if isinstance(error, OSError) else str(error)
                 sys.stderr.write(f"presman: the log {clean(self.baseFilename)} cannot be written: {why}\n")
 

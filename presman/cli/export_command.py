@@ -21,7 +21,7 @@ from presman.cli.parser import OneOf, Parser, add_log_options, command_parser, m
 from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
 from presman.output.alert_notifier import AlertNotifier, notifier_of
-from presman.output.csv_export import KNOWN, VIEW, CsvExport, PastMinute, past_minutes, untold, within
+from presman.output.csv_export import KNOWN, VIEW, CsvExport, PastMinute, empty_columns, past_minutes, within
 from presman.output.csv_export import MEASURES as EXPORTED
 from presman.recording.time_words import span_of, spelled_instant
 from presman.rows.group_rows import GroupMetricHistory
@@ -56,12 +56,12 @@ def past_of(resolved: Resolved, measure: str, start: str, end: str) -> list[Past
     (snapshot,) = Polling(resolved).snapshots(polls=1)
     minutes = _minutes(snapshot, measure)
     first, last = minutes[0].at, minutes[-1].at
-    begins, ends = span_of(start, end, first, snapshot.at, note=console.say)
+    begins, ends = span_of(start, end, first, snapshot.at, note=console.note)
     found = within(minutes, begins, ends)
     if not found:
         raise Failure(f"{VIEW} has no rows for that time: it has {spelled_instant(first)} to {spelled_instant(last)}")
     if begins is not None and begins < first - timedelta(seconds=minutes[0].seconds):
-        console.say(f"{VIEW} begins at {spelled_instant(first)}")
+        console.note(f"{VIEW} begins at {spelled_instant(first)}")
     return found
 
 
@@ -72,9 +72,9 @@ def write_past(found: list[PastMinute], file: CsvExport, measure: str, name: str
             file.write_past(each)
     finally:
         file.close()
-    console.say(f"empty, as they are not in {VIEW}: {', '.join(untold(measure))}; {recording_hint(name)}")
+    console.note(f"empty, as they are not in {VIEW}: {', '.join(empty_columns(measure))}; {recording_hint(name)}")
     times = f"{spelled_instant(found[0].at)} to {spelled_instant(found[-1].at)}"
-    console.say(f"{counted(len(found), 'interval')} of {measure}, {times}", "ended")
+    console.note(f"{counted(len(found), 'interval')} of {measure}, {times}", "ended")
     return exit_codes.OK
 
 
@@ -156,13 +156,15 @@ def run(options: Namespace) -> int:
     file = _file(measure, options)
     notifier = None
     if resolved.on_alert:
-        notifier = notifier_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
+        notifier = notifier_of(
+            resolved.target.name, resolved.alerts, resolved.on_alert, resolved.goals, first_is_news=True
+        )
     begun = time.monotonic()
     needed = notifier.detail_level if notifier is not None else DetailLevel.NARROW
     polling = Polling(resolved, detail_level=EXPORTED[measure].detail_level | needed, foresees=measure == "queue")
     export = _Export(resolved, polling, file, notifier)
     try:
-        with reporting("export", file.name if to_file else "standard output", export.look, console.tell):
+        with reporting("export", file.name if to_file else "standard output", export.look, console.report):
             for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
                 export.take(snapshot, reading)
         file.begin()
@@ -172,7 +174,7 @@ def run(options: Namespace) -> int:
             notifier.close()
         if to_file and export.taken:
             seconds = time.monotonic() - begun
-            console.say(f"{counted(export.taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)", "ended")
+            console.note(f"{counted(export.taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)", "ended")
     return exit_codes.OK
 
 
@@ -189,7 +191,7 @@ def _file(measure: str, options: Namespace) -> CsvExport | ParquetExport:
         return ParquetExport(path, measure)
     return CsvExport(
         path or console.data(), measure, options.layout, column=options.column, as_json=options.format == "jsonl",
-        durable=options.fsync, tell=console.say,
+        durable=options.fsync, note=console.note,
     )  # fmt: skip
 
 
@@ -211,18 +213,18 @@ class _Export:
         """Write a reading. Raises OutputError."""
         before, self._late = self._late, late_views(snapshot)
         if self._late and self._late != before:
-            self._say("late", f"no answer in time, left out: {', '.join(self._late)}")
+            self._warn("late", f"no answer in time, left out: {', '.join(self._late)}")
         if self._notifier is not None and (problem := self._notifier.follow(reading)):
-            self._say("on_alert", problem)
+            self._warn("on_alert", problem)
         name = self._file.name
         self._file.write(reading)
         self.taken += 1
         self._last = datetime.now(UTC)
         if self.taken > 1 and self._file.name != name:
-            console.say(f"a new column: continued in {self._file.name}", "new_file")
+            console.note(f"a new column: continued in {self._file.name}", "new_file")
         figures = {"poll": self.taken, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
         database = self._resolved.target.name
-        console.tell(LogEvent("polled", f"poll {self.taken} written", "debug", database, figures))
+        console.report(LogEvent("polled", f"poll {self.taken} written", "debug", database, figures))
 
     def look(self) -> list[DatabaseStatus]:
         """Return how it is, for `presman status`."""
@@ -233,8 +235,8 @@ class _Export:
             )
         ]
 
-    def _say(self, event: str, text: str) -> None:
-        console.say(text, event, "warning")
+    def _warn(self, event: str, text: str) -> None:
+        console.note(text, event, "warning")
 
 
 def _check_column(measure: str, options: Namespace) -> None:

@@ -246,7 +246,7 @@ class FleetTargets:
             else:
                 left_out.append(name)
         if left_out:
-            console.say(f"left out, because they are not live databases: {', '.join(left_out)}")
+            console.note(f"left out, because they are not live databases: {', '.join(left_out)}")
 
     def _resolve(self, name: str) -> Resolved:
         return resolve(name, self._config, self._options, ask=False)
@@ -260,7 +260,7 @@ class FleetTargets:
         notifier = (
             notifier_of_one_look(found.alerts)
             if one_look
-            else notifier_of(shown, found.alerts, found.on_alert, first_is_news=False)
+            else notifier_of(shown, found.alerts, found.on_alert, found.goals, first_is_news=False)
         )
         make = partial(_with_password, found.target, found.renewal)
         self.watched.append(found.live(notifier=notifier)._replace(make_source=make))

@@ -96,17 +96,17 @@ def run(options: Namespace) -> int:
     config = load(options)
     certificates, credentials = certificates_of(options), credentials_of(config)
     refuse_strangers(options, credentials)
-    exporter = Exporter(targets(options, config), console.tell)
+    exporter = Exporter(targets(options, config), console.report)
     push = _push(options, exporter)
     app = WebApp(Exposition(exporter.databases), lambda: exporter.is_healthy, credentials)
     host, port = options.listen
-    server = WebServer(app, host, port, certificates, partial(console.say, event="not_accepted", level="warning"))
+    server = WebServer(app, host, port, certificates, partial(console.note, event="not_accepted", level="warning"))
     names = ", ".join(each.target.name for each in exporter.databases)
     page = f"{server.url}/metrics"
     try:
-        with reporting("metrics", page, lambda: list(map(_status, exporter.databases)), console.tell):
+        with reporting("metrics", page, lambda: list(map(_status, exporter.databases)), console.report):
             server.start()
-            console.say(f"metrics of {names} at {page}; Ctrl-C ends it", "started")
+            console.note(f"metrics of {names} at {page}; Ctrl-C ends it", "started")
             if push is not None:
                 push.start()
             exporter.start()
@@ -140,7 +140,7 @@ def targets(options: Namespace, config: Config) -> list[LiveTarget]:
         if target.kind not in ENDLESS:
             raise Failure(f"{target.name} is not a live database: metrics need one")
         server = server or target.connect is not None
-        live = resolved.live(options.interval or options.refresh or INTERVAL, judging(resolved.alerts))
+        live = resolved.live(options.interval or options.refresh or INTERVAL, judging(resolved.alerts, resolved.goals))
         found.append(live._replace(name=label_of(target)))
     labels = [each.name for each in found]
     twice = next((label for label in labels if labels.count(label) > 1), "")
@@ -182,10 +182,10 @@ def credentials_of(config: Config) -> Credentials | None:
     if own.metrics_user is None and password is None:
         return None
     if own.metrics_user is None or password is None:
-        said, lacks = (
+        given, lacks = (
             ("a password", "metrics_user") if password else ("metrics_user", f"a password (or {METRICS_PASSWORD})")
         )
-        raise Failure(f"{config.path or 'config.ini'}: there is {said} for metrics, but not {lacks}")
+        raise Failure(f"{config.path or 'config.ini'}: there is {given} for metrics, but not {lacks}")
     if ":" in own.metrics_user:
         raise Failure(f"{config.path}: metrics_user has a colon, which no browser and no Prometheus can send")
     return Credentials(own.metrics_user, password)
@@ -213,4 +213,4 @@ def _push(options: Namespace, exporter: Exporter) -> OtlpPush | None:
         if (error.name or "").startswith("presman"):  # a mistake of presman's
             raise
         raise Failure(f"no {error.name}: pip install 'presman[otlp]'") from None
-    return OtlpPush(exporter.databases, endpoint_of(options.otlp), options.push_interval, console.tell)
+    return OtlpPush(exporter.databases, endpoint_of(options.otlp), options.push_interval, console.report)

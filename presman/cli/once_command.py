@@ -55,7 +55,7 @@ def run(options: Namespace) -> int:
     if late and reading.stale is None:
         raise Failure(f"{resolved.target.name}: no view answered within {options.timeout:g} s", exit_codes.SOURCE)
     if options.outliers and not reading.outliers:
-        console.say("no view of I/O outliers could be read: they exist from 12.1 on")
+        console.note("no view of I/O outliers could be read: they exist from 12.1 on")
     if options.format == "json":
         console.put(json_document.dump(reading, assess(reading, previous, snapshot), ascii_only=console.wants_ascii()))
     elif options.format == "csv":
@@ -63,5 +63,5 @@ def run(options: Namespace) -> int:
     else:
         console.show(text_report.full(reading, console.width(), (previous, snapshot)))
     if late:
-        console.say(f"not all answered within {options.timeout:g} s: {', '.join(late)}")
+        console.note(f"not all answered within {options.timeout:g} s: {', '.join(late)}")
     return exit_codes.PARTIAL if late else exit_codes.OK

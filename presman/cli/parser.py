@@ -68,19 +68,19 @@ def seconds(text: str) -> float:
     """Read a refresh interval as config.ini does."""
     from presman.config.config_file import refresh
 
-    return float(_said(refresh, text))
+    return float(_read(refresh, text))
 
 
 def measure(text: str) -> str:
     """Read a measure's name."""
     from presman.config.config_file import measure as read
 
-    return str(_said(read, text))
+    return str(_read(read, text))
 
 
 def some_seconds(text: str) -> float:
     """Read a duration: seconds, or 90s, 15m, 2h."""
-    value = float(_said(seconds_of, text))
+    value = float(_read(seconds_of, text))
     if not 0 < value < 1e8:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time, or longer than three years")
     return value
@@ -88,7 +88,7 @@ def some_seconds(text: str) -> float:
 
 def age(text: str) -> float:
     """Read an age in seconds: 90m, 12h, 14d. It has a unit: what is older is removed, and 14 may be meant as days."""
-    value = float(_said(partial(seconds_of, bare=False), text))
+    value = float(_read(partial(seconds_of, bare=False), text))
     if not 60 <= value < 1e10:
         raise argparse.ArgumentTypeError(f"{text!r} is not an age of at least a minute, such as 90m, 12h or 14d")
     return value
@@ -138,7 +138,7 @@ class OneOf:
         raise argparse.ArgumentTypeError(f"unknown value {text!r}, {did_you_mean(text, self.known)}")
 
 
-def _said(read: Callable[[str], Any], text: str) -> Any:
+def _read(read: Callable[[str], Any], text: str) -> Any:
     try:
         return read(text)
     except ValueError as error:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import replace
+
 from presman.analysis import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
@@ -84,15 +86,35 @@ class Polling:
         if last is None:
             raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
         previous = self._before(previous)
-        found = analyse(previous, last)
+        found = self._with_goals(analyse(previous, last))
         if not found.queue:
             return previous, last, found
         if self._resolved.target.kind != "recording":
             return previous, last, Forecaster().read(found, previous, last, None)
         self._foresees = True
         for _, reading in self.moments(newest=LEADING_POLLS):
-            found = reading
+            found = self._with_goals(reading)
         return previous, last, found
+
+    def _with_goals(self, reading: Reading) -> Reading:
+        """Return a reading with how goals fared since the recording began; one look at anything else tells nothing."""
+        goals = self._resolved.goals
+        if not goals:
+            return reading
+        from presman.recording.recording_source import RecordingSource
+        from presman.recording.statement_lives import goals_between
+
+        if self._resolved.target.kind != "recording":
+            note = "Goals of service are not judged by one look: the monitor, metrics and recordings tell them."
+            return replace(reading, notes=(*reading.notes, note))
+        source = self._resolved.target.make_source()
+        assert isinstance(source, RecordingSource)
+        try:
+            source.open()
+            first = source.playback.first or reading.at
+            return replace(reading, goals=goals_between(source.playback, goals, first, reading.at))
+        finally:
+            source.close()
 
     def _forecaster(self, previous: Snapshot | None) -> Forecaster:
         """Return what forecasts the queue behind a poll: a recording has what was seen before it."""
@@ -172,7 +194,7 @@ class Polling:
             with giving_up(source, self._timeout, self._timeout), ending_reads(source):
                 poller.open()
             for text in source.notes if isinstance(source, WholePolls) else ():
-                console.say(text)
+                console.note(text)
             if newest is not None and isinstance(source, Finite):
                 source.leave_only(newest)
             due = begun = self._clock()
@@ -193,7 +215,7 @@ class Polling:
                     self._sleep(max(0.0, due - self._clock()))
         finally:
             for text in source.damage if isinstance(source, WholePolls) else ():
-                console.say(text, "damaged", "warning")
+                console.note(text, "damaged", "warning")
             poller.close()
         if not number:
             raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
@@ -223,7 +245,7 @@ class Polling:
                 if not may_retry or pause is None:
                     raise
                 name = self._resolved.target.name
-                console.tell(LogEvent("lost", f"lost: {error}; trying again in {spelled(pause)}", "warning", name))
+                console.report(LogEvent("lost", f"lost: {error}; trying again in {spelled(pause)}", "warning", name))
                 self.next_try = datetime.now(UTC) + timedelta(seconds=pause)
                 poller.close()
                 self._sleep(pause)

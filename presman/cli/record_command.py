@@ -78,10 +78,10 @@ def run(options: Namespace) -> int:
     make_room(len(targets), server=any(each.target.connect is not None for each in resolved))
     limits = RetentionLimits(None if options.retain is None else timedelta(seconds=options.retain), options.max_size)
     progress = ProgressLine(may_show=event_log.is_plain(options))
-    beginning = Beginning(progress.tell)
+    beginning = Beginning(progress.report)
     try:
         recorder = Recorder(
-            targets, options.output, beginning.tell, polls=options.polls, limits=limits, redact=redactor
+            targets, options.output, beginning.report, polls=options.polls, limits=limits, redact=redactor
         )
     except RecordingError as error:
         raise Failure(str(error), exit_codes.OUTPUT) from error
@@ -103,7 +103,7 @@ def _record(recorder: Recorder, duration: float | None, beginning: Beginning, pr
         return list(map(_status, recorder.databases))
 
     try:
-        with reporting("record", recorder.location.name, states, beginning.tell):
+        with reporting("record", recorder.location.name, states, beginning.report):
             is_over = recorder.run(duration, look)
         if not is_over or not all(each.refused or each.fault for each in recorder.databases):
             beginning.end()
@@ -115,7 +115,7 @@ def _record(recorder: Recorder, duration: float | None, beginning: Beginning, pr
         progress.clear()
         if beginning.has_ended:
             for each in recorder.databases:
-                console.say(_ended(each), "ended")
+                console.note(_ended(each), "ended")
         if not any(each.written for each in recorder.databases):
             recorder.location.remove_empty()
 
@@ -156,7 +156,7 @@ def _redactor() -> Redactor:
     except OSError as error:
         reason = error.strerror or error
         where = f" in {error.filename}" if error.filename else ""
-        console.say(f"another run will use other names: no key can be kept{where}: {reason}")
+        console.note(f"another run will use other names: no key can be kept{where}: {reason}")
         return Redactor()
 
 
@@ -176,8 +176,8 @@ _BEGINNING = 5.0
 class Beginning:
     """Holds back what is said before anything is recorded: where nothing can be, one line tells why, at the end."""
 
-    def __init__(self, tell: Callable[[LogEvent], None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[LogEvent], None]) -> None:
+        self._report = report
         self._held: list[LogEvent] = []
         self._turn = Lock()
         self._begun = time.monotonic()
@@ -185,13 +185,13 @@ class Beginning:
         """What is said first."""
         self.has_ended = False
 
-    def tell(self, event: LogEvent) -> None:
+    def report(self, event: LogEvent) -> None:
         """Say something, or hold it back. Called by several threads."""
         with self._turn:
             if not self.has_ended:
                 self._held.append(event)
                 return
-        self._tell(event)
+        self._report(event)
 
     def look(self, recorder: Recorder) -> None:
         """Hold nothing back any more once something is written, or is tried again."""
@@ -206,7 +206,7 @@ class Beginning:
                 self.has_ended = True
                 for each in (self.started, *self._held):
                     if each is not None:
-                        self._tell(each)
+                        self._report(each)
 
 
 class ProgressLine:
@@ -241,7 +241,7 @@ class ProgressLine:
             sys.stderr.flush()
         self._shown = False
 
-    def tell(self, event: LogEvent) -> None:
+    def report(self, event: LogEvent) -> None:
         """Tell something in a line of its own."""
         self.clear()
-        console.tell(event)
+        console.report(event)

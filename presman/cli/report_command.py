@@ -54,16 +54,16 @@ def run(options: Namespace) -> int:
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)
     try:
-        incident = incident_of(source, moment or None, console.say)
+        incident = incident_of(source, moment or None, console.note, resolved.goals)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error
     for text in incident.damage:
-        console.say(text)
+        console.note(text)
     text = incident_page(incident, datetime.now(UTC))
     if options.output == "-":
         console.put(text)
         return exit_codes.OK
     path = expanded(options.output)
     write_whole(path, text.encode("utf-8"))
-    console.say(f"{counted(incident.polls, 'poll')} in {path}")
+    console.note(f"{counted(incident.polls, 'poll')} in {path}")
     return exit_codes.OK

@@ -112,7 +112,7 @@ def run(options: Namespace) -> int:
             open_sockets.enter_context(each)
         token = token or _new_token(options, listening)
         access = _access(listening, token, public, certificates is not None)
-        serving = Serving(name, launch, access, options.viewers, console.say)
+        serving = Serving(name, launch, access, options.viewers, console.note)
         announce = partial(_announce, serving, listening, options)
         return 128 + viewer_site.run(serving, listening.sockets, certificates, announce)
 
@@ -142,9 +142,9 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
     if resolved.theme:
         check_theme(resolved.theme)
     if resolved.on_alert:
-        console.say("presman serve does not run on_alert: presman check and the monitor do")
-    told = {name: getattr(options, name) for name in PASSED_ON} | {"target": options.target or default_target(config)}
-    line = json.dumps({"options": told, "password": typed[-1] if typed else None} | _of_environment(resolved.target))
+        console.note("presman serve does not run on_alert: presman check and the monitor do")
+    chosen = {name: getattr(options, name) for name in PASSED_ON} | {"target": options.target or default_target(config)}
+    line = json.dumps({"options": chosen, "password": typed[-1] if typed else None} | _of_environment(resolved.target))
     command = (sys.executable, "-P", "-c", BEGIN, *sys.path)
     return resolved.target.name, Launch(command, Secret(line), {**os.environ, **TERMINAL})
 
@@ -166,7 +166,7 @@ def _token_of_file(path: Path) -> Secret:
     if len(token) < SHORTEST_TOKEN or not token.isprintable():
         raise InputError(f"{path}: its first line is not a token of at least {SHORTEST_TOKEN} characters")
     if mode & 0o007:
-        console.say(f"warning: everybody on this machine may read {path}: chmod 600 {path}")
+        console.note(f"warning: everybody on this machine may read {path}: chmod 600 {path}")
     return Secret(token)
 
 
@@ -215,12 +215,12 @@ def _announce(serving: Serving, listening: _Listening, options: Namespace) -> No
     host = socket.gethostname() if listening.host in {"0.0.0.0", "::"} else listening.host
     host = f"[{host}]" if ":" in host else host
     url = access.public or f"{'https' if access.secure else 'http'}://{host}:{listening.port}/"
-    console.say(f"serving {serving.target} to at most {counted(serving.viewers, 'viewer')}; Ctrl-C ends it")
+    console.note(f"serving {serving.target} to at most {counted(serving.viewers, 'viewer')}; Ctrl-C ends it")
     if not listening.only_loopback:
-        console.say("warning: other machines reach it; whoever has the token sees what presman sees")
+        console.note("warning: other machines reach it; whoever has the token sees what presman sees")
         if not access.secure:
-            console.say("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
+            console.note("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
     elif access.token is None:
-        console.say("anybody logged in to this machine can look, too: --token asks for a token")
+        console.note("anybody logged in to this machine can look, too: --token asks for a token")
     tail = f"?token={access.token.reveal()}" if access.token is not None and not options.token_file else ""
-    console.say(f"open {url}{tail}")
+    console.note(f"open {url}{tail}")

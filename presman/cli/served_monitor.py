@@ -32,10 +32,10 @@ def _run() -> int:
     if not line:  # who started it has gone
         return exit_codes.OK
     end_with_parent()
-    told = json.loads(line)
-    options, password = Namespace(**told["options"]), told["password"]
-    if PASSWORD in told:
-        give(PASSWORD, Secret(told[PASSWORD]))
+    orders = json.loads(line)
+    options, password = Namespace(**orders["options"]), orders["password"]
+    if PASSWORD in orders:
+        give(PASSWORD, Secret(orders[PASSWORD]))
     prompt = None if password is None else lambda _prompt: str(password)
     return _show(resolve(options.target, load(options), options, prompt=prompt))
 
@@ -47,10 +47,10 @@ def _show(resolved: Resolved) -> int:
     if target.recorded is not None:
         return run_served_replay(target.make_source, name=target.name, theme=resolved.theme)
     notifier = None
-    if resolved.alerts:
+    if resolved.alerts or resolved.goals:
         from presman.output.alert_notifier import notifier_of
 
-        notifier = notifier_of(target.name, resolved.alerts, (), first_is_news=False)
+        notifier = notifier_of(target.name, resolved.alerts, (), resolved.goals, first_is_news=False)
     return run_served(resolved.live(notifier=notifier)._replace(renewed=None), theme=resolved.theme)
 
 

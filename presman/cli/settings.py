@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from presman.analysis.alerts.alert_settings import AlertSettings
+from presman.analysis.goals import Goal
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
 from presman.cli import console
@@ -27,7 +28,7 @@ from presman.config.config_file import (
     Settings,
     has_password,
     load_config,
-    places,
+    locations,
     read_config,
     untrusted,
 )
@@ -43,6 +44,7 @@ _NAMES = {item.name: item.name for item in fields(Settings)} | {
     "connection": "connection_string",
     "measure": "option",
     "refresh": "refresh_rate",
+    "goals": "goal",
 }
 """Settings by the names they have in config.ini."""
 
@@ -55,8 +57,8 @@ class Resolved(Struct, frozen=True):
     """A target with everything decided: seconds between polls, scope, colours, measure, packs.
 
     `budget` are the seconds that a poll may take, None for what befits the interval; `bell` rings at new alerts;
-    `alerts` are the thresholds and `on_alert` the command of config.ini that hold for it; `renewal` finds another
-    password where config.ini, or a command that it names, gives it.
+    `alerts` are the thresholds and `on_alert` the command of config.ini that hold for it, `goals` its goals of
+    service; `renewal` finds another password where config.ini, or a command that it names, gives it.
     """
 
     target: Target
@@ -69,6 +71,7 @@ class Resolved(Struct, frozen=True):
     bell: bool = False
     alerts: AlertSettings = ()
     on_alert: tuple[str, ...] = ()
+    goals: tuple[Goal, ...] = ()
     renewal: Renewal | None = None
 
     def live(self, interval: float | None = None, notifier: Notifier | None = None) -> LiveTarget:
@@ -86,7 +89,7 @@ def load(options: Namespace) -> Config:
     """Read config.ini and pass on its warnings. Raises ConfigError."""
     config = load_config(options.config)
     for warning in config.warnings:
-        console.say(f"warning: {warning}", "setting", "warning")
+        console.note(f"warning: {warning}", "setting", "warning")
     return config
 
 
@@ -118,7 +121,7 @@ def resolve(
     if target.connect is not None:
         bound_memory()
     for warning in target.warnings:
-        console.say(f"warning: {warning}", "setting", "warning")
+        console.note(f"warning: {warning}", "setting", "warning")
     own = target.settings
     packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
         options.packs or own.packs or "", ()
@@ -134,6 +137,7 @@ def resolve(
         bool(getattr(options, "bell", False) or own.bell),
         own.alerts or (),
         _command(own, config),
+        own.goals or (),
         _renewal(text, target, config, options),
     )
 
@@ -161,7 +165,7 @@ def _renewal(text: str, target: Target, config: Config, options: Namespace) -> R
 def _command(settings: Settings, config: Config) -> tuple[str, ...]:
     """Return the command to run at alerts, none where its file may be anybody's: that is told."""
     if settings.on_alert and (why := untrusted(config)):
-        console.say(f"warning: on_alert is not run: {why}", "setting", "warning")
+        console.note(f"warning: on_alert is not run: {why}", "setting", "warning")
         return ()
     return settings.on_alert or ()
 
@@ -199,9 +203,9 @@ def _ask(prompt: str) -> str:
 def sample() -> str:
     """Return the commented config.ini that comes with presman."""
     package = Path(__file__).parents[1]
-    for place in (package / "config.ini", package.parent / "config.ini"):
-        if place.is_file():
-            return place.read_text(encoding="utf-8")
+    for path in (package / "config.ini", package.parent / "config.ini"):
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
     raise Failure("the sample config.ini is missing from this installation")
 
 
@@ -209,7 +213,7 @@ def describe(config: Config, options: Namespace) -> str:
     """Return every setting with its origin, secrets masked."""
     lines = [f"config.ini  {config.path or 'none'}  ({_found_by(config, options)})"]
     if config.path is None:
-        lines.append(f"looked for  {', '.join(str(place) for place in places())}")
+        lines.append(f"looked for  {', '.join(str(path) for path in locations())}")
     lines.append(f"targets     {', '.join(config.targets) or 'none'}")
     text = options.target or (DEFAULTS if DEFAULTS in config.sections else next(iter(config.targets), DEFAULTS))
     section = config.sections.get(text, Settings())
@@ -262,6 +266,8 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         from shlex import join
 
+        if value and isinstance(value[0], Goal):
+            return "; ".join(map(str, value))
         words = [value] if value and isinstance(value[0], str) else []
         return join(value) if words else f"{len(value)} settings (presman alerts shows them)"
     return value.value if isinstance(value, Scope) else str(value)

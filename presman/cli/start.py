@@ -98,10 +98,14 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
     notifier = None
     with ending_at_once():
         head_start = _head_start(resolved, gateway)  # before all that is imported for the screen
-        if resolved.alerts or resolved.on_alert:  # what it imports, the first frame need not wait for otherwise
+        if (
+            resolved.alerts or resolved.on_alert or resolved.goals
+        ):  # what it imports, the first frame need not wait for otherwise
             from presman.output.alert_notifier import notifier_of
 
-            notifier = notifier_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
+            notifier = notifier_of(
+                resolved.target.name, resolved.alerts, resolved.on_alert, resolved.goals, first_is_news=False
+            )
         from presman.tui.app import run_monitor
 
     try:
@@ -128,8 +132,8 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
 
 def fixed(resolved: Resolved, options: Namespace) -> list[str]:
     """Return what comes before what was set by keys the last time: options, and how often a target is to be polled."""
-    said = {"theme": options.theme, "refresh": options.refresh or resolved.target.settings.refresh}
-    return [name for name, value in said.items() if value]
+    given = {"theme": options.theme, "refresh": options.refresh or resolved.target.settings.refresh}
+    return [name for name, value in given.items() if value]
 
 
 def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
@@ -226,7 +230,7 @@ def _readings(resolved: Resolved, polls: int) -> int:
     from presman.cli.polling import Polling
     from presman.output.text_report import brief
 
-    console.say(f"{console.why_no_screen()}: {counted(polls, 'reading')} as text")
+    console.note(f"{console.why_no_screen()}: {counted(polls, 'reading')} as text")
     judge = Judge(resolved.alerts)
     recorded = resolved.target.recorded
     newest = polls if recorded is not None and recorded.at else None  # of a recording with --at those that lead there

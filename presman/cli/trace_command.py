@@ -100,7 +100,7 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
             csv.start(name)
         if (refusal := _add(survey, name)) is not None:
             progress.clear()
-            console.say(f"{clean(name)}: {refusal}", "failed", "error")
+            console.note(f"{clean(name)}: {refusal}", "failed", "error")
             code = exit_codes.USAGE
         if survey.interrupted:
             code = exit_codes.INTERRUPTED
@@ -109,7 +109,7 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     if arguments.csv == STANDARD_INPUT:
         for file in survey.files:
             if file.unread:
-                console.say(trace_report.unread(file))
+                console.note(trace_report.unread(file))
     elif survey.files:
         console.show(trace_report.events_found(survey) if arguments.list else trace_report.report(survey, selection))
         for text in _charts(survey, arguments.chart or ()):

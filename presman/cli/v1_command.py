@@ -49,7 +49,7 @@ def run(options: Namespace) -> int:
         known = ", ".join(v1_tables.TABLES)
         raise Failure(f"-m knows {known}; for {measure}: presman export --measure {measure}")
     column = _column(options, measure)
-    file = WideCsv(Path(options.output), tell=console.say) if options.output else None
+    file = WideCsv(Path(options.output), note=console.note) if options.output else None
     try:
         for snapshot, reading in Polling(resolved).moments(polls=options.polls):
             table = v1_tables.TABLES[measure](snapshot, reading)
@@ -59,7 +59,7 @@ def run(options: Namespace) -> int:
                 _screen(resolved, measure, v1_tables.parameters(snapshot), table, column if options.plot else None)
             )
     except KeyboardInterrupt:
-        console.say("Bye!")
+        console.note("Bye!")
         raise
     finally:
         if file is not None:

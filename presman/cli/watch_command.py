@@ -42,7 +42,7 @@ def run(options: Namespace) -> int:
     """Narrate until told to stop. A lost connection is told on standard error, and that it is back here."""
     resolved = resolve(options.target, load(options), options)
     if resolved.on_alert:
-        console.say("on_alert is not run here: watch only tells; the monitor, fleet, export and check run it")
+        console.note("on_alert is not run here: watch only tells; the monitor, fleet, export and check run it")
     polling = Polling(resolved)
     judge = Judge(resolved.alerts)
     narration = Narration(options.summary, plain=options.plain)

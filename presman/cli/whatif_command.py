@@ -104,7 +104,7 @@ def _watched(options: Namespace, heard: Callable[[Snapshot, Reading], None]) -> 
     if duration is not None and resolved.target.kind in FINITE:
         raise Failure("--live-minutes watches a database; of a recording choose a stretch by --from and --to")
     if duration is not None:
-        console.say(f"watching {resolved.target.name} for {options.live_minutes:g} min")
+        console.note(f"watching {resolved.target.name} for {options.live_minutes:g} min")
     elif resolved.target.kind not in FINITE:
         raise Failure(NEEDED)
     following = ArrivalTracker()

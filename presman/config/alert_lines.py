@@ -44,8 +44,8 @@ def read_command(text: str) -> tuple[str, ...]:
 
 def of_command_line(text: str, name: str) -> AlertSetting:
     """Return what ``KEY=N`` or ``KEY:SUBJECT=N`` says of the threshold `name`. Raises ValueError."""
-    place, mark, value = text.rpartition("=")
-    key, _, subject = place.partition(":")
+    about, mark, value = text.rpartition("=")
+    key, _, subject = about.partition(":")
     if not mark:
         raise ValueError(f"{text!r} is not KEY=N or KEY:SUBJECT=N")
     return _line(f"{key} {shlex.quote(subject) if subject else ''} {name}={shlex.quote(value)}")
@@ -155,7 +155,7 @@ def with_thresholds(settings: AlertSettings, given: Mapping[str, Sequence[str]])
     for name, texts in given.items():
         for text in texts:
             new = of_command_line(text, name)
-            place = new.key, new.subject.casefold()
-            old = found.get(place, AlertSetting(new.key, new.subject))
-            found[place] = replace(old, severity=None, **{name: getattr(new, name)})
+            about = new.key, new.subject.casefold()
+            old = found.get(about, AlertSetting(new.key, new.subject))
+            found[about] = replace(old, severity=None, **{name: getattr(new, name)})
     return tuple(_checked(each, RULE_BOOK[each.key]) for each in found.values())

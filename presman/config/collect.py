@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from presman.base.release import Release
-from presman.rows.catalog import columns_of
-from presman.rows.queries import OF_AN_UPDATE, Cadence, Query, load, selection
+from presman.rows.queries import OF_AN_UPDATE, Cadence, Query, columns_of, load, selection
 from presman.rows.session_state import QUEUE_WAITS
 from presman.sources.spool.spool_file import SAMPLES
 

@@ -27,6 +27,7 @@ from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
 from presman.analysis.alerts.alert_settings import AlertSettings, merged
+from presman.analysis.goals import Goal, parse_goal
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import seconds_of
 from presman.base.measure_names import MEASURES
@@ -117,6 +118,7 @@ class Settings(Struct, frozen=True):
     bell: bool | None = None
     alerts: AlertSettings | None = None
     on_alert: tuple[str, ...] | None = None
+    goals: tuple[Goal, ...] | None = None
     metrics_user: str | None = None
     metrics_password: Secret | None = None
     metrics_password_command: PasswordCommand | None = None
@@ -158,7 +160,7 @@ class Config(Struct, frozen=True):
 
 
 def load_config(path: Path | str | None = None) -> Config:
-    """Read `path`, or the first of :func:`places` that exists; none at all makes an empty Config.
+    """Read `path`, or the first of :func:`locations` that exists; none at all makes an empty Config.
 
     Raises ConfigError if the file cannot be read or understood. Where nobody may look there is a warning.
     """
@@ -168,20 +170,20 @@ def load_config(path: Path | str | None = None) -> Config:
     if named:
         return read_config(Path(named))
     unseen = []
-    for place in places():
+    for location in locations():
         try:
-            is_file = stat.S_ISREG(place.stat().st_mode)
+            is_file = stat.S_ISREG(location.stat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            unseen.append(f"{place} was not read: {error.strerror or error}")
+            unseen.append(f"{location} was not read: {error.strerror or error}")
             continue
         if is_file:
-            return replace(read_config(place), nearby=place == places()[0])
+            return replace(read_config(location), nearby=location == locations()[0])
     return Config(warnings=tuple(unseen))
 
 
-def places() -> tuple[Path, ...]:
+def locations() -> tuple[Path, ...]:
     """Return where config.ini is looked for, in this order, after --config and $PRESMAN_CONFIG.
 
     A home that nobody knows is none of them.
@@ -384,6 +386,13 @@ def _port(value: str) -> int:
     return int(value)
 
 
+def _goals(value: str) -> tuple[Goal, ...]:
+    try:
+        return tuple(parse_goal(line) for line in value.splitlines() if line.strip())
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
 def _folder(value: str) -> str:
     try:
         return str(expanded(value))
@@ -419,6 +428,7 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "bell": ("bell", _flag),
     "alerts": ("alerts", read_alerts),
     "on_alert": ("on_alert", read_command),
+    "goal": ("goals", _goals),
     "metrics_user": ("metrics_user", str),
     "metrics_password": ("metrics_password", Secret),
     "metrics_password_command": ("metrics_password_command", PasswordCommand.parse),

@@ -154,7 +154,7 @@ def _facts(source: Source, release: Release, target: Target) -> Generator[str, N
         yield _line("container", about.container)
     if about is not None:
         lines = own_group(source, release, about.instance, about.sid)
-        yield from (_line("" if place else "group", text) for place, text in enumerate(lines))
+        yield from (_line("" if index else "group", text) for index, text in enumerate(lines))
     where = "GV$: every instance" if source.scope is Scope.CLUSTER else "V$: this instance only"
     yield _line("scope", f"{source.scope.value} ({where})")
     if target.connect is not None:

@@ -46,10 +46,10 @@ def with_section(text: str, name: str, values: Mapping[str, str]) -> str:
 
 def _bounds(lines: list[str], name: str) -> tuple[int, int] | None:
     """Return the lines of a section, its header included; None without one."""
-    heads = [(place, found[1]) for place, line in enumerate(lines) if (found := _HEADER.match(line.lstrip("\ufeff")))]
-    for number, (place, title) in enumerate(heads):
+    heads = [(index, found[1]) for index, line in enumerate(lines) if (found := _HEADER.match(line.lstrip("\ufeff")))]
+    for number, (index, title) in enumerate(heads):
         if title == name:
-            return place, heads[number + 1][0] if number + 1 < len(heads) else len(lines)
+            return index, heads[number + 1][0] if number + 1 < len(heads) else len(lines)
     return None
 
 

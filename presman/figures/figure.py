@@ -9,7 +9,7 @@ its help names are those it is read from: what of them did not come in time is s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -49,7 +49,7 @@ WORD = Unit("word", _word, 4, "left")
 """One of a few stable words: an Enum. Files have its name in lower case, screens its value."""
 FLAG = Unit("true or false", lambda value: ABSENT if value is None else "yes" if value else "no", 3, "left")
 NUMBER = Unit("number", lambda value: ABSENT if value is None else str(value), 4)
-"""A number that counts nothing: an instance, a container, a place."""
+"""A number that counts nothing: an instance, a container, a position."""
 COUNT = Unit("count", count, 4)
 TOTAL = Unit("count", compact, 4)
 """A count that grows without end."""
@@ -87,8 +87,8 @@ class Figure(Generic[T]):
 
     Said: `key` is its stable name in files, with the unit in it where it has one; `head` what stands above it; `unit`;
     `help` the view, the formula and whether it is an instant, a delta or since-when; `of` where it is found in the
-    record, a path of attributes (``io.mb``) or a function. `text` writes it where its unit does not say it all, `order`
-    sorts it where its value does not, `sortable` whether it can be sorted by.
+    record, a path of attributes (``io.mb``, and ``amounts.NAME`` in a mapping) or a function. `text` writes it where
+    its unit does not say it all, `order` sorts it where its value does not, `sortable` whether it can be sorted by.
 
     Shown: `width` in cells (else as wide as head and unit need), up to `most` where there is room; a `flexible` one
     takes what is left; `narrow` tells whether it is kept at 80 columns; `vital` ones have room before the others and
@@ -147,7 +147,7 @@ class Figure(Generic[T]):
 
 
 def _getter(path: str) -> Callable[[Any], Any]:
-    """Return a function that follows a path of attributes; None anywhere on it is None."""
+    """Return a function that follows a path of attributes, or of names in a mapping; None anywhere on it is None."""
     if "." not in path:
         return attrgetter(path)
     first, _, rest = path.partition(".")
@@ -155,6 +155,8 @@ def _getter(path: str) -> Callable[[Any], Any]:
 
     def value(row: Any) -> Any:
         part = head(row)
+        if isinstance(part, Mapping):
+            return part.get(rest)
         return None if part is None else tail(part)
 
     return value

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from presman.analysis.goals import GoalReading, share
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.statement_readings import Usual
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.base.formats import ABSENT, count, duration, number, percent
-from presman.figures.figure import COUNT, INSTANT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, Figure, State, Table
+from presman.figures.figure import COUNT, INSTANT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, TOTAL, Figure, State, Table
 
+Aim = Figure[GoalReading]
 Compared = Figure[Comparison]
 Downgraded = Figure[Downgrade]
 
@@ -63,6 +65,31 @@ USUAL: Table[Comparison] = Table(
     ),
     lambda row: (row.con_id, row.name), "No group has had a parallel statement.",
     json="usual",
+)
+
+GOALS: Table[GoalReading] = Table(
+    "goals", "Goals of service",
+    (
+        Aim("consumer_group", "Group", TEXT, "Consumer group that the goal is about.", "group", width=12, most=22),
+        Aim("wanted_percent", "wanted", PERCENT, "Percent of its parallel statements that should start in time "
+            "(goal of config.ini).", lambda row: 100 * row.goal.part),
+        Aim("within_s", "within", SECONDS, "Seconds after it came in which a statement starts in time.",
+            "goal.seconds"),
+        Aim("state", "30 min", NAME, "met or missed over the last half hour; empty without a statement.", "state",
+            state=lambda row: "warn" if row.state == "missed" else ""),
+        Aim("recent_percent", "30 min %", PERCENT, "Percent that started in time in the last half hour, of those that "
+            "presman saw.", lambda row: share(*row.recent)),
+        Aim("recent_statements", "of", COUNT, "Statements of the last half hour that started, or waited too long.",
+            lambda row: sum(row.recent)),
+        Aim("day_percent", "day %", PERCENT, "The same of the last 24 hours, as far as presman watched.",
+            lambda row: share(*row.day)),
+        Aim("day_statements", "of", COUNT, "Statements of the last 24 hours.", lambda row: sum(row.day)),
+        Aim("good_total", "in time", TOTAL, "Statements that started in time, since presman watches.", "good"),
+        Aim("bad_total", "too late", TOTAL, "Statements that waited for longer, whether they have started or not, "
+            "since presman watches.", "bad"),
+        Aim("watched_s", "watched", SECONDS, "How long presman has watched.", "watched"),
+    ),
+    lambda row: str(row.goal), "config.ini names no goal.",
 )
 
 LEDGER: Table[Downgrade] = Table(

@@ -21,6 +21,7 @@ from msgspec import Struct, structs
 
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.facts.system_facts import ROOT
+from presman.analysis.goals import GoalReading
 from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.latency.histograms import OPEN_FROM
 from presman.analysis.readings.group_readings import GroupReading
@@ -32,6 +33,7 @@ from presman.analysis.readings.wait_readings import Histogram, InstanceTotals
 from presman.figures import group_figures, usage_figures
 from presman.figures.container_figures import PDBS
 from presman.figures.figure import BYTES, COUNT, CPUS, SECONDS, Figure, Unit
+from presman.figures.history_figures import GOALS
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.measures import groups
 from presman.figures.metric import NAMESPACE, Distribution, Metric, MetricKind, Subject, info, of_figure, of_figures
@@ -362,6 +364,11 @@ ALERTS: Subject[Alert] = Subject(
         ),
     ),
 )
+GOALS_OF_SERVICE: Subject[GoalReading] = Subject(
+    "A goal of service of config.ini", {"consumer_group": attrgetter("group"), "goal": lambda row: str(row.goal)},
+    of_reading(lambda reading: reading.goals),
+    tuple(of_figure("goal_", GOALS.column(key)) for key in ("good_total", "bad_total", "wanted_percent")),
+)
 LATE_VIEWS: Subject[LateView] = Subject(
     "A view that is late", {"view": attrgetter("view")}, of_reading(lambda reading: reading.late),
     (
@@ -383,7 +390,18 @@ UNANSWERED: Subject[UnansweredQuery] = Subject(
 # fmt: on
 
 READING_SUBJECTS: tuple[Subject[Any], ...] = (
-    *(DATABASE, INSTANCES, GROUPS, GROUP_SERVERS, GROUP_COUNTS, POOLS, HEADS, PLUGGABLE, PLUGGABLE_COUNTS),
+    *(
+        DATABASE,
+        INSTANCES,
+        GROUPS,
+        GROUP_SERVERS,
+        GROUP_COUNTS,
+        POOLS,
+        HEADS,
+        PLUGGABLE,
+        PLUGGABLE_COUNTS,
+        GOALS_OF_SERVICE,
+    ),
     *(SESSIONS, WAITS, EVENTS, OPERATIONS, STARTED, ALERTS, LATE_VIEWS, UNANSWERED),
 )
 """All that is exported of a Reading, in the order of the page."""

@@ -59,7 +59,7 @@ def _of(name: str) -> Figure[Blocking]:
 
 def _tree(row: Blocking) -> str:
     who = row.session
-    name = f"{who.inst_id}:{who.sid},{who.serial}" if who else f"{row.place} (not seen)"
+    name = f"{who.inst_id}:{who.sid},{who.serial}" if who else f"{row.name} (not seen)"
     return ("  " * (row.depth - 1) + "└ " if row.depth else "") + name
 
 
@@ -141,6 +141,6 @@ BLOCKERS: Table[Blocking] = Table(
         _of("consumer_group"),
         _of("program"),
     ),
-    lambda row: row.place, "Nobody waits for another session.",
+    lambda row: row.name, "Nobody waits for another session.",
 )
 # fmt: on

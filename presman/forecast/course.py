@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
+from operator import attrgetter
 from random import Random
 from typing import NamedTuple
 
@@ -156,11 +157,10 @@ _NOBODY = inf, Came(inf, Group(0, ""), 0, Durations((1.0,), (0.5,), 1.0))
 
 def _again(came: Sequence[Came], watched: float, since: float) -> Iterator[tuple[float, Came]]:
     """Yield what came once more, each with the seconds after which it comes."""
-    first = bisect_left(came, since, key=lambda each: each.at)
-    order = [*came[first:], *came[:first]]
+    first = bisect_left(came, since, key=attrgetter("at"))
+    order = [*((each, 0.0) for each in came[first:]), *((each, watched) for each in came[:first])]
     for turn in count() if order and watched > 0 else ():
-        for index, each in enumerate(order):
-            wrapped = watched if index >= len(came) - first else 0.0
+        for each, wrapped in order:
             yield each.at - since + wrapped + turn * watched, each
 
 
@@ -170,8 +170,7 @@ class _Course:
         self._queue = StatementQueue(now.limits, Random(f"{drawn.seed}/order"))
         self._random = Random(f"{drawn.seed}/arrivals")
         self._lasts: dict[int, float] = {}
-        self._entries: dict[int, QueueEntry] = {}
-        self._ends: list[tuple[float, int]] = []
+        self._ends: list[tuple[float, int, QueueEntry]] = []
         self._starts = [inf] * len(now.waiting)
         self._to_start = len(now.waiting)
         self._moves = True
@@ -200,7 +199,7 @@ class _Course:
                 break
             while self._ends and self._ends[0][0] <= when:
                 steps += 1
-                self._queue.release(self._entries.pop(heappop(self._ends)[1]))
+                self._queue.release(heappop(self._ends)[2])
                 self._moves = True
             while self._comes <= when:
                 steps += 1
@@ -211,14 +210,13 @@ class _Course:
     def _hold(self, holder: Holder, left: float) -> None:
         entry = QueueEntry(self._next, holder.group, max(1, holder.servers), 1, 0.0, managed=holder.managed)
         self._queue.resume(entry, holder.servers)
-        self._entries[self._next] = entry
         if left < inf:
-            self._ends.append((left, self._next))
+            self._ends.append((left, self._next, entry))
         self._next += 1
 
     def _submit(self, number: int, group: Group, servers: int, at: float, lasts: float, queues: bool = True) -> None:
         entry = QueueEntry(number, group, max(1, servers), 1, at, queues)
-        self._entries[number], self._lasts[number] = entry, lasts
+        self._lasts[number] = lasts
         if self._queue.submit(entry):
             self._started(entry, at)
         elif self._queue.is_first(entry):
@@ -248,4 +246,4 @@ class _Course:
         if entry.number < len(self._starts):
             self._starts[entry.number] = max(0.0, when)
             self._to_start -= 1
-        heappush(self._ends, (max(0.0, when) + self._lasts.pop(entry.number), entry.number))
+        heappush(self._ends, (max(0.0, when) + self._lasts.pop(entry.number), entry.number, entry))

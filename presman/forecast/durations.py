@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from functools import cached_property
 from math import exp, log
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ class Lasted(NamedTuple):
     seen_from: float = 0.0
 
 
-class Durations(Struct, frozen=True):
+class Durations(Struct, frozen=True, dict=True):
     """A distribution of seconds: at each of `times`, ascending, what part `lasts` longer; `mean` is that of all seen.
 
     Between two times ends are spread evenly; those beyond the last one go on for `mean` seconds more, on average.
@@ -57,13 +58,18 @@ class Durations(Struct, frozen=True):
         """
         if run >= self.times[-1]:
             return -self.mean * log(1.0 - chance)
-        part = self.longer_than(run) * (1.0 - chance)
+        part = (self.longer_than(run) if run > 0.0 else 1.0) * (1.0 - chance)
         if part <= self.lasts[-1]:
             return self.times[-1] + self.mean * log(self.lasts[-1] / part) - run
-        place = bisect_left(self.lasts, -part, key=lambda each: -each)
+        place = bisect_left(self._over, -part)
         begin, above = (self.times[place - 1], self.lasts[place - 1]) if place else (0.0, 1.0)
         way = (above - part) / (above - self.lasts[place])
         return max(0.0, begin + (self.times[place] - begin) * way - run)
+
+    @cached_property
+    def _over(self) -> tuple[float, ...]:
+        """`lasts`, negated: ascending, as bisect wants it."""
+        return tuple(-each for each in self.lasts)
 
 
 def durations(seen: Iterable[Lasted]) -> Durations | None:

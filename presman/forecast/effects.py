@@ -77,11 +77,11 @@ class Effects:
 
 
 def _effect(way: Way, found: Sequence[_Difference]) -> EndingEffect:
-    through, otherwise = (
-        median(times) for times in zip(*((each.through, each.otherwise) for each in found), strict=True)
-    )
+    otherwise = median(each.otherwise for each in found)
+    # The middle of what each pair of courses differs by: that of the times alone changes with the courses drawn.
+    sooner = median(each.otherwise - each.through if each.through < inf else 0.0 for each in found)
     starts = round(median(each.starts for each in found))
-    return EndingEffect(way, starts, _finite(through), _finite(otherwise))
+    return EndingEffect(way, starts, _finite(max(0.0, otherwise - sooner)), _finite(otherwise))
 
 
 def _finite(seconds: float) -> float | None:

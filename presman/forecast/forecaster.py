@@ -7,8 +7,9 @@ may be played is counted in steps of the model, not by a clock, so that the same
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
 from math import inf
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
+from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
 from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Reading
@@ -28,6 +30,7 @@ from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
 from presman.forecast.queue_now import Modelled, is_known, modelled
 from presman.forecast.seen_statements import SeenStatements
+from presman.rows.session_state import NEXT_IN_LINE
 from presman.rows.snapshot import Snapshot
 
 COURSES = 40
@@ -65,6 +68,23 @@ class _Course(NamedTuple):
     at: datetime
     starts: Mapping[_Wait, float]
     """When each statement starts: seconds since 1970."""
+
+
+def _queue_of(row: QueuedStatement) -> tuple[int, str]:
+    return row.con_id, row.group
+
+
+def _together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
+    """Return those of one queue that came together, the first first: which of them is before which is not known."""
+    found: list[list[QueuedStatement]] = []
+    for row in sorted(queue, key=lambda row: row.position):
+        first = found[-1][0] if found else None
+        alike = first is not None and first.event != NEXT_IN_LINE
+        if alike and first is not None and abs((first.waited or 0.0) - (row.waited or 0.0)) < SAME_WAIT:
+            found[-1].append(row)
+        else:
+            found.append([row])
+    return found
 
 
 class _FirstForecast(NamedTuple):
@@ -114,7 +134,7 @@ class Forecaster:
         return self.add(reading, lambda: queue_rules(Facts.of(previous, current, cache), reading))
 
     def add(self, reading: Reading, rules: Callable[[], QueueRules]) -> Reading:
-        """Return the next reading with its forecasts; `rules` are asked for where something is queued."""
+        """Return the next reading with its forecasts; `rules` are asked for where they may tell something."""
         if self._at is not None and reading.at < self._at:
             self._begin_anew()
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
@@ -123,20 +143,26 @@ class Forecaster:
         self._seen.add(reading)
         lacking = next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "")
         if lacking:
-            self._forget_courses()
-            nothing = StartForecast(why_none=lacking)
-            return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
+            return self._nothing(reading, lacking)
         self._judge(reading)
         if not reading.queue:
             self._forget_courses()
             return reading if not self._calibration.record().judged else replace(reading, forecast=self._behind())
+        if (ended := self._seen.ended) < FEW:
+            few = f"{counted(ended, 'statement')} of the {FEW} it takes have ended since presman watches"
+            return self._nothing(reading, few)
         found = rules()
         self._forget_old(reading.at, found)
         model = modelled(reading, found, self._seen) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
-        starts = {each.executing(): self._start(each, found, reading.at) for each in reading.queue}
-        return reading.foreseen(starts, self._behind())
+        return reading.foreseen(self._starts(reading, found), self._behind())
+
+    def _nothing(self, reading: Reading, why: str) -> Reading:
+        """Return a reading of whose queue nothing can be foreseen, for one reason."""
+        self._forget_courses()
+        nothing = StartForecast(why_none=why)
+        return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
 
     def _behind(self) -> QueueForecast:
         return QueueForecast(
@@ -178,15 +204,34 @@ class Forecaster:
             self._courses.append(_Course(reading.at, known))
         self._steps -= self._effects.play(model, fresh[:FRESH], reading.at, self._steps)
 
-    def _start(self, row: QueuedStatement, rules: QueueRules, at: datetime) -> StartForecast:
+    def _starts(self, reading: Reading, rules: QueueRules) -> dict[Executing, StartForecast]:
+        """Return the forecasts. In each queue who came first starts first; of those that came together each may."""
+        found: dict[Executing, StartForecast] = {}
+        for _, queue in groupby(sorted(reading.queue, key=_queue_of), _queue_of):
+            after = StartForecast(0.0, 0.0, 0.0)
+            for alike in _together(queue):
+                times = self._times(alike, reading.at.timestamp())
+                own = [self._start(row, times, after, rules, reading.at) for row in alike]
+                found |= {row.executing(): each for row, each in zip(alike, own, strict=True)}
+                after = next((each for each in own if each.median is not None), after)
+        return found
+
+    def _times(self, alike: Sequence[QueuedStatement], now: float) -> list[float]:
+        """Return after how many seconds one of those that came together starts in each course, ascending."""
+        waits = [self._wait(row) for row in alike]
+        known = (each.starts[wait] - now for each in self._courses for wait in waits if wait in each.starts)
+        return sorted(start for start in known if start >= 0.0)
+
+    def _start(
+        self, row: QueuedStatement, starts: Sequence[float], after: StartForecast, rules: QueueRules, at: datetime
+    ) -> StartForecast:
+        """Return the forecast of a statement, by when one like it `starts`; not before those it comes `after`."""
         why = self._why_none(row, rules)
         if why:
             return StartForecast(why_none=why)
-        wait, now = self._wait(row), at.timestamp()
+        wait = self._wait(row)
         if wait in self._missed:
             return StartForecast(why_none=self._missed[wait].why)
-        known = (each.starts[wait] - now for each in self._courses if wait in each.starts)
-        starts = sorted(start for start in known if start >= 0.0)
         if len(starts) < ENOUGH:
             return StartForecast(why_none="it is being worked out")
         raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
@@ -197,15 +242,14 @@ class Forecaster:
         latest = HORIZON if row.timeout_left is None else row.timeout_left
         raw = raw._replace(high=min(raw.high, latest))
         shown = self._calibration.widened(raw, self._least)
-        shown = shown._replace(high=min(shown.high, latest))
+        before = after.median or 0.0, after.low or 0.0, after.high or 0.0
+        shown = Interval(*map(max, shown._replace(high=min(shown.high, latest)), before))
         self._first.setdefault(wait, _FirstForecast(at, raw, shown, self._least))
         return StartForecast(shown.median, shown.low, shown.high)
 
     def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
         """Return why nothing can be said of a statement, "" where something can."""
-        ended = counted(self._seen.ended, "statement")
         lacking = {
-            f"{ended} of the {FEW} it takes have ended since presman watches": self._seen.ended < FEW,
             "how many servers it wants is not known": not is_known(row.wants),
             "the target is not known": rules.target is None,
             "in which order the queues are served is not known": rules.one_queue is None,

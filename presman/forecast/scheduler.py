@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import cached_property
+from itertools import accumulate
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -84,7 +86,15 @@ class QueueRule(Struct, frozen=True):
     degree_limit: int | None = None
 
 
-class Limits(Struct, frozen=True):
+class Draws(NamedTuple):
+    """The groups to draw the next head from: in order, as a set, and their weights summed up one after the other."""
+
+    groups: tuple[Group, ...]
+    members: frozenset[Group]
+    weights: tuple[float, ...]
+
+
+class Limits(Struct, frozen=True, dict=True):
     """The whole set-up: target and maximum of servers over all instances, the queueing, a rule per group.
 
     `root` orders the groups (levels, then a draw by allocation); None means first come, first served.
@@ -99,6 +109,22 @@ class Limits(Struct, frozen=True):
     def rule(self, group: Group) -> QueueRule:
         """Return the rule of `group`; one without limits if the plan is silent."""
         return self.rules.get(group, _FREE)
+
+    @cached_property
+    def timeouts(self) -> Mapping[Group, float]:
+        """The groups whose statements time out, and after how many seconds."""
+        return {group: rule.timeout for group, rule in self.rules.items() if rule.timeout is not None}
+
+    def draws(self, groups: frozenset[Group]) -> Draws:
+        """Return whom the plan serves first of some groups; worked out once for each set of them."""
+        if groups not in self._draws:
+            found = (_first_level(self.root, groups) if self.root else {}) or dict.fromkeys(sorted(groups), 1.0)
+            self._draws[groups] = Draws(tuple(found), frozenset(found), tuple(accumulate(found.values())))
+        return self._draws[groups]
+
+    @cached_property
+    def _draws(self) -> dict[frozenset[Group], Draws]:
+        return {}
 
 
 _FREE = QueueRule()
@@ -158,8 +184,9 @@ class HeldServers:
     def add(self, ticket: QueueEntry, rule: QueueRule, servers: int) -> None:
         """Count servers that a statement takes, or gives back if negative."""
         if ticket.managed:
+            held = self._held
             for pool in rule.pools:
-                self._held[pool.name] = self.of(pool.name) + servers
+                held[pool.name] = held.get(pool.name, 0) + servers
 
     def of(self, pool: str) -> int:
         """Return the servers that statements under the limit of that name hold."""
@@ -168,8 +195,9 @@ class HeldServers:
     def binds(self, ticket: QueueEntry, rule: QueueRule) -> bool:
         """Whether a limit of its group keeps a statement from starting; one that needs more than all starts alone."""
         needs = ticket.needs
-        for pool in rule.pools:  # noqa: SIM110 - a forecast asks this a million times
-            if _exceeds(needs, self._held.get(pool.name, 0), pool.limit):
+        for pool in rule.pools:
+            held = self._held.get(pool.name, 0)  # a forecast asks this a million times: `_exceeds`, without the call
+            if held > 0 if needs > pool.limit else held + needs > pool.limit:
                 return True
         return False
 
@@ -185,32 +213,21 @@ class PlanOrder:
     group's statement joins those to choose from.
     """
 
-    def __init__(self, root: PlanNode, random: Random) -> None:
-        self._root, self._random = root, random
+    def __init__(self, limits: Limits, random: Random) -> None:
+        self._limits, self._random = limits, random
         self._next: Group | None = None
         self._from: frozenset[Group] = frozenset()
-        self._weights: dict[frozenset[Group], Mapping[Group, float]] = {}
 
     def next_of(self, groups: frozenset[Group]) -> Group:
         """Return whose turn it is among those whose heads are within their limits."""
-        candidates = self.weights(groups)
+        draws = self._limits.draws(groups)
         chosen = self._next
-        if chosen is None or chosen not in candidates or not self._from.issuperset(candidates):
-            chosen = self._draw(candidates)
-        self._next, self._from = chosen, frozenset(candidates)
+        if chosen is None or chosen not in draws.members or not draws.members <= self._from:
+            chosen = draws.groups[0]
+            if len(draws.groups) > 1:
+                chosen = self._random.choices(draws.groups, cum_weights=draws.weights)[0]
+        self._next, self._from = chosen, draws.members
         return chosen
-
-    def weights(self, groups: frozenset[Group]) -> Mapping[Group, float]:
-        """Return the groups to draw from, each with its weight; worked out once for each set of groups."""
-        if groups not in self._weights:
-            self._weights[groups] = _first_level(self._root, groups) or dict.fromkeys(sorted(groups), 1.0)
-        return self._weights[groups]
-
-    def _draw(self, candidates: Mapping[Group, float]) -> Group:
-        groups = list(candidates)
-        if len(groups) == 1:
-            return groups[0]
-        return self._random.choices(groups, [candidates[group] for group in groups])[0]
 
     def forget(self) -> None:
         """Draw anew: the one drawn has started, or none fits any more."""
@@ -257,7 +274,11 @@ class StatementQueue:
             ticket.managed = not never
             self._start(ticket)
             return True
-        self._queues.setdefault(ticket.group, []).append(ticket)
+        queue = self._queues.get(ticket.group)
+        if queue is None:
+            self._queues[ticket.group] = [ticket]
+        else:
+            queue.append(ticket)
         return False
 
     def _start(self, ticket: QueueEntry) -> None:
@@ -323,7 +344,7 @@ class StatementQueue:
             if group is None:
                 break
             head = self._queues[group][0]
-            if self._system_binds(head):
+            if _exceeds(head.needs, self.in_use, self.limits.target):
                 break
             self._remove(head)
             if self._order is not None:
@@ -347,12 +368,12 @@ class StatementQueue:
 
     def next_timeout(self) -> float | None:
         """Return when the first statement in the queue times out, None if none will."""
-        times = []
-        for group, queue in self._queues.items():
-            timeout = self.limits.rule(group).timeout
-            if timeout is not None:
-                times.append(queue[0].submitted + timeout)
-        return min(times, default=None)
+        queues, first = self._queues, None
+        for group, timeout in self.limits.timeouts.items():
+            if group in queues:
+                at = queues[group][0].submitted + timeout
+                first = at if first is None or at < first else first
+        return first
 
     def queued(self) -> list[QueueEntry]:
         """Return what waits, group by group in order of arrival."""
@@ -366,23 +387,24 @@ class StatementQueue:
         """Return what holds servers."""
         return self._running.values()
 
-    def _system_binds(self, ticket: QueueEntry) -> bool:
-        return _exceeds(ticket.needs, self.in_use, self.limits.target)
-
     def _choose(self) -> Group | None:
         """Return the group whose head is next among those within their limits: by the plan, or by when they came."""
         rules = self.limits.rules
-        heads = {
-            group: queue[0]
+        heads = [
+            group
             for group, queue in self._queues.items()
             if (rule := rules.get(group)) is None or not rule.pools or not self.held.binds(queue[0], rule)
-        }
+        ]
         if self._order is None:
-            return min(heads, key=lambda group: (heads[group].submitted, heads[group].number), default=None)
+            return min(map(self._came_first, heads), default=(0.0, 0, None))[2]
         if not heads:
             self._order.forget()
             return None
         return self._order.next_of(frozenset(heads))
+
+    def _came_first(self, group: Group) -> tuple[float, int, Group | None]:
+        head = self._queues[group][0]
+        return head.submitted, head.number, group
 
     def why(self, ticket: QueueEntry) -> QueueHold:
         """Explain why `ticket` waits, from the very figures that decide."""
@@ -393,7 +415,8 @@ class StatementQueue:
         ahead = queue.index(ticket)
         own_ahead = self._queues[ticket.group].index(ticket)
         rule = self.limits.rule(ticket.group)
-        system, group, pools = self._system_binds(ticket), self.held.binds(ticket, rule), rule.pools
+        system = _exceeds(ticket.needs, self.in_use, self.limits.target)
+        group, pools = self.held.binds(ticket, rule), rule.pools
         tightest = min(pools, key=lambda pool: pool.limit - self.held.of(pool.name), default=None)
         if own_ahead:
             cause = HoldReason.BEHIND
@@ -423,7 +446,7 @@ def _order(limits: Limits, random: Random) -> PlanOrder | None:
     """Return the order of the plan, None where one queue serves all or there is no plan."""
     if limits.root is None or limits.queueing is not Queueing.FULL:
         return None
-    return PlanOrder(limits.root, random)
+    return PlanOrder(limits, random)
 
 
 def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) -> dict[Group, float]:

@@ -45,7 +45,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         indent = " " * (len(state) + 20)
         if rule.amount:
             lines.append(f"{indent}thresholds: {rule.amount}{f', per {rule.subject}' if rule.subject else ''}")
-        lines += [f"{indent}set: {_told(each, rule)}{astray.get(each, '')}" for each in own]
+        lines += [f"{indent}set: {_in_words(each, rule)}{astray.get(each, '')}" for each in own]
         lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
     if reading is not None:
@@ -58,9 +58,9 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
 
 
 def _usual(rule: AlertRule, own: list[AlertSetting]) -> str:
-    """Return how severe a rule is: as said for all it is about, else as it usually is."""
-    said = next((each.severity for each in own if each.severity and not each.subject), None)
-    return SEVERITY_WORDS[said] if said else "silent" if rule.asked and not own else rule.usual
+    """Return how severe a rule is: as words for all it is about, else as it usually is."""
+    severity = next((each.severity for each in own if each.severity and not each.subject), None)
+    return SEVERITY_WORDS[severity] if severity else "silent" if rule.asked and not own else rule.usual
 
 
 def _state(
@@ -93,27 +93,27 @@ def _unavailable(reading: Reading) -> set[str]:
     return lacking | {name for name, seen in known.items() if not seen}
 
 
-def _told(setting: AlertSetting, rule: AlertRule) -> str:
+def _in_words(setting: AlertSetting, rule: AlertRule) -> str:
     """Return a setting in words.
 
-    >>> _told(AlertSetting("queue_waits", "ETL", warning=300.0, hold=120.0), RULE_BOOK["queue_waits"])
+    >>> _in_words(AlertSetting("queue_waits", "ETL", warning=300.0, hold=120.0), RULE_BOOK["queue_waits"])
     'ETL: warning from 5 min, for 2 min'
     """
-    said = []
+    words = []
     for name in ("warning", "critical"):
         if (value := getattr(setting, name)) is not None:
-            said.append(f"{name} from {_amount(value, rule)}")
+            words.append(f"{name} from {_amount(value, rule)}")
     if setting.critical is not None and setting.warning is None and not rule.is_amount:
-        said.append("a warning before that as usual")
+        words.append("a warning before that as usual")
     if setting.clear is not None:
-        said.append(f"clears below {_amount(setting.clear, rule)}")
+        words.append(f"clears below {_amount(setting.clear, rule)}")
     if setting.percentile is not None:
-        said.append(f"percentile {setting.percentile:g}")
+        words.append(f"percentile {setting.percentile:g}")
     if setting.severity is not None:
-        said.append(SEVERITY_WORDS[setting.severity])
+        words.append(SEVERITY_WORDS[setting.severity])
     if setting.hold:
-        said.append(f"for {spelled(setting.hold)}")
-    return f"{setting.subject}: {', '.join(said)}" if setting.subject else ", ".join(said)
+        words.append(f"for {spelled(setting.hold)}")
+    return f"{setting.subject}: {', '.join(words)}" if setting.subject else ", ".join(words)
 
 
 def _amount(value: float, rule: AlertRule) -> str:

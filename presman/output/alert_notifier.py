@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -19,7 +19,9 @@ from presman import __version__
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSettings
 from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, sees_all
+from presman.analysis.goals import Goal
 from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, Reading
+from presman.analysis.trends.goal_counts import GoalCounts
 from presman.base.running_out import ran_out
 from presman.rows.queries import DetailLevel
 
@@ -31,16 +33,21 @@ class AlertNotifier:
     """
 
     def __init__(
-        self, judge: Judge, command: AlertCommand | None, detail_level: DetailLevel = DetailLevel.NARROW
+        self,
+        judge: Judge,
+        command: AlertCommand | None,
+        detail_level: DetailLevel = DetailLevel.NARROW,
+        goals: Sequence[Goal] = (),
     ) -> None:
         self.detail_level = detail_level
+        self._goals = GoalCounts(goals) if goals else None
         self._judge = judge
         self._command = command
-        self._told = ""
+        self._reported = ""
 
     def read(self, reading: Reading) -> Reading:
-        """Return the reading with its alerts, and a note while the command fails."""
-        found = self._judge.judge(reading)
+        """Return the reading with its goals and alerts, and a note while the command fails."""
+        found = self._judge.judge(reading if self._goals is None else self._goals.add(reading))
         if self._command is None:
             return found
         self._command.take(wrong(found), found)
@@ -55,8 +62,8 @@ class AlertNotifier:
         """Take a reading; return a problem of the command that was not returned before, "" for none."""
         self.read(reading)
         problem = self._command.problem if self._command is not None else ""
-        new = problem if problem != self._told else ""
-        self._told = problem
+        new = problem if problem != self._reported else ""
+        self._reported = problem
         return f"on_alert {new}" if new else ""
 
     def lost(self, text: str) -> None:
@@ -71,22 +78,27 @@ class AlertNotifier:
 
 
 def notifier_of(
-    target: str, settings: AlertSettings, command: tuple[str, ...], *, first_is_news: bool
+    target: str,
+    settings: AlertSettings,
+    command: tuple[str, ...],
+    goals: Sequence[Goal] = (),
+    *,
+    first_is_news: bool,
 ) -> AlertNotifier | None:
-    """Return the notifier for a target; None where config.ini says nothing of alerts.
+    """Return the notifier for a target; None where config.ini says nothing of alerts nor goals.
 
     Where the first is no news, what is there at first is not told: somebody looks at it.
     """
-    if not settings and not command:
+    if not settings and not command and not goals:
         return None
     changes = AlertChanges() if first_is_news else AlertChanges(None)
     runs = AlertCommand(command, target, changes) if command else None
-    return AlertNotifier(Judge(settings), runs, _detail_level(settings))
+    return AlertNotifier(Judge(settings), runs, _detail_level(settings), goals)
 
 
-def judging(settings: AlertSettings) -> AlertNotifier:
+def judging(settings: AlertSettings, goals: Sequence[Goal] = ()) -> AlertNotifier:
     """Return what judges and runs nothing."""
-    return AlertNotifier(Judge(settings), None, _detail_level(settings))
+    return AlertNotifier(Judge(settings), None, _detail_level(settings), goals)
 
 
 def notifier_of_one_look(settings: AlertSettings) -> AlertNotifier | None:
@@ -120,7 +132,7 @@ NO_CONNECTION = "no_connection"
 
 def event(change: AlertChange, target: str, database: str, at: datetime, left_out: int) -> bytes:
     """Return a change as a line of JSON in ASCII, instants as ISO 8601 in UTC."""
-    told = {
+    document = {
         "format": FORMAT,
         "presman": __version__,
         "change": change.change,
@@ -134,7 +146,7 @@ def event(change: AlertChange, target: str, database: str, at: datetime, left_ou
         "text": change.text,
         "left_out": left_out,
     }
-    return json.dumps(told).encode() + b"\n"
+    return json.dumps(document).encode() + b"\n"
 
 
 def run(
@@ -227,12 +239,12 @@ class AlertCommand:
         self._known = tuple(alerts)
         whole = sees_all(reading)
         if whole or not self._changes.is_silent:  # what is there at first only shows once there are rates
-            self._tell(self._changes.take(self._known, reading.at.timestamp(), whole=whole), reading.at)
+            self._report(self._changes.take(self._known, reading.at.timestamp(), whole=whole), reading.at)
 
     def lost(self, text: str, at: datetime) -> None:
         """Take it that the database cannot be reached; nothing has ended by that."""
         alert = Alert("bad", "✕", f"No connection: {text}", text, NO_CONNECTION)
-        self._tell(self._changes.take((*self._known, alert), at.timestamp(), whole=False), at)
+        self._report(self._changes.take((*self._known, alert), at.timestamp(), whole=False), at)
 
     def close(self, seconds: float = 2.0) -> None:
         """Run what is still to be run, for so many seconds at most; what runs then is ended with what it started."""
@@ -245,7 +257,7 @@ class AlertCommand:
                 _end_group(self._process)
                 self._has_ended.wait(1.0)
 
-    def _tell(self, changes: list[AlertChange], at: datetime) -> None:
+    def _report(self, changes: list[AlertChange], at: datetime) -> None:
         for change in changes:
             now = self._clock()
             self._recent = [each for each in self._recent if now - each < MINUTE]

@@ -21,7 +21,7 @@ from presman.figures import group_figures
 from presman.figures.figure import late_among
 from presman.figures.measures import COMMON, MEASURES, headings
 from presman.output.cells import Cell, has_names, json_lines, lines
-from presman.output.csv_file import CsvFile, OutputError, Sink, Tell, TextSink, check_writable
+from presman.output.csv_file import CsvFile, Note, OutputError, Sink, TextSink, check_writable
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Database
 from presman.rows.snapshot import Snapshot
@@ -61,10 +61,10 @@ class PastMinute(NamedTuple):
     named: tuple[str, ...]
 
 
-def untold(measure: str) -> list[str]:
+def empty_columns(measure: str) -> list[str]:
     """Return the columns of a measure that the view says nothing of: they stay empty."""
-    told = {figure.key for figure in COMMON} | set(_FIGURES[measure]) | {"inst_id", "con_id", "consumer_group"}
-    return [key for key in MEASURES[measure].header() if key not in told]
+    filled = {figure.key for figure in COMMON} | set(_FIGURES[measure]) | {"inst_id", "con_id", "consumer_group"}
+    return [key for key in MEASURES[measure].header() if key not in filled]
 
 
 def past_minutes(snapshot: Snapshot, measure: str) -> Iterator[PastMinute]:
@@ -117,7 +117,7 @@ class CsvExport:
         column: str | None = None,
         as_json: bool = False,
         durable: bool = False,
-        tell: Tell = lambda _line: None,
+        note: Note = lambda _line: None,
     ) -> None:
         self._rows = TidyRows(measure)
         self.detail_level = self._rows.measure.detail_level
@@ -131,9 +131,9 @@ class CsvExport:
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None
         header, continues = ("", self._has_names) if as_json else (lines([self._rows.names]), None)
-        self._open = partial(open_sink, target, header, durable=durable, tell=tell, continues=continues)
+        self._open = partial(open_sink, target, header, durable=durable, note=note, continues=continues)
         if layout == "wide":
-            self._wide = WideCsv(target, durable=durable, tell=tell)
+            self._wide = WideCsv(target, durable=durable, note=note)
         elif isinstance(target, Path):  # whoever else writes to it is told at once
             self._tidy = self._open()
 
@@ -197,15 +197,17 @@ class CsvExport:
 class WideCsv:
     """One line per poll, one column per heading. A heading that is new opens the next part: ``cpu-2.csv``.
 
-    A stream takes a new header line instead. Headings that vanish leave empty cells. Raises OutputError at once if
-    the target cannot be written.
+    A stream keeps the columns it began with, for whoever reads it takes its first line alone for names: what is new is
+    left out, and `tell` is told of it. Headings that vanish leave empty cells. Raises OutputError at once if the target
+    cannot be written.
     """
 
-    def __init__(self, target: Path | TextIO, *, durable: bool = False, tell: Tell = lambda _line: None) -> None:
+    def __init__(self, target: Path | TextIO, *, durable: bool = False, note: Note = lambda _line: None) -> None:
         self._target = target
-        self._tell = tell
+        self._note = note
         self._durable = durable
         self._headings: list[str] = []
+        self._left_out: set[str] = set()
         self._sink: Sink | None = None
         self._part = 1
         if isinstance(target, Path):
@@ -221,26 +223,27 @@ class WideCsv:
         new = [heading for heading in values if heading not in self._headings]
         if self._sink is None:
             self._headings = list(values)
-            self._sink = open_sink(self._target, self._header(), durable=self._durable, tell=self._tell)
-        elif new:
+            self._sink = open_sink(self._target, self._header(), durable=self._durable, note=self._note)
+        elif new and isinstance(self._target, Path):
             self._headings += new
-            self._next_part()
+            self._next_part(self._target)
+        elif lacking := [heading for heading in new if heading not in self._left_out]:
+            self._left_out |= set(lacking)
+            more = "a file gets a next part, --layout tidy a line for each"
+            self._note(f"{', '.join(lacking)}: new, so without a column in what has begun ({more})")
         self._sink.write(lines([[at, *(values.get(heading) for heading in self._headings)]]))
 
     def _header(self) -> str:
         return lines([[TIME, *self._headings]])
 
-    def _next_part(self) -> None:
+    def _next_part(self, target: Path) -> None:
         assert self._sink is not None
-        if not isinstance(self._target, Path):
-            self._sink.write(self._header())
-            return
         while True:
             self._part += 1
-            path = self._target.with_name(f"{self._target.stem}-{self._part}{self._target.suffix}")
+            path = target.with_name(f"{target.stem}-{self._part}{target.suffix}")
             if not path.exists():
                 break
-        opened = open_sink(path, self._header(), durable=self._durable, tell=self._tell)
+        opened = open_sink(path, self._header(), durable=self._durable, note=self._note)
         self._sink.close()
         self._sink = opened
 
@@ -255,7 +258,7 @@ def open_sink(
     header: str,
     *,
     durable: bool,
-    tell: Tell,
+    note: Note,
     continues: Callable[[str], bool] | None = None,
 ) -> Sink:
     """Return `target` ready for lines below `header`. Raises OutputError.
@@ -263,7 +266,7 @@ def open_sink(
     `continues` tells by the first line whether a file that is there has the same columns, where no header says it.
     """
     if isinstance(target, Path):
-        return CsvFile(target, header, durable=durable, tell=tell, continues=continues)
+        return CsvFile(target, header, durable=durable, note=note, continues=continues)
     sink = TextSink(target)
     sink.write(header)
     return sink

@@ -20,7 +20,7 @@ POLL_INTERVAL = 0.1
 
 _LONGEST_LINE = 1 << 20
 
-Tell = Callable[[str], None]
+Note = Callable[[str], None]
 """What is called with a line for the user."""
 
 
@@ -78,7 +78,7 @@ class CsvFile:
         header: str,
         *,
         durable: bool = False,
-        tell: Tell = lambda _line: None,
+        note: Note = lambda _line: None,
         continues: Callable[[str], bool] | None = None,
     ) -> None:
         self.name = str(path)
@@ -86,7 +86,7 @@ class CsvFile:
         self._is_own = continues or (lambda line: line == header.rstrip("\n"))
         self._path, self._is_new, self._has_failed = path, False, False
         if _is_pipe(path):
-            self._fd = _open_pipe(path, tell)
+            self._fd = _open_pipe(path, note)
         else:
             self._fd, self._is_new = _open(path)
         try:
@@ -187,18 +187,18 @@ def _open(path: Path) -> tuple[int, bool]:
         raise OutputError(f"cannot write {path}: {reason(error)}") from error
 
 
-def _open_pipe(path: Path, tell: Tell) -> int:
+def _open_pipe(path: Path, note: Note) -> int:
     """Open a named pipe once somebody reads it. Looking for that again and again lets signals through."""
-    told = False
+    is_noted = False
     while True:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise OutputError(f"cannot write {path}: {reason(error)}") from error
-            if not told:
-                tell(f"{path} is a pipe with no reader: waiting for one")
-            told = True
+            if not is_noted:
+                note(f"{path} is a pipe with no reader: waiting for one")
+            is_noted = True
             time.sleep(POLL_INTERVAL)
         else:
             os.set_blocking(descriptor, True)
@@ -221,7 +221,7 @@ def reason(error: OSError) -> str:
 
 
 def _special(path: Path) -> bool:
-    """Tell whether `path` is a device or a pipe: nothing there to continue, and a pipe must not be opened to read."""
+    """Note whether `path` is a device or a pipe: nothing there to continue, and a pipe must not be opened to read."""
     return _is(path, stat.S_ISCHR) or _is_pipe(path)
 
 

@@ -31,8 +31,8 @@ def summary(found: Counter[ConnectionState]) -> str:
 
 def text(name: str, members: Sequence[Member], width: int | None = None) -> str:
     """Return the fleet as a table below a line that counts them. Ends in a newline."""
-    told = summary(counts(members))
-    head = [f"{name}  {told}"] if width is None or len(name) + 2 + len(told) <= width else [name, told]
+    totals = summary(counts(members))
+    head = [f"{name}  {totals}"] if width is None or len(name) + 2 + len(totals) <= width else [name, totals]
     body = table(FLEET.columns, members, width) if members else [FLEET.empty]
     lines = [*head, "", *body]
     if width is not None:
@@ -44,10 +44,10 @@ def text(name: str, members: Sequence[Member], width: int | None = None) -> str:
 def _cut_reasons(members: Sequence[Member], shown: str, width: int | None) -> list[str]:
     """Return in full why databases do not answer, where that finds no room in the table."""
     cut = [each for each in members if each.connection is not ConnectionState.LIVE and why(each) not in shown]
-    told = [f"{each.name}: {why(each)}" for each in cut]
+    reasons = [f"{each.name}: {why(each)}" for each in cut]
     if width is not None:
-        told = [line for each in told for line in wrap(each, max(width, 20), subsequent_indent="  ")]
-    return ["", *told] if told else []
+        reasons = [line for each in reasons for line in wrap(each, max(width, 20), subsequent_indent="  ")]
+    return ["", *reasons] if reasons else []
 
 
 def csv(members: Sequence[Member], at: datetime | None = None) -> str:

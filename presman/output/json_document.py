@@ -107,8 +107,8 @@ def _to_do(found: ToDo | None) -> dict[str, Any] | None:
     if found is None:
         return None
     command = None if found.command is None else _command(found.command)
-    told = {"step": found.step.value, "subject": found.subject, "text": found.text, "affects": found.affects}
-    return {**told, "command": command, "commands": [_command(each) for each in found.commands]}
+    fields = {"step": found.step.value, "subject": found.subject, "text": found.text, "affects": found.affects}
+    return {**fields, "command": command, "commands": [_command(each) for each in found.commands]}
 
 
 def unblock_document(found: Unblock) -> dict[str, Any]:

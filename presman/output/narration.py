@@ -41,7 +41,7 @@ class Narration:
 
     def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
         """Return the lines for a reading, each with its time of day; `snapshot` is what it was made of."""
-        lines = [*self._first(reading), *self._said(reading, snapshot)]
+        lines = [*self._first(reading), *self._sentences(reading, snapshot)]
         return [f"{clock(reading.at)}  {self._written(line)}" for line in lines]
 
     def _written(self, line: str) -> str:
@@ -52,7 +52,7 @@ class Narration:
             header = reading.header
             yield f"watching {header.database or reading.target} {named(header.version)}, plan {header.plan or 'none'}"
 
-    def _said(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
+    def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         events = self._events.add(reading, snapshot)
         yield from (each.text for each in events if each.kind in _TOLD)
         yield from self._changed_troubles(reading)
@@ -72,9 +72,12 @@ class Narration:
         self._troubles = frozenset(found)
 
     def _changed_step(self, reading: Reading) -> Iterator[str]:
-        """Say what to do when it is something else than before: times in its words alone make no news."""
+        """Say what to do when it is something else than before: times in its words alone make no news.
+
+        Nor does it whose head the end of the same session helps most at an instant.
+        """
         step = to_do(reading)
-        now = None if step is None else (step.step, step.subject, step.commands)
+        now = None if step is None else (step.step, "" if step.commands else step.subject, step.commands)
         if step is not None and now != self._step:
             yield f"do: {step.text}"
             for command in step.commands:

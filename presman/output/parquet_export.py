@@ -76,7 +76,7 @@ class ParquetExport:
             if self._has_begun:
                 self._beside.rename(self._path)
         except (OSError, self._arrow.ArrowException) as error:
-            raise OutputError(f"cannot write {self.name}: {_said(error)}") from error
+            raise OutputError(f"cannot write {self.name}: {_message(error)}") from error
         finally:
             self._writer = None
             self._file.close()
@@ -93,7 +93,7 @@ class ParquetExport:
             ]
             self._writer.write_table(self._arrow.Table.from_arrays(columns, schema=self._schema))
         except (OSError, self._arrow.ArrowException) as error:
-            raise OutputError(f"cannot write {self.name}: {_said(error)}") from error
+            raise OutputError(f"cannot write {self.name}: {_message(error)}") from error
 
 
 def _type(arrow: Any, figure: Figure[Any]) -> Any:
@@ -113,5 +113,5 @@ def _plain(value: Cell) -> str | int | float | bool | datetime | None:
     return word(value) if isinstance(value, Enum) else value
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     return reason(error) if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0][:200]

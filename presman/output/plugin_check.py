@@ -37,12 +37,12 @@ Kept = TypeVar("Kept", Mark, ReportedAlert)
 
 
 class CheckState(Struct, frozen=True):
-    """What a run leaves for the next: marks of alerts and what was told, by key and subject."""
+    """What a run leaves for the next: marks of alerts and what was reported, by key and subject."""
 
     format: int = FORMAT
     target: str = ""
     marks: dict[str, Mark] = field(default_factory=dict)
-    told: dict[str, ReportedAlert] = field(default_factory=dict)
+    reported: dict[str, ReportedAlert] = field(default_factory=dict, name="told")
 
 
 class StateFile:
@@ -72,7 +72,7 @@ class StateFile:
 
     def save(self, state: CheckState) -> None:
         """Put the state in place of the one before, whole or not at all. Raises OSError."""
-        state = CheckState(FORMAT, self._target, _newest(state.marks), _newest(state.told))
+        state = CheckState(FORMAT, self._target, _newest(state.marks), _newest(state.reported))
         path = self._path.with_suffix(f".{os.getpid()}.new")
         try:
             with os.fdopen(open_private(path, os.O_TRUNC), "wb") as file:
@@ -174,9 +174,9 @@ def _state(found: tuple[Alert, ...]) -> PluginState:
 
 def _unavailable(reading: Reading) -> tuple[str, ...]:
     """Return what could not be seen, with the reason."""
-    told = [f"whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
+    unknown = [f"whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
     late = ", ".join(each.view for each in reading.late)
-    return (*told, *([f"{late}: no answer in time"] if late else []))
+    return (*unknown, *([f"{late}: no answer in time"] if late else []))
 
 
 def _summary(state: PluginState, found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> str:

@@ -256,8 +256,8 @@ def boxed(table: V1Table) -> str:
 
     def line(row: Sequence[str]) -> str:
         padded = (
-            text.rjust(width) if place in numeric else text.ljust(width)
-            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+            text.rjust(width) if index in numeric else text.ljust(width)
+            for index, (text, width) in enumerate(zip(row, widths, strict=True))
         )
         return "| " + " | ".join(padded) + " |"
 

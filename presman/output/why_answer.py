@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -63,13 +63,15 @@ class ReasonSince(NamedTuple):
 
 
 class ReasonHistory:
-    """The reasons for which each statement waited, while one watched."""
+    """The reasons for which each statement waited, while one watched: `begun` is the first reading, None before it."""
 
     def __init__(self) -> None:
         self._seen: dict[Executing, list[ReasonSince]] = {}
+        self.begun: datetime | None = None
 
     def add(self, reading: Reading) -> None:
         """Take the next reading."""
+        self.begun = self.begun or reading.at
         for row in reading.queue:
             own = self._seen.setdefault(row.executing(), [])
             if not own or own[-1].reason is not row.reason:
@@ -93,9 +95,9 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
     if row is None:
         lines: Iterable[str] = [_nobody(reading, asked)]
     elif isinstance(row, RunningStatement):
-        lines = _running(row, history.of(row))
+        lines = _running(row, history)
     else:
-        lines = _queued(row, reading, asked, history.of(row))
+        lines = _queued(row, reading, asked, history)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -104,15 +106,13 @@ def _nobody(reading: Reading, asked: AskedStatement) -> str:
     return f"{asked} is neither queued nor running in parallel ({there})"
 
 
-def _running(row: RunningStatement, history: Sequence[ReasonSince]) -> Iterator[str]:
+def _running(row: RunningStatement, history: ReasonHistory) -> Iterator[str]:
     state = f"is idle for {row.idle_time} and keeps" if row.idle is not None else f"runs {duration(row.elapsed)} with"
     yield f"{_who(row)} has started: it {state} {counted(row.servers, 'server')}"
-    yield from _past(history)
+    yield from _past(row, history)
 
 
-def _queued(
-    row: QueuedStatement, reading: Reading, asked: AskedStatement, history: Sequence[ReasonSince]
-) -> Iterator[str]:
+def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, history: ReasonHistory) -> Iterator[str]:
     yield f"{_who(row)} is queued for {spelled(row.waited)}: {row.reason.value} ({word(row.reason)})"
     alike = sum(asked.is_about(each) for each in reading.queue)
     if alike > 1:
@@ -121,13 +121,13 @@ def _queued(
     if head is not None:
         behind = "" if row.position == 1 else f"number {row.position} of its queue; the head, {head.statement.sql_id}, "
         yield f"  {behind}{head.sentence}"
-    record = forecast_record(reading)
+    record, since = forecast_record(reading), f" since {clock(history.begun)}" if history.begun else ""
     if words := starts_in_words(row):
-        yield f"  {words[0].lower()}{words[1:]}" + (f" Forecasts {record}." if record and row.starts else "")
+        yield f"  {words[0].lower()}{words[1:]}" + (f" Forecasts {record}{since}." if record and row.starts else "")
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
     yield from _ways(unblock_of(row, reading), head is not None and row.position > 1)
-    yield from _past(history)
+    yield from _past(row, history)
 
 
 def _ways(found: Unblock | None, behind: bool) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _ways(found: Unblock | None, behind: bool) -> Iterator[str]:
     if found is None:
         return
     yield f"  to start {'the head' if behind else 'it'}: {found.sentence}"
-    for way in found.ways[:_NAMED]:
+    for way in found.starting[:_NAMED]:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)
         yield f"    end {' and '.join(map(_holder, way))}{f': {effect}' if effect else ''}"
@@ -146,9 +146,13 @@ def _holder(each: RunningStatement) -> str:
     return f"{each.who},{each.serial} ({doing}, {counted(each.servers, 'server')})"
 
 
-def _past(history: Sequence[ReasonSince]) -> Iterator[str]:
-    if len(history) > 1:
-        yield "  it waited: " + ", ".join(f"{clock(each.since)} {word(each.reason)}" for each in history)
+def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
+    """Yield for which reasons it waited, and from when on that is known: what came before the first look is not."""
+    seen = history.of(row)
+    unseen = bool(seen) and seen[0].since == history.begun
+    if len(seen) > 1 or unseen:
+        before = "; why before that is not known, nothing earlier was looked at" if unseen else ""
+        yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in seen)}{before}"
 
 
 def _who(row: QueuedStatement | RunningStatement) -> str:
@@ -163,7 +167,7 @@ def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, 
     found["state"] = "gone" if row is None else "running" if isinstance(row, RunningStatement) else "queued"
     if row is not None:
         found["statement"] = plain(row)
-        found["reasons"] = [plain(each._asdict()) for each in history.of(row)]
+        found |= {"watched_since": plain(history.begun), "reasons": [plain(each._asdict()) for each in history.of(row)]}
     if isinstance(row, QueuedStatement):
         own = unblock_of(row, reading)
         head = None if own is None else own.head

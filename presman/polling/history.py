@@ -54,7 +54,7 @@ class _File:
         self._write(self._encoder.add(snapshot))
 
     def read(self, index: int) -> Snapshot:
-        """Return the snapshot at a place, as it was."""
+        """Return the snapshot at an index, as it was."""
         number = bisect_right(self._firsts, index) - 1
         first, after = self._firsts[number], (*self._firsts[number + 1 :], len(self))[0]
         if self._decoder is None or self._decoder[0] != first or index - first >= len(self._decoder[1]):

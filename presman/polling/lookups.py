@@ -154,23 +154,23 @@ def statements_on_show(
         for row in px_sessions
         if row.qcsid and not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
     }
-    own: dict[tuple[int, int], list[CursorKey]] = {place: [] for place in coordinators.values()}
+    own: dict[tuple[int, int], list[CursorKey]] = {session_key: [] for session_key in coordinators.values()}
     told: dict[tuple[int, int], CursorKey] = {}
     waiting: list[Session] = []
     held: Counter[CursorKey] = Counter()
     for session in sessions:
-        place = (session.inst_id, session.sid)
+        session_key = (session.inst_id, session.sid)
         if session.sql_id and is_queued(session.event, session.state):
             waiting.append(session)
-        elif place in own:
-            own[place] = _shown_by(session)
-        elif place in coordinators:
+        elif session_key in own:
+            own[session_key] = _shown_by(session)
+        elif session_key in coordinators:
             if session.sql_id:
-                told.setdefault(coordinators[place], _present(session))
+                told.setdefault(coordinators[session_key], _present(session))
         elif session.sql_id and is_held(session.event, session.state, ""):
             held[_present(session)] += 1
-    largest = [place for place, _ in Counter(coordinators.values()).most_common()]
-    running = [held_for for place in largest if (held_for := _held_for(own[place], told.get(place)))]
+    largest = [session_key for session_key, _ in Counter(coordinators.values()).most_common()]
+    running = [held_for for session_key in largest if (held_for := _held_for(own[session_key], told.get(session_key)))]
     heads, queued = _heads_and_others(waiting)
     most_held = [statement for statement, _ in held.most_common(MOST_HELD)]
     return list(dict.fromkeys([*heads, *running, *queued, *most_held]))

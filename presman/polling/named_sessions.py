@@ -21,7 +21,7 @@ from presman.rows.session_state import is_waiting
 from presman.rows.snapshot import Section
 from presman.sources import Request
 
-Place = tuple[int, int]
+SessionKey = tuple[int, int]
 """Instance and SID."""
 
 BECOME: Mapping[type[Any], type[Any]] = {NamedSession: Session, NamedSessionInfo: SessionInfo}
@@ -37,7 +37,7 @@ RETRY = timedelta(seconds=60)
 """When one that was not found is asked for again if it is named all the time: a background process, mostly."""
 
 
-def named(sessions: Iterable[Session], px_sessions: Iterable[PxSession]) -> set[Place]:
+def named(sessions: Iterable[Session], px_sessions: Iterable[PxSession]) -> set[SessionKey]:
     """Return the coordinators of parallel servers and those whom sessions wait for, idle or not."""
     found = {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in px_sessions if row.qcsid}
     for row in sessions:
@@ -52,25 +52,25 @@ class NamedSessions:
     """Which of the named sessions to ask for, and what came of it."""
 
     def __init__(self) -> None:
-        self._missing: dict[Place, datetime] = {}
+        self._missing: dict[SessionKey, datetime] = {}
 
-    def wanted(self, places: set[Place], listed: Iterable[Session], now: datetime) -> list[Place]:
-        """Return those of `places` that are not `listed`, without those that were asked for in vain a moment ago."""
-        unlisted = places - {(row.inst_id, row.sid) for row in listed}
+    def wanted(self, keys: set[SessionKey], listed: Iterable[Session], now: datetime) -> list[SessionKey]:
+        """Return those of `keys` that are not `listed`, without those that were asked for in vain a moment ago."""
+        unlisted = keys - {(row.inst_id, row.sid) for row in listed}
         self._missing = {
-            place: at for place, at in self._missing.items() if place in unlisted and timedelta() <= now - at < RETRY
+            key: at for key, at in self._missing.items() if key in unlisted and timedelta() <= now - at < RETRY
         }
         return sorted(unlisted - self._missing.keys())
 
-    def learn(self, asked: Iterable[Place], found: Iterable[Session], now: datetime) -> None:
+    def learn(self, asked: Iterable[SessionKey], found: Iterable[Session], now: datetime) -> None:
         """Remember who is no user's session."""
         there = {(row.inst_id, row.sid) for row in found}
-        self._missing |= {place: now for place in asked if place not in there}
+        self._missing |= {key: now for key in asked if key not in there}
 
 
-def requests(query: Query, places: Sequence[Place]) -> list[Request]:
-    """Return the questions for the SIDs of `places`, a few in each."""
-    sids = sorted({sid for _, sid in places})
+def requests(query: Query, keys: Sequence[SessionKey]) -> list[Request]:
+    """Return the questions for the SIDs of `keys`, a few in each."""
+    sids = sorted({sid for _, sid in keys})
     parts = [sids[start : start + AT_ONCE] for start in range(0, len(sids), AT_ONCE)]
     return [Request(query, _binds(part)) for part in parts]
 
@@ -80,9 +80,9 @@ def _binds(sids: Sequence[int]) -> dict[str, int]:
     return {f"sid_{number}": sid for number, sid in enumerate(filled, start=1)}
 
 
-def together(section: Section, found: Iterable[Section], places: Iterable[Place], become: type[Any]) -> Section:
+def together(section: Section, found: Iterable[Section], keys: Iterable[SessionKey], become: type[Any]) -> Section:
     """Return a section with the rows of the named sessions besides its own: SIDs are each instance's own."""
-    wanted = set(places) - {(row.inst_id, row.sid) for row in section.rows}
+    wanted = set(keys) - {(row.inst_id, row.sid) for row in section.rows}
     rows = [become._make(row) for each in found for row in each.rows if (row.inst_id, row.sid) in wanted]
     return replace(section, rows=(*section.rows, *rows))
 

@@ -298,9 +298,9 @@ class Poller:
         if self._asked.rests(NamedSession, now):
             return 0
         focus = self._focused
-        places = named(self._asked.rows(Session), self._asked.rows(PxSession))
-        places |= {(focus.inst_id, focus.sid)} if focus and focus.sid else set()
-        wanted = self._named.wanted(places, self._asked.rows(Session), now)
+        keys = named(self._asked.rows(Session), self._asked.rows(PxSession))
+        keys |= {(focus.inst_id, focus.sid)} if focus and focus.sid else set()
+        wanted = self._named.wanted(keys, self._asked.rows(Session), now)
         asked = [request for record in BECOME for request in requests(self._queries[record], wanted)]
         if not asked:
             return 0

@@ -84,10 +84,10 @@ _SUMS = lives(
 )
 
 
-def event_marks(playback: Playback, start: datetime, end: datetime, places: int) -> list[EventMark]:
-    """Return the events between two instants, those of a kind within one of `places` stretches as one mark."""
+def event_marks(playback: Playback, start: datetime, end: datetime, stretches: int) -> list[EventMark]:
+    """Return the events between two instants, those of a kind within one of `stretches` as one mark."""
     low, high = microseconds(start), microseconds(end)
-    binds = {"start": low, "end": high, "width": max(1, (high - low) // places + 1)}
+    binds = {"start": low, "end": high, "width": max(1, (high - low) // stretches + 1)}
     return [each for part in playback.parts(start, end) for each in playback.made(_mark, part, _MARKS, **binds)]
 
 

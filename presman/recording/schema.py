@@ -134,7 +134,7 @@ BUCKET_WAITS = _table(
     ", ".join(
         (
             "last INTEGER NOT NULL, known INTEGER NOT NULL, waits_before BIGINT NOT NULL",
-            *(f"waits_{place} BIGINT" for place in range(SPAN)),
+            *(f"waits_{index} BIGINT" for index in range(SPAN)),
         )
     ),
 )

@@ -6,14 +6,16 @@ whoever had watched until an instant would have them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
+from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.goal_counts import recorded_goals
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns, longest_step
 from presman.forecast.forecaster import LEADING_POLLS, MOST_STEPS, ONE_LOOK, Forecaster
 from presman.forecast.seen_statements import HOUR
@@ -23,6 +25,7 @@ from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import SEEN_EVERY, StatementLife, life_of, lives
 from presman.recording.row_commands import insert, next_number, run_named, update
 from presman.recording.schema import ARRIVED, POLLS, STATEMENTS
+from presman.recording.time_bins import usual_interval
 from presman.rows.snapshot import Snapshot
 
 _CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
@@ -180,6 +183,13 @@ def past_runs(playback: Playback, start: datetime, at: datetime) -> list[Stateme
     """Return the parallel statements that were there between two instants, as they were known at the second."""
     known = [as_known(life, at) for life in playback.statements(start, at)]
     return [run for run in known if run.queued or run.started]  # a damaged file may tell of neither
+
+
+def goals_between(playback: Playback, goals: Sequence[Goal], start: datetime, end: datetime) -> tuple[GoalReading, ...]:
+    """Return how goals of service fared between two instants of a recording."""
+    if not goals:
+        return ()
+    return recorded_goals(goals, past_runs(playback, start, end), start, end, usual_interval(playback, start, end))
 
 
 def forecaster_before(playback: Playback, previous: Snapshot | None, steps: float = MOST_STEPS) -> Forecaster:

@@ -148,13 +148,14 @@ _WORST = {
                    " AND waited_cpus > 0 ORDER BY waited_cpus DESC, poll LIMIT 1"),
 }  # fmt: skip
 
-_PLACES = tuple(f"waits_{place}" for place in range(SPAN))
+_WAIT_COLUMNS = tuple(f"waits_{index}" for index in range(SPAN))
 _WAITS = text(
-    f"SELECT span, bucket_id, {', '.join(_PLACES)} FROM bucket_waits WHERE database_id = :database_id"
+    f"SELECT span, bucket_id, {', '.join(_WAIT_COLUMNS)} FROM bucket_waits WHERE database_id = :database_id"
     " AND span BETWEEN :low AND :high"
 )
+_ALL_WAITS = " + ".join(f"COALESCE({each}, 0)" for each in _WAIT_COLUMNS)
 _WAITS_SUMMED = text(
-    f"SELECT span / :wide AS bin, bucket_id, SUM({' + '.join(f'COALESCE({each}, 0)' for each in _PLACES)}) AS waits"
+    f"SELECT span / :wide AS bin, bucket_id, SUM({_ALL_WAITS}) AS waits"
     " FROM bucket_waits WHERE database_id = :database_id AND span IN :spans GROUP BY span / :wide, bucket_id"
 ).bindparams(_SAMPLED)
 
@@ -293,7 +294,7 @@ def _by_poll(playback: Playback, part: PlaybackPart, low: int, high: int, width:
         first = row["span"] * SPAN
         return [
             (poll // width, row["bucket_id"], 0 + row[name])
-            for poll, name in enumerate(_PLACES, start=first)
+            for poll, name in enumerate(_WAIT_COLUMNS, start=first)
             if row[name] and part.first <= poll <= part.last
         ]
 

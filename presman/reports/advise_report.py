@@ -429,7 +429,8 @@ def _choices(advice: Advice) -> Iterable[str]:
     yield f"{'':3} {'group':<24} {'statements':>10} {'median':>18} {'p95':>18} {'not started':>11}"
     for number, choice in enumerate(advice.choices, 1):
         told = "; ".join(choice.changes) or "as it is"
-        yield f"{number:>2}. {told} ({'meets' if choice.meets else 'misses'} the goals; peak {counted(choice.peak, 'server')})"
+        meets, peak = "meets" if choice.meets else "misses", counted(choice.peak, "server")
+        yield f"{number:>2}. {told} ({meets} the goals; peak {peak})"
         yield from (_row(each) for each in choice.groups)
     yield "(not started: timed out, or still queued at the end, where waits are cut)"
     yield ""

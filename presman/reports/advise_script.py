@@ -103,7 +103,7 @@ def _levels(seen: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], 
     shares = {each.group: each.value for each in choice if each.kind == "shares"}
     if not levels and not shares:
         return []
-    before = {group: list(row[3:11]) for group, row in seen.plan.directives.items()}
+    before = {group: list(row[4:12]) for group, row in seen.plan.directives.items()}
     after: dict[Group, list[int]] = {}
     for group, own in before.items():
         after[group] = list(own)

@@ -158,12 +158,12 @@ class ObservedLoad(Struct, frozen=True):
         row = self.plan.directives.get(group)
         if row is None or self.plan.tree is None or not self.plan.is_ordered:
             return None
-        return next((index + 1 for index, part in enumerate(row[3:11]) if part > 0), None)
+        return next((index + 1 for index, part in enumerate(row[4:12]) if part > 0), None)
 
     def percentage(self, group: Group) -> int:
         """Return what a group has on its level: percent, or shares."""
         row = self.plan.directives[group]
-        return max(row[3:11])
+        return max(row[4:12])
 
     def played(self, choice: Choice, courses: int, *, whole: bool) -> ReplayOutcome:
         """Replay under a choice: all statements, or the early ones."""

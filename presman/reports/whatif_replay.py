@@ -261,9 +261,9 @@ def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
 
 
 def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
-    place = min(LEVELS, max(1, rules.levels.get(group, 1))) - 1
+    own = min(LEVELS, max(1, rules.levels.get(group, 1))) - 1
     weight = max(rules.weights.get(group, 0.0), 1e-6)
-    return tuple(weight if level == place else 0.0 for level in range(LEVELS))
+    return tuple(weight if level == own else 0.0 for level in range(LEVELS))
 
 
 class _Play:
@@ -283,8 +283,8 @@ class _Play:
 
     def run(self) -> None:
         """Play to the end of the observation."""
-        for place, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
-            heappush(self._events, (came, 1, place, number))
+        for order, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
+            heappush(self._events, (came, 1, order, number))
         while True:
             timeout = self._queue.next_timeout()
             now = min(self._events[0][0] if self._events else inf, inf if timeout is None else timeout)

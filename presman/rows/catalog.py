@@ -40,16 +40,6 @@ def catalog() -> Mapping[str, Mapping[str, SqlColumn]]:
     return views
 
 
-def columns_of(view: str, release: Release) -> list[SqlColumn]:
-    """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; empty if it does not exist there."""
-    is_global = view.startswith("GV$")
-    base = catalog().get(view[1:] if is_global else view, {})
-    present = [fact for fact in base.values() if fact.since <= release]
-    if is_global and present:
-        present.insert(0, SqlColumn(view, "INST_ID", "NUMBER", OLDEST))
-    return present
-
-
 @cache
 def since_of(view: str) -> Release:
     """Return the release that had `view` (V$, GV$ or DBA_ name) first: the oldest one for a view that nobody lists."""

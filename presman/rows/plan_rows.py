@@ -47,8 +47,9 @@ class RsrcPlanHistory(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """DBA_RSRC_PLANS. `mgmt_method` is EMPHASIS (levels) or RATIO (weights)."""
+    """DBA_RSRC_PLANS. `mgmt_method` is EMPHASIS (levels) or RATIO (weights), `con_id` 0."""
 
+    con_id: int
     plan: str
     mgmt_method: str
     sub_plan: str
@@ -62,9 +63,10 @@ class PlanDirective(NamedTuple):
     `mgmt_p1`..`mgmt_p8` are percent per level (shares in a share-based plan), `utilization_limit` and
     `parallel_server_limit` percent, times seconds. The names are those of 12.1 and later; 11.2's
     MAX_UTILIZATION_LIMIT and PARALLEL_TARGET_PERCENTAGE are read under them. `switch_io_logical` and
-    `switch_elapsed_time` are None before 12.1, `session_pga_limit` (MB) before 12.2.
+    `switch_elapsed_time` are None before 12.1, `session_pga_limit` (MB) before 12.2. `con_id` is 0.
     """
 
+    con_id: int
     plan: str
     group_or_subplan: str
     type: str
@@ -118,8 +120,9 @@ class CdbPlanDirective(NamedTuple):
 
 
 class GroupMapping(NamedTuple):
-    """DBA_RSRC_GROUP_MAPPINGS: which sessions are put into which consumer group (`attribute` has `value`)."""
+    """DBA_RSRC_GROUP_MAPPINGS: which sessions are put into which group (`attribute` has `value`). `con_id` is 0."""
 
+    con_id: int
     attribute: str
     value: str
     consumer_group: str
@@ -134,62 +137,19 @@ class ConsumerGroupDefinition(NamedTuple):
     status: str
 
 
-class ContainerPlan(NamedTuple):
-    """CDB_RSRC_PLANS (12.1 and later, in the root): :class:`Plan` of each container."""
+class ContainerPlan(Plan):
+    """CDB_RSRC_PLANS (12.1 and later, in the root): the same of each container, with its `con_id`."""
 
-    con_id: int
-    plan: str
-    mgmt_method: str
-    sub_plan: str
-    comments: str
-    status: str
+    __slots__ = ()
 
 
-class ContainerGroupMapping(NamedTuple):
-    """CDB_RSRC_GROUP_MAPPINGS (12.1 and later, in the root): :class:`GroupMapping` of each container."""
+class ContainerGroupMapping(GroupMapping):
+    """CDB_RSRC_GROUP_MAPPINGS (12.1 and later, in the root): the same of each container, with its `con_id`."""
 
-    con_id: int
-    attribute: str
-    value: str
-    consumer_group: str
-    status: str
+    __slots__ = ()
 
 
-class ContainerPlanDirective(NamedTuple):
-    """CDB_RSRC_PLAN_DIRECTIVES (12.1 and later, in the root): :class:`PlanDirective` of each container."""
+class ContainerPlanDirective(PlanDirective):
+    """CDB_RSRC_PLAN_DIRECTIVES (12.1 and later, in the root): the same of each container, with its `con_id`."""
 
-    con_id: int
-    plan: str
-    group_or_subplan: str
-    type: str
-    mgmt_p1: int
-    mgmt_p2: int
-    mgmt_p3: int
-    mgmt_p4: int
-    mgmt_p5: int
-    mgmt_p6: int
-    mgmt_p7: int
-    mgmt_p8: int
-    utilization_limit: int | None
-    parallel_server_limit: int | None
-    parallel_degree_limit_p1: int | None
-    parallel_queue_timeout: int | None
-    pq_timeout_action: str
-    parallel_stmt_critical: str
-    active_sess_pool_p1: int | None
-    queueing_p1: int | None
-    switch_group: str
-    switch_time: int | None
-    switch_for_call: str
-    max_idle_time: int | None
-    status: str
-    comments: str
-    switch_io_megabytes: int | None
-    switch_io_reqs: int | None
-    switch_io_logical: int | None
-    switch_elapsed_time: int | None
-    switch_estimate: str
-    max_est_exec_time: int | None
-    undo_pool: int | None
-    max_idle_blocker_time: int | None
-    session_pga_limit: int | None
+    __slots__ = ()

@@ -1,10 +1,11 @@
-"""Queries: the files of queries/, their headers, the record that each fills, and the columns that each reads.
+"""Queries: the files of queries/, the record that each fills, and the columns that each reads.
 
 One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
 `every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
 where its columns are younger than the view, `since:`; `only: cdb`, `only: root` or `only: cluster` where only
 such a database has an answer; `shown: histograms` where it runs each refresh only while those are shown or written, and
-else each minute. For a release that lacks columns of the view, as the catalog says, constants stand in their place.
+else each minute; `amounts: session` where its rows are numbers of sessions (:mod:`presman.rows.session_amounts`).
+For a release that lacks columns of the view, as the catalog says, constants stand in their place.
 Folders named after a release hold what that release and later ones read instead, where more differs than that.
 A focus is what a screen looks at closely: its questions are asked at each poll for as long as it does.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from enum import Enum, Flag
 from functools import cache
 from importlib import import_module
@@ -20,19 +22,20 @@ from inspect import getmembers, isclass
 from pathlib import Path
 from pkgutil import iter_modules
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from presman import rows
-from presman.base.errors import InputError
-from presman.base.release import Release
-from presman.rows.catalog import catalog, since_of
-from presman.rows.conversion import RecordType, null_row
+from presman.base.release import SUPPORTED, Release
+from presman.rows.catalog import OLDEST, SqlColumn, catalog, since_of
+from presman.rows.conversion import RecordType, field_types, null_row
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import PdbCpuExhausted
+from presman.rows.query_files import QueryError, Selection, parts, queries_folder, read_file, view_of_grant
+from presman.rows.session_amounts import amount_records
 from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
 
 OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
@@ -49,7 +52,8 @@ def by_query() -> Mapping[str, RecordType]:
         for member in getmembers(import_module(f"{rows.__name__}.{name}"), isclass)
         if hasattr(member[1], "_fields")
     ]
-    return MappingProxyType({_snake(name): cast(RecordType, record) for name, record in sorted(found)})
+    written = {_snake(name): cast(RecordType, record) for name, record in sorted(found)}
+    return MappingProxyType({**written, **amount_records()})
 
 
 def _snake(name: str) -> str:
@@ -77,10 +81,6 @@ class DetailLevel(Flag):
 
 READ_SINCE = Release(12, 1)
 """Releases that know the privilege READ (SQL Language Reference, GRANT: 12.1.0.2 on; 12.1.0.1 still wants SELECT)."""
-
-
-class QueryError(InputError):
-    """A query file is missing or broken; the text names the file and what is wrong with it."""
 
 
 class Cadence(Enum):
@@ -131,12 +131,12 @@ class Query(Struct, frozen=True):
 
     def view_in(self, scope: Scope) -> str:
         """Return the view it reads in `scope` as users write it: ``GV$SESSION``, ``V$SESSION``."""
-        return self.grant_in(scope).replace("_$", "$")
+        return view_of_grant(self.grant_in(scope))
 
     @property
     def view(self) -> str:
         """The view as users write it: ``GV$SESSION`` for the grant ``GV_$SESSION``."""
-        return self.grant.replace("_$", "$")
+        return view_of_grant(self.grant)
 
 
 _OF_CURSOR = re.compile(r"\b(sql_id|child_number) = :\1\b")
@@ -192,15 +192,6 @@ def bind_names(sql: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in _TEXT_OR_BIND.findall(sql) if name))
 
 
-def queries_folder() -> Path:
-    """Return the folder of the query files: inside an installed package, or beside it in a checkout."""
-    package = Path(__file__).parents[1]
-    for folder in (package / "sql", package.parent / "queries"):
-        if folder.is_dir():
-            return folder
-    raise QueryError(f"the folder of SQL queries is missing: neither {package / 'sql'} nor a checkout's queries/")
-
-
 @cache
 def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Query]:
     """Return the queries that `release` answers, by record, in a fixed order.
@@ -230,7 +221,7 @@ _GROUPED_BY = re.compile(r"^GROUP BY (.*)$", re.MULTILINE)
 
 def text_for(query: Query, release: Release) -> str:
     """Return the text that `release` understands: what a row of NULLs is read as stands for each younger column."""
-    columns = catalog().get(query.view.removeprefix("G"), {})
+    columns = catalog().get(query.view.removeprefix("G")) or _columns_read(query)
     younger = {name.lower() for name, column in columns.items() if column.since > release}
     if not younger:
         return query.cluster_sql
@@ -247,26 +238,13 @@ def text_for(query: Query, release: Release) -> str:
     return _GROUPED_BY.sub(grouped_by, _SELECTED.sub(selected, query.cluster_sql))
 
 
-def variants(folder: Path | None = None) -> list[Path]:
-    """Return every query file, base files and release variants, sorted."""
-    return sorted((folder or queries_folder()).rglob("*.sql"))
-
-
 def read(path: Path, record: RecordType) -> Query:
     """Read one query file. Raises QueryError naming `path` if it cannot be read or its header is broken."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise QueryError(f"cannot read {path}: {error}") from error
-    comments = [line[2:].strip() for line in text.splitlines() if line.startswith("--")]
-    body = "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip()
-    header = dict(re.split(r":\s*", line, maxsplit=1) for line in comments if re.match(r"[a-z]+:\s", line))
-    missing = [key for key in ("every", "needs", "pack") if not header.get(key)]
-    if not comments or missing or not body:
-        raise QueryError(f"{path}: {'no SELECT' if comments and not missing else 'header lacks ' + ', '.join(missing)}")
+    file = read_file(path)
+    header = file.header
     try:
         cadence = Cadence(header["every"])
-        since = Release.parse(header["since"]) if "since" in header else since_of(header["needs"].replace("_$", "$"))
+        since = Release.parse(header["since"]) if "since" in header else since_of(file.view)
     except ValueError as error:
         raise QueryError(f"{path}: {error}") from error
     if header["pack"] not in {"none", "diagnostics", "tuning"}:
@@ -278,66 +256,78 @@ def read(path: Path, record: RecordType) -> Query:
     if shown not in {"", "histograms"}:
         raise QueryError(f"{path}: shown must be histograms, not {shown!r}")
     detail_level = DetailLevel.HISTOGRAMS if shown else DetailLevel.NARROW
-    return Query(
-        path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only, detail_level
-    )
-
-
-_BODY = re.compile(
-    r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+?))?(?:\s+GROUP\s+BY\s.+)?",
-    re.I | re.S,
-)
-_ALIAS = re.compile(r"(?P<expression>.+?)\s+AS\s+(?P<field>\w+)", re.I | re.S)
-_LITERAL = re.compile(r"'[^']*'|:\w+")
-_WORD = re.compile(r'"[^"]+"|[A-Za-z_][\w$#]*')
-
-
-class Selection(NamedTuple):
-    """A query's parts. `fields` maps each field to the words in its expression, in upper case and unquoted: columns,
-    and keywords and functions too. `view` is in upper case, `where` "" without a condition.
-    """
-
-    view: str
-    fields: Mapping[str, frozenset[str]]
-    where: str
-
-    @property
-    def words(self) -> frozenset[str]:
-        """All words of select list and condition: a superset of the columns that are read."""
-        return frozenset().union(*self.fields.values(), _words(self.where))
+    needs, pack = header["needs"], header["pack"]
+    return Query(path.stem, record, file.answers, cadence, needs, pack, since, file.sql, path, only, detail_level)
 
 
 @cache
 def selection(query: Query, scope: Scope = Scope.CLUSTER) -> Selection:
-    """Return the parts of `query`. Raises ValueError if it is not one SELECT on one view."""
-    found = _BODY.fullmatch(query.sql(scope).strip())
-    if found is None:
-        raise ValueError(f"{query.path}: not one SELECT on one view")
-    items = [_ALIAS.fullmatch(item) or item for item in _split(found["list"])]
-    fields = {
-        (item if isinstance(item, str) else item["field"]).strip('"').lower(): _words(
-            item if isinstance(item, str) else item["expression"]
-        )
-        for item in items
-    }
-    return Selection(found["view"].upper(), fields, found["where"] or "")
+    """Return the parts of `query`. Raises QueryError if it is not one SELECT on one view."""
+    return parts(query.path, query.sql(scope))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(word.strip('"').upper() for word in _WORD.findall(_LITERAL.sub(" ", text)))
+# ---- Views: what the catalog has, and of views that it lacks what the queries say
 
 
-def _split(text: str) -> list[str]:
-    """Split a select list at the commas outside of parentheses."""
-    items, depth, item = [], 0, ""
-    for sign in text:
-        depth += (sign == "(") - (sign == ")")
-        if sign == "," and not depth:
-            items.append(item.strip())
-            item = ""
-        else:
-            item += sign
-    return [*items, item.strip()]
+@cache
+def views() -> Mapping[str, Mapping[str, SqlColumn]]:
+    """Return every view that is known or read (``V$SESSION``, ``DBA_RSRC_PLANS``): column → facts.
+
+    Of a view that the catalog lacks that are the columns that queries read.
+    """
+    found: dict[str, Mapping[str, SqlColumn]] = dict(catalog())
+    for name, record in by_query().items():
+        query = read(queries_folder() / f"{name}.sql", record)
+        view = query.view.removeprefix("G")
+        if view not in catalog():
+            found[view] = {**found.get(view, {}), **_columns_read(query)}
+    return found
+
+
+_CON_ID = SqlColumn("", "CON_ID", "NUMBER", Release(12, 1))
+"""The column that each V$ view has since there are containers."""
+
+_TYPES = {int: "NUMBER", float: "NUMBER", datetime: "DATE"}
+_KEYWORDS = frozenset({"AND", "AS", "CASE", "COALESCE", "ELSE", "END", "IN", "IS", "NOT", "NULL", "OR", "THEN", "WHEN"})
+
+
+def _columns_read(query: Query) -> dict[str, SqlColumn]:
+    """Return the columns that a query reads, as old as it is, with types that hold what its record takes."""
+    selected, view = selection(query), query.view.removeprefix("G")
+    types = {name: _TYPES.get(kind, "VARCHAR2(4000)") for name, (kind, _) in field_types(query.record).items()}
+    typed = {word: types[field] for field, words in selected.fields.items() for word in words}
+    words = sorted(selected.words - _KEYWORDS - ({"INST_ID"} if query.view != view else set()))
+    found = {word: SqlColumn(view, word, typed.get(word, "VARCHAR2(4000)"), query.since) for word in words}
+    return {**found, "CON_ID": _CON_ID._replace(view=view)} if view.startswith("V$") else found
+
+
+def columns_of(view: str, release: Release) -> list[SqlColumn]:
+    """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; empty if it does not exist there."""
+    is_global = view.startswith("GV$")
+    name = view[1:] if is_global else view
+    base = catalog().get(name) or views().get(name, {})
+    present = [fact for fact in base.values() if fact.since <= release]
+    if is_global and present:
+        present.insert(0, SqlColumn(view, "INST_ID", "NUMBER", OLDEST))
+    return present
+
+
+@cache
+def main_records(release: Release) -> tuple[RecordType, ...]:
+    """Return the record that speaks for each view that a release is asked without being told of whom.
+
+    Of several queries on one view that is the one which reads most of its columns.
+    """
+    found: dict[str, RecordType] = {}
+    for record, query in load(release).items():
+        if query.cadence is not Cadence.DEMAND and record not in OF_AN_UPDATE:
+            found[query.view] = max(found.get(query.view, record), record, key=lambda each: len(field_types(each)))
+    return tuple(found.values())
+
+
+def view_read(record: RecordType, release: Release, scope: Scope) -> str:
+    """Return the view that a record's query reads in a release: ``GV$SESSION``, ``V$SESSION``."""
+    return (load(release).get(record) or load(SUPPORTED[-1])[record]).view_in(scope)
 
 
 CPU, LOGICAL_READS, BYTES_READ = "CPU used by this session", "session logical reads", "physical read total bytes"

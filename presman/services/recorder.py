@@ -180,7 +180,7 @@ class DatabaseRecorder:
 
     def _write_all(self) -> None:
         pause = FIRST_PAUSE
-        told = ""
+        reported = ""
         while (pair := self._next()) is not None:
             if isinstance(pair, str):
                 self._report_to_store(pair)
@@ -189,8 +189,8 @@ class DatabaseRecorder:
                 self._write(*pair)
             except RecordingError as error:
                 self.output_trouble = str(error)
-                if str(error) != told:
-                    told = str(error)
+                if str(error) != reported:
+                    reported = str(error)
                     waits = "" if self._is_hopeless(error) else f"; polls wait in memory, up to {MOST_WAITING}"
                     self._report("not_written", f"cannot be written: {error}{waits}", "error")
                 if self._is_hopeless(error):
@@ -198,10 +198,10 @@ class DatabaseRecorder:
                 self._wait(pause)
                 pause = min(LONGEST_PAUSE, pause * 2)
                 continue
-            if told:
+            if reported:
                 lost_ones = f"; given up: {counted(self.given_up, 'poll')}" if self.given_up else ""
                 self._report("written_again", f"written again{lost_ones}", given_up=self.given_up)
-            told, pause, self.output_trouble = "", FIRST_PAUSE, ""
+            reported, pause, self.output_trouble = "", FIRST_PAUSE, ""
             with self._changed:
                 if self._waiting and self._waiting[0] is pair:
                     self._waiting.popleft()

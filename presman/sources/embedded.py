@@ -17,9 +17,9 @@ from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.catalog import SqlColumn, columns_of
+from presman.rows.catalog import SqlColumn
 from presman.rows.conversion import RecordType, field_types, to_records, untold
-from presman.rows.queries import Query, Scope
+from presman.rows.queries import Query, Scope, columns_of
 from presman.rows.snapshot import Problem, Section
 
 _STATEMENTS = 256
@@ -93,13 +93,13 @@ def _instants(record: RecordType) -> tuple[int, ...]:
 
 
 def _with_instants(record: RecordType, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
-    places = _instants(record)
-    return (_parsed(row, places) for row in rows) if places else rows
+    indexes = _instants(record)
+    return (_parsed(row, indexes) for row in rows) if indexes else rows
 
 
-def _parsed(row: tuple[Any, ...], places: tuple[int, ...]) -> tuple[Any, ...]:
+def _parsed(row: tuple[Any, ...], indexes: tuple[int, ...]) -> tuple[Any, ...]:
     values = list(row)
-    for place in places:
-        if values[place] is not None:
-            values[place] = datetime.fromisoformat(values[place])
+    for index in indexes:
+        if values[index] is not None:
+            values[index] = datetime.fromisoformat(values[index])
     return tuple(values)

@@ -71,9 +71,9 @@ class PreviewedSource:
         """Read in that scope, or return what a preview has just read."""
         now = time.monotonic()
         self._noted[:] = [noted for noted in self._noted if now - noted.ended < FRESH]
-        for place, noted in enumerate(self._noted):
+        for index, noted in enumerate(self._noted):
             if (noted.scope, noted.requests) == (scope, requests):
-                del self._noted[place]
+                del self._noted[index]
                 if isinstance(noted.answer, SourceError):
                     raise noted.answer  # the source is lost, and would say no more of it than that
                 return replace(noted.answer, spent=noted.ended - noted.begun)

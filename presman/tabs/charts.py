@@ -129,12 +129,12 @@ def without_gaps(found: Mapping[Whose, Sequence[float | None]], bridge: int) -> 
     measured = [any(value is not None for value in values) for values in zip(*found.values(), strict=True)]
     source: list[int | None] = [None] * len(measured)
     last = None
-    for place in (place for place, known in enumerate(measured) if known):
-        first = place if last is None or place - last > bridge else last + 1
-        source[first : place + 1] = [place] * (place + 1 - first)
-        last = place
+    for index in (index for index, known in enumerate(measured) if known):
+        first = index if last is None or index - last > bridge else last + 1
+        source[first : index + 1] = [index] * (index + 1 - first)
+        last = index
     return {
-        whose: tuple(None if place is None else values[place] or 0.0 for place in source)
+        whose: tuple(None if index is None else values[index] or 0.0 for index in source)
         for whose, values in found.items()
     }
 

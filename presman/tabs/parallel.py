@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from presman.analysis.advice.contenders import Counted
 from presman.analysis.collapsed_rows import collapse_queue
+from presman.analysis.goals import share
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, is_downgrade
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
-from presman.base.formats import count, counted
+from presman.base.formats import count, counted, duration, percent
 from presman.figures.drawing.bars import spark
 from presman.figures.drawing.lines import Line, Run, length, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
-from presman.figures.history_figures import LEDGER, USUAL
+from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
-from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
+from presman.figures.statement_figures import QUEUE, RUNNING, STARTS, forecast_record
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, once, servers_scale
 from presman.tabs.parts import Key, Rows, Tab
@@ -32,6 +34,10 @@ _MANAGED = {
     "DISABLED": "no memory left for the queue",
 }
 """What V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED means."""
+
+_NAMED = 2
+
+_HALF_HOUR = 1800.0
 
 _MINUTES = 12
 """Minutes of downgrades that are shown as a sparkline."""
@@ -49,8 +55,8 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     facts += [("  max ", "dim"), (count(pool.maximum), "")]
     if reading.unmanaged_servers:
         held = sum(group.px_servers or 0 for group in reading.cluster_groups())
-        outside = f"{count(reading.unmanaged_servers)} more bypass the queue or serve GV$ queries"
-        facts.append((f"   groups hold {count(held)}, {outside}", "note"))
+        outside = f"{count(reading.unmanaged_servers)} more that no group counts"
+        facts.append((f"   groups hold {count(held)}, {outside}{_uncounted(reading)}", "note"))
     if reading.monitor_servers:
         facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
     if reading.statements_to_come:
@@ -58,11 +64,35 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     return (*facts, *_downgrades(reading, watch))
 
 
-def queue_note(moment: Moment) -> str:
-    """Return what stands beside the queue: how it is folded, and how good the forecasts of it have been here."""
+def _uncounted(reading: Reading) -> str:
+    """Return whose the servers are that no group counts, where that is certain; else what they may be.
+
+    The statement of an idle holder may have bypassed the queue, though its group queues: no view tells.
+    """
+    counts = Counted.of(reading)
+    own = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
+    if sum(each.servers for each in own) != reading.unmanaged_servers:
+        return " (statements that did not queue, GV$ queries)"
+    return f": {', '.join(each.who for each in own[:_NAMED])}{' …' if len(own) > _NAMED else ''}"
+
+
+def forecasts_note(moment: Moment) -> Mapping[str, str]:
+    """Return how good the forecasts of the queue have been here: it stands beside them."""
     record = forecast_record(moment.reading)
-    folded = statements_folded(queue_rows(moment))
-    return ", ".join(filter(None, [folded, f"forecasts {record}" if record else ""]))
+    return {STARTS.key: f"forecasts {record}"} if record else {}
+
+
+def goal_line(reading: Reading) -> Line:
+    """Return how the goals of service fare over half an hour and a day; () where config.ini names none."""
+    runs: list[Run] = [(" GOALS  ", "title")]
+    for each in reading.goals:
+        half_hour = f"{percent(share(*each.recent))} % of {sum(each.recent)} in 30 min"
+        day = f", {percent(share(*each.day))} % of {sum(each.day)} in a day" if each.watched > _HALF_HOUR else ""
+        wanted = f", {100 * each.goal.part:g} % wanted"
+        runs += [(" · " if len(runs) > 1 else "", "dim"), (f"{each.group} within {duration(each.goal.seconds)}: ", "")]
+        fares = f"{half_hour}{day}{wanted}: {each.state}" if each.state else f"nothing started in 30 min{day}{wanted}"
+        runs.append((fares, "warn" if each.state == "missed" else ""))
+    return tuple(run for run in runs if run[0]) if reading.goals else ()
 
 
 def in_one_line(line: Line, width: int) -> Line:
@@ -155,7 +185,8 @@ TAB = Tab(
             QUEUE,
             queue_rows,
             alike_on_one_instance,
-            queue_note,
+            lambda moment: statements_folded(queue_rows(moment)),
+            column_notes=forecasts_note,
             measure="queue",
             news=True,
             unavailable=lambda moment: unseen_queue(moment.reading),
@@ -190,7 +221,10 @@ TAB = Tab(
             unavailable=lambda moment: "Not known yet: the last hour is being read." if moment.watch.lacks_past else "",
         ),
     ),
-    for_text=(Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),),
+    for_text=(
+        Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),
+        Rows(GOALS, lambda moment: moment.reading.goals),
+    ),
     notes=(
         "WHY says why the head of a queue waits; TO START IT what would let it start: first statements that should "
         "end by themselves within 30 seconds, then idle holders, then those that lose least work if ended (servers x "

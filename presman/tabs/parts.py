@@ -44,11 +44,16 @@ def _no_least(_moment: Moment) -> Mapping[str, float]:
     return {}
 
 
+def _no_notes(_moment: Moment) -> Mapping[str, str]:
+    return {}
+
+
 class Rows(Struct, frozen=True, dict=True):
     """A table with its rows at an instant.
 
-    `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title, `least` what the
-    scale of a column's bars reaches up to at least. `trends` names the series that trend columns draw. An `optional`
+    `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title, `column_notes` what
+    stands there only where the column of that key shows, `least` what the scale of a column's bars reaches up to at
+    least. `trends` names the series that trend columns draw. An `optional`
     one is away while it has no rows; one that is not `filterable` keeps its rows whatever the filter. `measure` is what
     `e` exports from it ("": what the tab exports). `unavailable` gives the sentence that stands in place of the table's
     own where no row could be seen. Texts show at most `in_text` rows (None: all) and leave an empty table
@@ -69,6 +74,7 @@ class Rows(Struct, frozen=True, dict=True):
     news: bool = False
     main: bool = False
     unavailable: Callable[[Moment], str] = lambda _moment: ""
+    column_notes: Callable[[Moment], Mapping[str, str]] = _no_notes
 
 
 class Lines(Struct, frozen=True, dict=True):

@@ -297,7 +297,7 @@ def histogram(tally: Tally) -> list[HistogramBar]:
 
 
 def _half_octave(value: int) -> int:
-    """Return the place k with 2 ** (k/2) <= value < 2 ** ((k+1)/2), in whole numbers; 0 for 0 and 1."""
+    """Return the bucket k with 2 ** (k/2) <= value < 2 ** ((k+1)/2), in whole numbers; 0 for 0 and 1."""
     if value < 2:
         return 0
     octave = value.bit_length() - 1

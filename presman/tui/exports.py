@@ -114,9 +114,9 @@ class PollRecording:
     `say` is called in the thread with what somebody should know.
     """
 
-    def __init__(self, folder: Path | None, say: Callable[[str], object]) -> None:
+    def __init__(self, folder: Path | None, notify: Callable[[str], object]) -> None:
         self._folder = folder
-        self._say = say
+        self._notify = notify
         self._queue: SimpleQueue[Pair | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_loading = False
@@ -185,7 +185,7 @@ class PollRecording:
             store.close()
         except RecordingError as error:
             self._thread = None
-            self._say(f"Recording ended: {clean(str(error))}")
+            self._notify(f"Recording ended: {clean(str(error))}")
 
 
 def taking(measure: str, poll_recording: PollRecording) -> str:

@@ -45,7 +45,7 @@ class TabPanels:
 
     @property
     def present(self) -> Panel:
-        """The panel on show: of the present tab, or the list of a place in it."""
+        """The panel on show: of the present tab, or the list of a drill-down in it."""
         return self._made[self._monitor.choices.panel]
 
     @property
@@ -93,7 +93,7 @@ class TabPanels:
         self.filter()
 
     def focus_again(self) -> None:
-        """Give the focus back to what had it before one went into the place just left."""
+        """Give the focus back to what had it before the drill-down that was just left."""
         depth = len(self._monitor.choices.scopes)
         left, self._left[depth:] = self._left[depth:][:1], []
         if left and left[0] is not None and self.present.shows(left[0]):

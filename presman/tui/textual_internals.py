@@ -29,7 +29,7 @@ _PASSING = (
     (textual.geometry.Region, "intersection"),
     (textual.geometry.Region, "overlaps"),
 )
-"""What remembers thousands of texts and places, each on screen for one poll: of cut texts (`_split_cells`) 16,384."""
+"""What remembers thousands of texts and offsets, each on screen for one poll: of cut texts (`_split_cells`) 16,384."""
 
 HURRY = 0.001
 """Seconds for which what is to be laid out waits for more of it, while nothing is painted yet."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
+from presman.analysis.goals import GoalReading
 from presman.analysis.latency.latency_history import LatencyHistory
 from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Alert, Reading
@@ -47,7 +48,9 @@ class Timeline:
         """When the snapshots were read that are kept, and some that are not kept any more: seconds since 1970."""
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
-        self._alerts: OrderedDict[tuple[int, int], tuple[Alert, ...]] = OrderedDict()
+        self._judged: OrderedDict[tuple[int, int], tuple[tuple[Alert, ...] | None, tuple[GoalReading, ...]]] = (
+            OrderedDict()
+        )
         self._foreseen: OrderedDict[tuple[int, int], tuple[Starts, QueueForecast | None]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -68,10 +71,10 @@ class Timeline:
 
                 containers = pdbs(reading, *self._history.pair(-1))
             self._keep((snapshot.epoch, snapshot.number), reading)
-            if reading.alerts is not None:  # how long they had lasted then no snapshot tells
-                self._alerts[snapshot.epoch, snapshot.number] = reading.alerts
-                while len(self._alerts) > len(self._history):
-                    self._alerts.popitem(last=False)
+            if reading.alerts is not None or reading.goals:  # how long they had lasted then no snapshot tells
+                self._judged[snapshot.epoch, snapshot.number] = reading.alerts, reading.goals
+                while len(self._judged) > len(self._history):
+                    self._judged.popitem(last=False)
             if reading.forecast is not None:  # no more does it tell what was to come
                 starts = {row.executing(): row.starts for row in reading.queue if row.starts is not None}
                 self._foreseen[snapshot.epoch, snapshot.number] = starts, reading.forecast
@@ -123,7 +126,8 @@ class Timeline:
         if key not in self._readings:
             from presman.analysis import analyse
 
-            found = replace(analyse(previous, current, self._cache), alerts=self._alerts.get(key))
+            alerts, goals = self._judged.get(key, (None, ()))
+            found = replace(analyse(previous, current, self._cache), alerts=alerts, goals=goals)
             self._keep(key, found.foreseen(*self._foreseen[key]) if key in self._foreseen else found)
         return self._readings[key]
 

@@ -62,7 +62,7 @@ class Tour:
     """The tour of one run. It is not shown again once it was gone through or ended; `presman demo --tour` does."""
 
     def __init__(self) -> None:
-        self._place = 0
+        self._step = 0
         self._line: LineView | None = None
         self._over = False
 
@@ -82,12 +82,12 @@ class Tour:
             self._line.ground = "panel"
             app.frame.mount(self._line, before="#keys")
             app.call_after_refresh(app.paint_lines)
-        if STEPS[self._place].done(app):
-            self._place += 1
-        if self._place == len(STEPS):
+        if STEPS[self._step].done(app):
+            self._step += 1
+        if self._step == len(STEPS):
             self.end(app)
             return
-        self._line.fit_lines(tour_lines(self._place, app.size.width))
+        self._line.fit_lines(tour_lines(self._step, app.size.width))
 
     def end(self, app: FrameApp) -> None:
         """Take the lines away, and remember that there was a tour."""

@@ -3,6 +3,7 @@
 -- needs: DBA_RSRC_PLAN_DIRECTIVES
 -- pack: none
 SELECT
+    0 AS con_id,
     plan,
     group_or_subplan,
     type,

@@ -205,7 +205,10 @@ def test_statements_behind_cpu_quantum_are_grouped_by_sql_id() -> None:
 def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -> None:
     fixed = [*containers(1, 2), row(Parameter, con_id=3, name="max_iops", value="100")]
     fixed.append(row(Parameter, inst_id=2, con_id=3, name="max_iops", value="100"))
-    fixed += [row(PdbMetric, inst_id=inst_id, con_id=3, avg_io_throttle=held) for inst_id, held in ((1, 0.0), (2, 7.5))]
+    fixed += [
+        row(PdbMetric, inst_id=inst_id, con_id=3, avg_io_throttle=held, parallel_servers_limit=20 * inst_id)
+        for inst_id, held in ((1, 0.0), (2, 7.5))
+    ]
     fixed += [row(PdbCpuExhausted, inst_id=inst_id, con_id=3, cpu_exhausted=40.0 * inst_id) for inst_id in (1, 2)]
     before = [row(RsrcPdb, inst_id=inst_id, con_id=3, pdb_name="SALES") for inst_id in (1, 2)]
     after = [each._replace(small_read_requests=190 if each.inst_id == 2 else 40) for each in before]
@@ -219,6 +222,8 @@ def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -
     assert [(row.inst_id, row.name) for row in io_limited(tuple(found.values()))] == [(1, "SALES"), (2, "SALES")]
     assert [found[inst_id, "SALES"].cpu_exhausted for inst_id in (0, 1, 2)] == [80.0, 40.0, 80.0]
     assert found[0, "HR"].cpu_exhausted is None
+    assert [found[inst_id, "SALES"].io_throttle_ms for inst_id in (0, 1, 2)] == [7.5, 0.0, 7.5]
+    assert [found[inst_id, "SALES"].servers_limit for inst_id in (0, 1, 2)] == [40, 20, 40]
 
 
 def test_what_is_limited_is_a_pluggable_database_and_not_the_root_or_the_seed() -> None:

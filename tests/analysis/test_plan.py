@@ -341,7 +341,7 @@ def test_the_release_says_which_it_is() -> None:
     assert limits == [None, 32]
 
 
-@pytest.mark.parametrize("level", PlanDirective._fields[3:12])
+@pytest.mark.parametrize("level", PlanDirective._fields[4:13])
 def test_a_level_below_the_first_is_any_of_seven_and_no_other_column(level: str) -> None:
     book = PlanBook.read([row(Plan, plan="P", mgmt_method="RATIO")], [directive("P", "A", **{level: 5})])
     assert ("levels below the first" in book.doubt("P", 0)) == (level not in {"mgmt_p1", "utilization_limit"})

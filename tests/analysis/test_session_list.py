@@ -85,7 +85,7 @@ def test_the_tree_has_each_session_once_and_the_worst_first() -> None:
         )
 
     found = blocking([who(1), who(2, 1), who(3, 2), who(4, 1), who(5, 99), who(6), who(7, 8), who(8, 7), who(9, 9)])
-    assert [(row.place, row.depth, row.below) for row in found] == [
+    assert [(row.name, row.depth, row.below) for row in found] == [
         ("1:1", 0, 3), ("1:4", 1, 0), ("1:2", 1, 1), ("1:3", 2, 0),
         ("1:99", 0, 1), ("1:5", 1, 0), ("1:8", 0, 1), ("1:7", 1, 0),
     ]  # fmt: skip

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from presman import tabs
 from presman.analysis import analyse
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import LintCoverage, lint_coverage
 from presman.analysis.readings.group_readings import Verdict
-from presman.analysis.view_availability import VIEWS
-from presman.base.release import Release
+from presman.base.release import SUPPORTED, Release
 from presman.output import text_report
 from presman.rows.conversion import RecordType
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.instance_rows import Sysstat
+from presman.rows.instance_rows import EventHistogram, Sysstat, SystemEvent, WatchedHistogram
 from presman.rows.plan_rows import PlanDirective, RsrcPlan
-from presman.rows.queries import Scope, load
-from presman.rows.session_rows import PxSession, Session
+from presman.rows.queries import Scope, load, main_records
+from presman.rows.session_rows import NamedSession, PxSession, Session, SessionCount
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
-from presman.tabs.table_notes import unavailable
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
+TABS = Path(tabs.__file__).parent
 TO_SERIAL = "Parallel operations downgraded to serial"
 ALL = "Nothing is wrong: no queue, no starved group, no downgrade (by GV$SESSION, GV$RSRC_PLAN, "
 
@@ -184,16 +186,27 @@ def test_an_empty_table_of_an_unseen_view_says_so() -> None:
     assert lines[place + 1] == "Nothing is queued."
 
 
-def test_a_table_of_a_view_that_nobody_looks_at_is_refused() -> None:
-    assert unavailable("V$SESSION")
-    with pytest.raises(ValueError, match=r"does not look at V\$SQL_WORKAREA_ACTIVE"):
-        unavailable("V$SESSION", "V$SQL_WORKAREA_ACTIVE")
+def test_tables_name_views_of_which_a_reading_says_whether_they_told_something() -> None:
+    queries = load(SUPPORTED[-1])
+    known = {queries[record].view_in(Scope.INSTANCE) for record in main_records(SUPPORTED[-1])}
+    calls = re.findall(r"\bunavailable\(([^)]*)\)", "".join(path.read_text() for path in TABS.glob("*.py")))
+    named = set(re.findall(r'"(.*?)"', "".join(calls)))
+    assert "V$SESSION" in named
+    assert named <= known
 
 
-def test_a_view_has_the_name_that_its_query_says_to_grant() -> None:
-    queries = load(Release(23))
-    for record, name in VIEWS.items():
-        assert queries[record].view == name, record.__name__
+def test_one_query_speaks_for_a_view() -> None:
+    records = main_records(Release(19))
+    assert {Session, EventHistogram, SystemEvent} <= set(records)
+    assert not {SessionCount, NamedSession, WatchedHistogram} & set(records)
+
+
+def test_an_unseen_view_has_the_name_that_its_release_reads() -> None:
+    for release, name in ((Release(11, 2), "GV$EVENT_HISTOGRAM"), (Release(19), "GV$EVENT_HISTOGRAM_MICRO")):
+        gone = replace(
+            without(calm(), EventHistogram, Section(absent=frozenset(EventHistogram._fields))), release=release
+        )
+        assert name in [each.view for each in analyse(None, gone).unseen]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from sqlglot import exp
 from presman.base.release import SUPPORTED, Release
 from presman.config.assumptions import ASSUMPTIONS, Assumption, Observation, check, in_markdown, unseen
 from presman.config.targets import parse_target
-from presman.rows.catalog import columns_of
-from presman.rows.queries import Scope
+from presman.rows.queries import Scope, columns_of
 from presman.rows.session_state import QUEUE_WAITS
 from presman.sources.embedded import EmbeddedDatabase
 from tests.cli.run import QUEUEING

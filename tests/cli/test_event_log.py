@@ -56,8 +56,8 @@ def test_text_has_time_and_level_in_a_file_and_is_as_ever_without(
     log("text", "info", str(path)).write(LOST)
     assert re.fullmatch(r"\S+Z warning prod: lost: ORA-12541 ␛\[2J\n", path.read_text())
     console.log_to(log("text", "warning", None))
-    console.tell(LOST)
-    console.say("too little", "started")
+    console.report(LOST)
+    console.note("too little", "started")
     assert capsys.readouterr().err == "presman: prod: lost: ORA-12541 ␛[2J\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -85,3 +86,38 @@ def test_names_and_what_is_without_them_are_not_in_one_file(
     assert inside(*words, *first).returncode == 0
     done = inside(*words, *then)
     assert (done.returncode, why in done.stderr) == (4 if why else 0, True), done.stderr
+
+
+@pytest.fixture(scope="module")
+def queue_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("queue_file") / "q.presman"
+    record(path, list(polled("storm", 4)))
+    return path
+
+
+def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, inside: Run) -> None:
+    shutil.copy(queue_file, "q.presman")
+    goals = "goal = 95 % of BATCH start within 1 min\n    NOBODY p50 <= 5 min"
+    Path("config.ini").write_text(f"[presman]\n{goals}\n[live]\nconnection_string = demo:storm\n")
+    once = inside("--config", "config.ini", "once", "q.presman", "--format", "json").stdout
+    late, none = json.loads(once)["goals"]
+    good, bad = late["good"], late["bad"]
+    assert (late["group"], late["state"], none["good"], none["bad"]) == ("BATCH", "missed", 0, 0)
+    assert bad > 0
+    told = f"BATCH: {100 * good / (good + bad):.0f} % started within 1:00, 95 % wanted"
+    assert f"Goal missed: {told}" in inside("--config", "config.ini", "once", "q.presman").stdout
+    assert f"goal_missed: Goal missed: {told}" in inside("--config", "config.ini", "check", "q.presman", "-v").stdout
+    report = inside("--config", "config.ini", "report", "q.presman", "-o", "-").stdout
+    assert f"Goal: 95 % of BATCH start within 1 min: missed, {good} of {good + bad} did" in report
+    assert "Goal: 50 % of NOBODY start within 5 min: no statement was seen." in report
+    compared = inside("--config", "config.ini", "compare", "q.presman", "q.presman@last..last").stdout
+    assert compared.replace("\n     ", "").count("- goal 95 % of BATCH start within 1 min: missed, 0 of ") == 2
+    live = inside("--config", "config.ini", "once", "live", "--interval", "0.5").stdout
+    assert "Goals of service are not judged by one look" in live
+
+
+def test_a_goal_that_is_none_is_told_with_its_line(inside: Run) -> None:
+    Path("config.ini").write_text("[a]\nconnection_string = demo:storm\ngoal = soon\n")
+    done = inside("--config", "config.ini", "once", "a")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "config.ini, line 3: [a] goal: 'soon' is not a goal such as" in done.stderr

@@ -151,7 +151,7 @@ def test_behind_a_proxy_there_is_a_token_unless_the_proxy_asks(serves: Serves) -
 
 
 def told_by(serving: Serving) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(serving.launch.told.reveal())
+    told: dict[str, Any] = json.loads(serving.launch.orders.reveal())
     return told
 
 

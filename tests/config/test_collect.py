@@ -17,9 +17,8 @@ from presman.base.release import SUPPORTED, Release
 from presman.config.collect import SCRIPT, collect_script, keys_of_cursors, spooled, statements
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
-from presman.rows.catalog import columns_of
 from presman.rows.cursor_rows import PlanXml, SqlText
-from presman.rows.queries import OF_AN_UPDATE, Scope, load, selection
+from presman.rows.queries import OF_AN_UPDATE, Scope, columns_of, load, selection
 from presman.rows.session_rows import PxSession, PxStatistic, Session, SessionCount, SessionStatistic
 from presman.rows.snapshot import Snapshot
 from presman.sources import Answer, Exhausted, Request

@@ -57,7 +57,10 @@ def test_what_is_told_of_an_end() -> None:
         "3 start at once, the last queued in 25:00 instead of 41:10"
     )
     assert effect_words(EndingEffect(who, 1, 30.0, 30.5)) == "1 starts at once"
-    assert effect_words(EndingEffect(who, 0, None, None)) == "none starts at once"
+    assert effect_words(EndingEffect(who, 0, None, None)) == ""
+    assert effect_words(EndingEffect(who, 3, 1500.0, 2470.0), enough=False) == (
+        "the last queued in 25:00 instead of 41:10"
+    )
     assert effect_words(None) == ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -70,6 +71,19 @@ def test_it_starts_when_what_runs_should_end() -> None:
 def test_fewer_than_five_ends_tell_nothing_and_it_says_so() -> None:
     starts = foreseen(watched(ends=3), 190.0, waiting(190.0))
     assert starts == StartForecast(why_none="4 statements of the 5 it takes have ended since presman watches")
+
+
+def test_the_rules_are_asked_for_only_where_enough_have_ended() -> None:
+    asked: list[float] = []
+
+    def rules(now: float) -> QueueRules:
+        asked.append(now)
+        return RULES
+
+    for ends, now in ((3, 190.0), (5, 310.0)):
+        held = statement(605, 300.0, now)
+        watched(ends=ends).add(reading(now, (waiting(now),), (held,)), partial(rules, now))
+    assert asked == [310.0]
 
 
 @pytest.mark.parametrize(
@@ -241,3 +255,21 @@ def test_a_range_ends_at_the_timeout() -> None:
     starts = foreseen(watched(), 310.0, row)
     # 47.5, and half as much again as the 12.5 to the timeout were 66.
     assert starts.high == 60.0
+
+
+def test_those_that_came_together_have_one_forecast() -> None:
+    """Which of them is first is drawn for each course: their own medians differed by that alone, in any order."""
+    rows = [waiting(310.0, sid=501 + n, position=n + 1) for n in range(4)]
+    found = watched().add(reading(310.0, rows, (statement(605, 300.0, 310.0),)), lambda: RULES).queue
+    assert len({(row.starts.median, row.starts.low, row.starts.high) for row in found if row.starts}) == 1
+
+
+def test_nobody_starts_before_those_that_came_before_in_its_queue() -> None:
+    forecaster = watched()
+    foreseen(forecaster, 310.0, waiting(310.0))
+    early, late = (waiting(310.0, sid=sid, since=since) for sid, since in ((501, 300.0), (502, 305.0)))
+    after = StartForecast(500.0, 400.0, 600.0)
+    second = forecaster._start(late, [40.0] * 40, after, RULES, AT + timedelta(seconds=310))
+    assert (second.median, second.low, second.high) == (500.0, 400.0, 600.0)
+    first = forecaster._start(early, [40.0] * 40, StartForecast(0.0, 0.0, 0.0), RULES, AT + timedelta(seconds=310))
+    assert first.median == 40.0

@@ -13,7 +13,7 @@ from presman.analysis.facts.plan_book import Branch
 from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
 from presman.analysis.readings.reading import Reading
 from presman.forecast.queue_now import Modelled, modelled, plan_branch
-from presman.forecast.scheduler import LEVELS, Group, PlanOrder, Queueing
+from presman.forecast.scheduler import LEVELS, Group, Limits, PlanNode, Queueing
 from presman.forecast.seen_statements import SeenStatements
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
@@ -34,8 +34,9 @@ def looked_at(scenario: str, second: float) -> tuple[SimulatorSource, Reading, Q
     return source, reading, queue_rules(Facts.of(None, snapshot), reading)
 
 
-def candidates(root: object, groups: frozenset[Group]) -> dict[Group, float]:
-    return dict(PlanOrder(root, None).weights(groups))  # type: ignore[arg-type]
+def candidates(root: PlanNode | None, groups: frozenset[Group]) -> dict[Group, float]:
+    draws = Limits(0, 0, Queueing.FULL, root=root).draws(groups)
+    return dict(zip(draws.groups, draws.weights, strict=True))
 
 
 @pytest.mark.parametrize(("scenario", "second"), [("storm", 10.0), ("rac", 600.0), ("pdb", 900.0), ("mixed", 300.0)])

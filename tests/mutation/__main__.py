@@ -1,8 +1,9 @@
 """What the tests do not notice: `python -m tests.mutation` changes the product in one place at a time and tries them.
 
-It works in a copy. A mutant is tried by the tests that call the function it is in, the quickest first, then by the
-others that import its module, up to a limit of time; it is killed when one fails. Which test calls what is surveyed
-once, and again when a file of tests changes. What no test can notice stands with the reason in equivalent.txt.
+It works in a copy. A mutant is tried by the tests that call the function it is in, wherever they stand, the quickest
+first, then by the others that import its module, up to a limit of time; it is killed when one fails that does not fail
+without it. Which test calls what is surveyed once, and again when a file of tests changes. What no test can notice
+stands with the reason in equivalent.txt.
 
 Why neither library: mutmut 3 writes all mutants of a file into it at once (32,000 here), leaves out code that is
 decorated or outside of functions, and draws no samples. cosmic-ray knows one command for all mutants and starts Python
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import compileall
+import gc
 import os
 import shutil
 import signal
@@ -28,7 +30,8 @@ from importlib import import_module
 from pathlib import Path
 
 from tests.mutation.mutants import Mutant, chosen, product
-from tests.mutation.survey import Only, Survey, Surveyor, callers, digest, load, lots, save
+from tests.mutation.survey import Calls, Only, Survey, Surveyor, digest, load, lots, save
+from tests.mutation.warm import Trial, Warm, dotted
 
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "screenshots")
@@ -45,15 +48,15 @@ NEVER = (
 """Tests of whole machines and of documents."""
 
 SLOW = ("tests/oracle/", "tests/tui/", "tests/cli/")
-"""Tests that wait for processes, servers and screens: not surveyed, and tried for what they import themselves."""
+"""Tests that wait for processes, servers and screens, and may fail by themselves where much else runs."""
 
 SIMULATOR, PLAYS = "sources.simulator", ("presman/sources/simulator", "presman/forecast/")
 """What plays, and the files that decide how."""
 
-SURVEY = "build/mutation_survey.json"
+SURVEY = "build/mutation_calls.json"
 
 PART = 10
-"""Files that are surveyed before what was found is written."""
+"""Files that are surveyed before what was found is written; mutants of which the number is told."""
 
 LEFT_OUT = (
     "presman/tui/",
@@ -75,16 +78,17 @@ class Nearest:
     """Which test files know a module: those that import it, those that import who imports it, those of its room."""
 
     def __init__(self, root: Path) -> None:
-        self.modules = {_dotted(path.relative_to(root)) for path in root.glob("presman/**/*.py")}
+        self.modules = {dotted(path.relative_to(root)) for path in root.glob("presman/**/*.py")}
         self.importers: dict[str, set[str]] = defaultdict(set)
         self.testers: dict[str, set[str]] = defaultdict(set)
         self.breadth: Counter[str] = Counter()
         for path in root.glob("presman/**/*.py"):
             for module in self._imported(path):
-                self.importers[module].add(_dotted(path.relative_to(root)))
+                self.importers[module].add(dotted(path.relative_to(root)))
         for path in root.glob("tests/**/test_*.py"):
             name = path.relative_to(root).as_posix()
             if not name.startswith(NEVER):
+                self.breadth[name] += 0  # one that only runs commands, too
                 for module in self._imported(path):
                     self.testers[module].add(name)
                     self.breadth[name] += 1
@@ -98,33 +102,29 @@ class Nearest:
 
     def is_below(self, path: str, room: str) -> bool:
         """Whether a room's modules are made of a file: it is one of them, or they import it, or who imports it."""
-        known, new = set[str](), {_dotted(Path(path))}
+        known, new = set[str](), {dotted(Path(path))}
         while new:
             known |= new
             new = set().union(*(self.importers[each] for each in new)) - known
         return any(each.startswith(f"presman.{room}.") for each in known)
 
-    def stages(self, mutant: Mutant, survey: Survey) -> Iterator[tuple[list[str], dict[str, float], frozenset[str]]]:
+    def stages(self, mutant: Mutant, calls: Calls) -> Iterator[tuple[list[str], dict[str, float], frozenset[str]]]:
         """Yield what to try: files, the tests of them with their seconds (all if none), those that were tried before.
 
         First who calls the mutant's function, then all else that imports its module; where none is known to call it,
         what imports one that imports it, too.
         """
-        calling, tried = callers(survey, mutant.path, mutant.where), frozenset[str]()
+        calling, tried = calls.callers(mutant.path, mutant.where), frozenset[str]()
         for files in lots(calling):
             tests = {test: seconds for file in files for test, seconds in calling[file].items()}
             yield files, tests, frozenset()
             tried |= tests.keys()
-        module = _dotted(Path(mutant.path))
+        module = dotted(Path(mutant.path))
         near = self.testers[module]
         next_to = set().union(*(self.testers[each] for each in self.importers[module])) - near
         for stage in (near, set() if calling else {name for name in next_to if not name.startswith(SLOW)}):
             if stage:
                 yield sorted(stage, key=lambda name: (self.breadth[name], name)), {}, tried
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
 def forked(arguments: list[str], plugins: list[object], log: Path, end: float, after: Callable[[], None]) -> int | None:
@@ -164,7 +164,7 @@ def killed_by(files: list[str], log: Path, end: float, *plugins: object) -> str:
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) in {0, 5}:
         return ""
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return lines[0].split(" - ")[0] if lines else f"the tests ended, see {log}"
+    return lines[0].split(" - ")[0].partition(" ")[2] if lines else f"the tests ended, see {log}"
 
 
 def warm_ups(mutant: Mutant, near: Nearest, folder: Path) -> Path:
@@ -185,34 +185,73 @@ def warm_ups(mutant: Mutant, near: Nearest, folder: Path) -> Path:
     return own
 
 
-def tried(mutant: Mutant, near: Nearest, survey: Survey, seconds: float, log: Path) -> str:
-    """Return the test that notices a mutant, "" if none, "?" if none did in time."""
-    path = Path(mutant.path)
-    original, end = path.read_bytes(), time.monotonic() + seconds
-    os.environ["PRESMAN_WARM_UPS"] = str(warm_ups(mutant, near, log.parent))
-    path.write_bytes(mutant.source(original))
-    try:
-        found = ""
-        for files, tests, before in near.stages(mutant, survey):
-            found = found or killed_by(files, log, end, Only(tests, before))
-        return found
-    finally:
+class Tests:
+    """What tries mutants: the process that has collected all tests, or new starts where that cannot have the change."""
+
+    def __init__(self, near: Nearest, calls: Calls, log: Path) -> None:
+        self._near, self._calls, self._log = near, calls, log
+        self._warm = Warm(sorted(near.breadth), QUIETLY, log.parent)
+
+    def tried(self, mutant: Mutant, seconds: float) -> str:
+        """Return the test that notices a mutant, "" if none, "?" if none did in time."""
+        path = Path(mutant.path)
+        original, times, end = path.read_bytes(), path.stat(), time.monotonic() + seconds
+        warm_up = str(warm_ups(mutant, self._near, self._log.parent))
+        os.environ["PRESMAN_WARM_UPS"] = warm_up
+        path.write_bytes(mutant.source(original))
+        trial = Trial(mutant, original.decode(), warm_up, [], {}, frozenset(), end)
+        try:
+            for files, tests, before in self._near.stages(mutant, self._calls):
+                while found := self._found(trial._replace(files=files, tests=tests, before=before)):
+                    if not found.startswith(SLOW) or self._is_of_the_mutant(found, trial, original):
+                        return found
+                    before |= {found.partition("[")[0]}
+            return ""
+        finally:
+            path.write_bytes(original)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # what was compiled of it holds
+
+    def end(self) -> None:
+        """Let the process go."""
+        self._warm.end()
+
+    def _found(self, trial: Trial) -> str:
+        found = self._warm.tried(trial)
+        if found is not None:
+            return found
+        return killed_by(trial.files, self._log, trial.end, Only(trial.files, trial.tests, trial.before))
+
+    def _is_of_the_mutant(self, test: str, trial: Trial, original: bytes) -> bool:
+        """Return whether a test fails again and passes without the mutant: one that waits may fail by itself."""
+        path = Path(trial.mutant.path if trial.mutant else "")
+        again = trial._replace(files=[test.partition("::")[0]], tests={test: 0.0}, end=time.monotonic() + 60)
+        if not self._found(again):
+            return False
+        mutated = path.read_bytes()
         path.write_bytes(original)
+        try:
+            return not self._warm.tried(again._replace(mutant=None, end=time.monotonic() + 60))
+        finally:
+            path.write_bytes(mutated)
 
 
 def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
     """Return which test calls what: as it was found before, and anew for the files that have changed."""
     digests = {name: digest(Path(name)) for name in sorted(files)}
     found = load(kept, digests)
-    missing = [name for name in digests if name not in found]
+    missing = [name for name in digests if not found.get(name)]
     os.environ["PRESMAN_WARM_UPS"] = str(log.parent / "warm-ups")
-    for begin in range(0, len(missing), PART):
-        part, surveyor, result = missing[begin : begin + PART], Surveyor(Path.cwd()), log.with_suffix(".json")
+    parts = [missing[begin : begin + PART] for begin in range(0, len(missing), PART)]
+    while parts:
+        part, surveyor, result = parts.pop(0), Surveyor(Path.cwd()), log.with_suffix(".json")
         result.unlink(missing_ok=True)
         forked(part, [surveyor], log, time.monotonic() + 900, partial(save, surveyor.found, digests, result))
+        if not result.exists() and len(part) > 1:  # one of them ended it
+            parts += [[name] for name in part]
+            continue
         found |= {name: {} for name in part} | load(result, digests)
         save(found, digests, kept)
-        print(f"surveyed {begin + len(part)} of {len(missing)} files of tests", file=sys.stderr, flush=True)
+        print(f"surveyed: {sum(map(len, parts))} files of tests are left", file=sys.stderr, flush=True)
     return found
 
 
@@ -227,7 +266,13 @@ def draw(options: argparse.Namespace, near: Nearest) -> list[Mutant]:
     rest = [mutant for mutants in rooms.values() for mutant in mutants]
     number = options.mutants if not rest else round(options.mutants * 0.4)
     first = chosen(of_analysis, number, options.seed)
-    return first + chosen(rest, options.mutants - len(first), options.seed)
+    return mixed(first, chosen(rest, options.mutants - len(first), options.seed))
+
+
+def mixed(first: list[Mutant], second: list[Mutant]) -> list[Mutant]:
+    """Return both, each spread over the whole: what is tried when time runs out is of both in the same part."""
+    parts = [(place / len(own), mutant) for own in (first, second) for place, mutant in enumerate(own)]
+    return [mutant for _, mutant in sorted(parts)]
 
 
 def equivalent() -> dict[str, str]:
@@ -272,9 +317,15 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", begun + 300):
         raise SystemExit(f"without a mutant the tests cannot be run: {noticed}")
     sys.dont_write_bytecode = True
-    survey = surveyed((name for name in near.breadth if not name.startswith(SLOW)), ROOT / SURVEY, folder / "log.txt")
+    calls = Calls(surveyed(near.breadth, ROOT / SURVEY, folder / "log.txt"))
+    gc.collect()
+    gc.freeze()  # no fork need look at it
+    tests = Tests(near, calls, folder / "log.txt")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for mutant in draw(options, near):
+    drawn = draw(options, near)
+    for number, mutant in enumerate(drawn):
+        if number % PART == 0:
+            print(f"{number} of {len(drawn)} tried", file=sys.stderr, flush=True)
         room = mutant.path.split("/")[1]
         if time.monotonic() - begun > 60 * options.minutes:
             counts[room]["not tried"] += 1
@@ -282,13 +333,14 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
             counts[room]["equivalent"] += 1
         else:
             started = time.monotonic()
-            found = tried(mutant, near, survey, options.seconds, folder / "log.txt")
+            found = tests.tried(mutant, options.seconds)
             survived = found in {"", "?"}
             counts[room]["survived" if survived else "killed"] += 1
             if survived or options.killers:
                 fate = found if not survived else "survived (in time)" if found else "survived"
                 seconds = f" ({time.monotonic() - started:.0f} s)" if options.killers else ""
                 print(f"{fate}: line {mutant.line} of {mutant.key}{seconds}", flush=True)
+    tests.end()
     print(f"\n{'room':12} killed survived equivalent  score   (seed {options.seed}, {time.monotonic() - begun:.0f} s)")
     for room, own in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
         total = own["killed"] + own["survived"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from types import CodeType, FrameType
@@ -20,11 +22,27 @@ STARTING = 0.3
 """Seconds that a file takes to be imported, whatever its tests take."""
 
 
+QUICK = 0.2
+"""Seconds up to which a test may be run between those of other files, whose shared fixtures would be made twice."""
+
+Codes = dict[int, CodeType]
+"""Code that was entered, by id: code is compared by all that it consists of."""
+
+
 class Called(NamedTuple):
-    """What one test took, in seconds, and the functions that it called, as PATH::NAME."""
+    """What one test took, what it shares with others and another one had made before, and the functions called for it.
+
+    Both in seconds; the functions as PATH::NAME.
+    """
 
     seconds: float
+    shared: float
     functions: frozenset[str]
+
+    @property
+    def alone(self) -> float:
+        """Return the seconds that it takes when no other test has made what it shares."""
+        return self.seconds + self.shared
 
 
 Survey = dict[str, dict[str, Called]]
@@ -32,21 +50,35 @@ Survey = dict[str, dict[str, Called]]
 
 
 class Surveyor:
-    """A plug-in of pytest that notes what each test calls."""
+    """A plug-in of pytest that notes what each test calls, in any thread.
+
+    What a fixture of a whole file calls is called for each test that has it, and what a cached function called when it
+    was first asked, for each that asks it again: else the first test alone would be known to need it.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = f"{root}/"
         self.found: Survey = defaultdict(dict)
+        self._entered: Codes = {}
+        self._shared = 0.0
+        self._fixtures: dict[object, tuple[float, Codes]] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self) -> None:
+        """Have all that is imported from here on note what cached functions call."""
+        functools.lru_cache = self.noting_cache
+        functools.cache = self.noting_cache(None)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Note the code that is entered while a test is set up, runs and is taken down, in any thread."""
-        entered: dict[int, CodeType] = {}
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Note the code that is entered while a test is set up, runs and is taken down."""
+        entered = self._entered
 
         def note(frame: FrameType, _event: str, _value: Any) -> None:
-            entered[id(frame.f_code)] = frame.f_code  # by id: code is compared by all that it consists of
+            entered[id(frame.f_code)] = frame.f_code
 
-        begun = time.monotonic()
+        entered.clear()
+        self._shared, made, begun = 0.0, set(self._fixtures), time.monotonic()
         threading.settrace(note)
         sys.settrace(note)
         try:
@@ -54,26 +86,98 @@ class Surveyor:
         finally:
             sys.settrace(None)
             threading.settrace(None)
-            seconds = round(time.monotonic() - begun, 3)
-            names = frozenset(filter(None, (self._name(code) for code in entered.values())))
-            self.found[item.nodeid.partition("::")[0]][item.nodeid] = Called(seconds, names)
+            seconds = time.monotonic() - begun
+            for fixture in {each[-1] for each in item._fixtureinfo.name2fixturedefs.values() if each}:
+                took, codes = self._fixtures.get(fixture, (0.0, {}))
+                entered |= codes
+                self._shared += took if fixture in made else 0.0
+            names = frozenset(filter(None, map(self._name, list(entered.values()))))
+            called = Called(round(seconds, 3), round(self._shared, 3), names)
+            self.found[item.nodeid.partition("::")[0]][item.nodeid] = called
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        """Note what is called for a fixture that several tests of a file share."""
+        if fixturedef.scope in {"function", "session"}:
+            return (yield)
+        with self._apart() as codes:
+            begun = time.monotonic()
+            result = yield
+            self._fixtures[fixturedef] = (time.monotonic() - begun, codes)
+        return result
+
+    @contextmanager
+    def _apart(self) -> Iterator[Codes]:
+        """Give what is entered meanwhile by itself, too."""
+        before, inside = dict(self._entered), Codes()
+        self._entered.clear()
+        try:
+            yield inside
+        finally:
+            inside |= self._entered
+            self._entered |= before
+
+    def noting_cache(self, maxsize: Any = 128, typed: bool = False) -> Any:
+        """Return what stands for `lru_cache`, and notes what presman or a test of it called for an answer."""
+
+        def cached(function: Callable[..., Any]) -> Any:
+            if not function.__module__.startswith(("presman.", "tests.")):
+                return _lru_cache(maxsize, typed)(function)
+            below: dict[Any, tuple[float, Codes]] = {}
+
+            def first(*given: Any, **named: Any) -> Any:
+                with self._apart() as codes:
+                    begun = time.monotonic()
+                    answer = function(*given, **named)
+                below[_key(given, named)] = (time.monotonic() - begun, codes)
+                return answer
+
+            kept = _lru_cache(maxsize, typed)(first)
+
+            @functools.wraps(function)
+            def asked(*given: Any, **named: Any) -> Any:
+                known = below.get(_key(given, named))
+                answer = kept(*given, **named)
+                if known is not None:
+                    self._entered |= known[1]
+                    self._shared += known[0]
+                return answer
+
+            asked.cache_clear, asked.cache_info = kept.cache_clear, kept.cache_info  # type: ignore[attr-defined]
+            return asked
+
+        return cached(maxsize) if callable(maxsize) else cached
 
     def _name(self, code: CodeType) -> str:
         path = code.co_filename.removeprefix(self.root)
         return f"{path}::{plain(code.co_qualname)}" if path.startswith("presman/") else ""
 
 
-class Only:
-    """A plug-in of pytest that leaves out tests, and has the others in the order of the seconds they take."""
+_lru_cache = functools.lru_cache
 
-    def __init__(self, seconds: dict[str, float], tried: frozenset[str]) -> None:
-        self.seconds, self.tried = seconds, tried
+
+def _key(given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    return given, tuple(sorted(named.items()))
+
+
+class Only:
+    """A plug-in of pytest that leaves out tests, and has the others in the order of the seconds they take.
+
+    Those that take long come file by file.
+    """
+
+    def __init__(self, files: list[str], seconds: dict[str, float], tried: frozenset[str]) -> None:
+        self.files, self.seconds, self.tried = files, seconds, tried
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the tests that are named, or all if none is, without those that were tried."""
+        """Keep the tests that are named, or all if none is, without those that were tried (all its cases, or one)."""
         kept = [item for item in items if not self.seconds or item.nodeid in self.seconds]
-        left = [item for item in kept if item.nodeid not in self.tried]
-        items[:] = sorted(left, key=lambda item: self.seconds.get(item.nodeid, 0.0))
+        left = (item for item in kept if not {item.nodeid, item.nodeid.partition("[")[0]} & self.tried)
+        items[:] = sorted(left, key=self._order)
+
+    def _order(self, item: pytest.Item) -> tuple[int, float]:
+        seconds = self.seconds.get(item.nodeid, 0.0)
+        return 0 if seconds <= QUICK else 1 + self.files.index(item.nodeid.partition("::")[0]), seconds
 
 
 def plain(name: str) -> str:
@@ -81,18 +185,34 @@ def plain(name: str) -> str:
     return ".".join(part for part in name.split(".") if not part.startswith("<"))
 
 
-def callers(survey: Survey, path: str, where: str) -> dict[str, dict[str, float]]:
-    """Return the tests that call a function, with their seconds, by file: the quickest file first, and the nearest.
+class Calls:
+    """Which tests call a function."""
 
-    What stands outside of a function is of those that call any of its class, or of its file.
-    """
-    name = f"{path}::{where}"
-    found = _calling(survey, lambda function: function == name)
-    found = found or _calling(survey, lambda function: function.startswith(f"{name}."))
-    found = found or _calling(survey, lambda function: function.startswith(f"{path}::"))
-    return dict(
-        sorted(found.items(), key=lambda each: ((STARTING + sum(each[1].values())) / _nearness(each[0], path), each[0]))
-    )
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self._tests: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._names: dict[str, set[str]] = defaultdict(set)
+        for file, tests in survey.items():
+            for test, called in tests.items():
+                for name in called.functions:
+                    self._tests[name].append((file, test))
+                    self._names[name.partition("::")[0]].add(name)
+
+    def callers(self, path: str, where: str) -> dict[str, dict[str, float]]:
+        """Return the tests that call a function, with their seconds, by file: the quickest file first, and the nearest.
+
+        What stands outside of a function is of those that call any of its class, or of its file.
+        """
+        name, known = f"{path}::{where}", self._names.get(path, set())
+        names = {name} & known or {each for each in known if each.startswith(f"{name}.")} or known
+        found: dict[str, dict[str, float]] = defaultdict(dict)
+        for file, test in {each for own in names for each in self._tests[own]}:
+            found[file][test] = self.survey[file][test].alone
+        return dict(sorted(found.items(), key=lambda each: (self._cost(*each) / _nearness(each[0], path), each[0])))
+
+    def _cost(self, file: str, tests: Iterable[str]) -> float:
+        called = [self.survey[file][test] for test in tests]
+        return STARTING + sum(each.seconds for each in called) + max(each.shared for each in called)
 
 
 def _nearness(file: str, path: str) -> int:
@@ -103,14 +223,6 @@ def _nearness(file: str, path: str) -> int:
     """
     pairs = zip(file.split("/")[1:], path.split("/")[1:], strict=False)
     return 1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-def _calling(survey: Survey, wanted: Callable[[str], bool]) -> dict[str, dict[str, float]]:
-    found = {
-        file: {test: called.seconds for test, called in tests.items() if any(map(wanted, called.functions))}
-        for file, tests in survey.items()
-    }
-    return {file: tests for file, tests in found.items() if tests}
 
 
 def digest(path: Path) -> str:
@@ -124,7 +236,8 @@ def save(survey: Survey, digests: dict[str, str], path: Path) -> None:
     number = {name: at for at, name in enumerate(names)}
     files = {
         file: {
-            test: [called.seconds, sorted(number[name] for name in called.functions)] for test, called in own.items()
+            test: [called.seconds, called.shared, sorted(number[name] for name in called.functions)]
+            for test, called in own.items()
         }
         for file, own in survey.items()
     }
@@ -139,7 +252,9 @@ def load(path: Path, digests: dict[str, str]) -> Survey:
     kept = json.loads(path.read_text())
     names = kept["names"]
     return {
-        file: {test: Called(seconds, frozenset(map(names.__getitem__, own))) for test, (seconds, own) in tests.items()}
+        file: {
+            test: Called(*seconds, frozenset(map(names.__getitem__, own))) for test, (*seconds, own) in tests.items()
+        }
         for file, tests in kept["files"].items()
         if digests.get(file) == kept["digests"].get(file)
     }

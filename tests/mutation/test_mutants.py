@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
-from tests.mutation.__main__ import ROOT, Nearest, equivalent, warm_ups
+from presman.base.formats import duration, throughput
+from tests.mutation.__main__ import ROOT, Nearest, equivalent, mixed, warm_ups
 from tests.mutation.mutants import Mutant, chosen, mutants_of
-from tests.mutation.survey import Called, callers, load, plain, save
+from tests.mutation.survey import Called, Calls, Only, Survey, Surveyor, load, plain, save
 
 SOURCE = '''
 """A text of 3 words."""
@@ -75,7 +79,7 @@ LINT_CDB = Mutant("presman/analysis/plans/lint_cdb.py", "_finding", 1, 0, 0, "",
 
 
 def test_the_nearest_tests_are_those_that_import_a_module_where_none_is_known_to_call_it() -> None:
-    stages = [files for files, _, _ in Nearest(ROOT).stages(LINT_CDB, {})]
+    stages = [files for files, _, _ in Nearest(ROOT).stages(LINT_CDB, Calls({}))]
     assert stages[0] == ["tests/analysis/test_lint_cdb.py"]
     assert "tests/analysis/test_lint.py" in stages[1]
 
@@ -96,15 +100,18 @@ def test_what_a_simulation_is_made_of_is_played_by_each_mutant_itself(tmp_path: 
 
 def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> None:
     name = f"{LINT_CDB.path}::_finding"
-    survey = {
-        "a.py": {"a.py::slow": Called(2.0, frozenset({name})), "a.py::else": Called(0.1, frozenset({f"{name}s"}))},
-        "b.py": {"b.py::one": Called(0.5, frozenset({name})), "b.py::two": Called(0.6, frozenset({name}))},
+    survey: Survey = {
+        "a.py": {
+            "a.py::slow": Called(2.0, 0, frozenset({name})),
+            "a.py::else": Called(0.1, 0, frozenset({f"{name}s"})),
+        },
+        "b.py": {"b.py::one": Called(0.5, 0, frozenset({name})), "b.py::two": Called(0.6, 0, frozenset({name}))},
     }
-    assert callers(survey, *name.split("::")) == {
+    assert Calls(survey).callers(*name.split("::")) == {
         "b.py": {"b.py::one": 0.5, "b.py::two": 0.6},
         "a.py": {"a.py::slow": 2.0},
     }
-    (files, tests, before), (_, none, tried), *_ = Nearest(ROOT).stages(LINT_CDB, survey)
+    (files, tests, before), (_, none, tried), *_ = Nearest(ROOT).stages(LINT_CDB, Calls(survey))
     assert files == ["b.py", "a.py"]
     assert tests.keys() == tried == {"b.py::one", "b.py::two", "a.py::slow"}
     assert (before, none) == (frozenset(), {})
@@ -113,20 +120,71 @@ def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> 
 def test_of_files_as_quick_the_nearest_comes_first() -> None:
     path = "presman/sources/simulator/views/io.py"
     files = ("tests/tui/test_a.py", "tests/sources/test_b.py", "tests/sources/simulator/test_c.py")
-    survey = {file: {file: Called(1.0, frozenset({f"{path}::f"}))} for file in files}
-    assert list(callers(survey, path, "f")) == list(files[::-1])
+    survey = {file: {file: Called(1.0, 0, frozenset({f"{path}::f"}))} for file in files}
+    assert list(Calls(survey).callers(path, "f")) == list(files[::-1])
 
 
 def test_what_stands_in_a_class_or_a_file_is_of_those_that_call_any_of_it() -> None:
-    survey = {"a.py": {"one": Called(1, frozenset({"p.py::Room.full"})), "two": Called(1, frozenset({"p.py::empty"}))}}
-    assert callers(survey, "p.py", "Room") == {"a.py": {"one": 1}}
-    assert callers(survey, "p.py", "") == {"a.py": {"one": 1, "two": 1}}
-    assert callers(survey, "q.py", "") == {}
+    survey = {
+        "a.py": {"one": Called(1, 0, frozenset({"p.py::Room.full"})), "two": Called(1, 0, frozenset({"p.py::empty"}))}
+    }
+    assert Calls(survey).callers("p.py", "Room") == {"a.py": {"one": 1}}
+    assert Calls(survey).callers("p.py", "") == {"a.py": {"one": 1, "two": 1}}
+    assert Calls(survey).callers("q.py", "") == {}
     assert plain("Room.full.<locals>.inner.<locals>.<lambda>") == "Room.full.inner"
 
 
+def test_what_tests_share_is_called_for_each_of_them() -> None:
+    surveyor = Surveyor(ROOT)
+    spelled = surveyor.noting_cache(None)(lambda: duration(60.0))
+    fixture = type("Fixture", (), {"scope": "module"})()
+
+    def surveyed(name: str, act: Callable[[], object], **fixtures: object) -> frozenset[str]:
+        item = SimpleNamespace(nodeid=f"t.py::{name}", _fixtureinfo=SimpleNamespace(name2fixturedefs=fixtures))
+        test = surveyor.pytest_runtest_protocol(item)  # type: ignore[arg-type]
+        next(test)
+        act()
+        with suppress(StopIteration):
+            test.send(None)
+        return surveyor.found["t.py"][f"t.py::{name}"].functions
+
+    def made() -> None:
+        setup = surveyor.pytest_fixture_setup(fixture)
+        next(setup)
+        throughput(1.0)
+        with suppress(StopIteration):
+            setup.send(None)
+
+    of_cache, of_fixture = "presman/base/formats.py::duration", "presman/base/formats.py::throughput"
+    assert of_cache in surveyed("first", spelled)
+    assert of_cache in surveyed("second", spelled)
+    assert of_cache not in surveyed("none", lambda: None)
+    assert of_fixture in surveyed("makes", made, room=(fixture,))
+    surveyor._fixtures[fixture] = (0.5, surveyor._fixtures[fixture][1])
+    assert of_fixture in surveyed("has", lambda: None, room=(fixture,))
+    assert of_fixture not in surveyed("has none", lambda: None)
+    assert [surveyor.found["t.py"][f"t.py::{name}"].shared for name in ("makes", "has", "has none")] == [0, 0.5, 0]
+
+
+def test_a_test_that_was_tried_is_not_tried_again_and_long_ones_come_file_by_file() -> None:
+    names = ["a.py::slow", "b.py::quick", "b.py::slow", "a.py::quick", "a.py::tried", "b.py::cases[1]", "b.py::else"]
+    items = [SimpleNamespace(nodeid=name) for name in names]
+    seconds = {"a.py::slow": 3.0, "b.py::slow": 1.0, "a.py::quick": 0.02, "b.py::quick": 0.01}
+    Only(
+        ["a.py", "b.py"],
+        seconds | {"a.py::tried": 0.0, "b.py::cases[1]": 0.0},
+        frozenset({"a.py::tried", "b.py::cases"}),
+    ).pytest_collection_modifyitems(items)  # type: ignore[arg-type]
+    assert [item.nodeid for item in items] == ["b.py::quick", "a.py::quick", "a.py::slow", "b.py::slow"]
+
+
+def test_a_part_of_what_was_drawn_is_of_analysis_and_of_the_others() -> None:
+    first, second = [LINT_CDB._replace(line=line) for line in (1, 2)], [LINT_CDB._replace(line=9)] * 4
+    assert [each.line for each in mixed(first, second)] == [1, 9, 9, 2, 9, 9]
+
+
 def test_what_was_surveyed_holds_until_the_tests_change(tmp_path: Path) -> None:
-    survey = {"a.py": {"a.py::one": Called(0.25, frozenset({"p.py::f", "p.py::g"}))}, "b.py": {}}
+    survey = {"a.py": {"a.py::one": Called(0.25, 0, frozenset({"p.py::f", "p.py::g"}))}, "b.py": {}}
     save(survey, {"a.py": "1", "b.py": "1"}, tmp_path / "survey.json")
     assert load(tmp_path / "survey.json", {"a.py": "1", "b.py": "1"}) == survey
     assert load(tmp_path / "survey.json", {"a.py": "2", "b.py": "1", "c.py": "1"}) == {"b.py": {}}

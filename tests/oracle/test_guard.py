@@ -130,7 +130,7 @@ def test_which_queries_have_clobs_is_known_from_their_records(release: Release) 
 
 
 def test_the_catalog_knows_no_other_clobs() -> None:
-    from presman.rows.catalog import columns_of
+    from presman.rows.queries import columns_of
     from presman.rows.queries import load as queries
 
     found = set()

@@ -96,17 +96,17 @@ def test_what_could_not_be_told_is_news_at_the_next_look() -> None:
             changes = AlertChanges(told)
             (change,) = changes.take(alerts, at + again)
             assert (change.change, change.since) == ({0.0: "began", 10.0: "worse", 100.0: "ended"}[at], 0.0)
-            told = changes.told if again else put_back(changes.told, [change])
+            told = changes.reported if again else put_back(changes.reported, [change])
     assert told == {}
     never_told = AlertChanges(put_back(*_began(warning)))
     assert never_told.take([], 200.0) == []
-    assert never_told.told == {}
+    assert never_told.reported == {}
 
 
 def _began(alert: Alert) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
     changes = AlertChanges()
     found = changes.take([alert], 0.0)
-    return changes.told, found
+    return changes.reported, found
 
 
 def test_what_still_runs_at_the_end_is_ended_with_what_it_started(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def _group_of(process: int) -> int:
 
 def test_the_state_of_a_check_survives_damage_and_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    kept = CheckState(marks={"a\tb": Mark(1.0, None, 2.0)}, told={"a\tb": ReportedAlert("warn", 1.0, 2.0)})
+    kept = CheckState(marks={"a\tb": Mark(1.0, None, 2.0)}, reported={"a\tb": ReportedAlert("warn", 1.0, 2.0)})
     with state_of("prod") as file:
         assert file.load().marks == {}
         file.save(kept)
@@ -148,7 +148,7 @@ def test_the_state_of_a_check_survives_damage_and_links(tmp_path: Path, monkeypa
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
     with state_of("prod") as file:
-        assert file.load().told == {}
+        assert file.load().reported == {}
         file.save(kept)
     assert not os.path.lexists(tmp_path / "elsewhere")
 

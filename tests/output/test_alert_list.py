@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
-from presman.output.alert_list import listed
+from presman.output.alert_list import _unavailable, listed
+from tests.tui.readings import busy
 
 OFF, CRITICAL = (AlertSetting("queue_waits", subject, severity=word) for subject, word in (("ETL", "off"), ("", "bad")))
 
@@ -36,3 +38,13 @@ def test_settings_stand_below_their_rule_in_words() -> None:
     place = next(number for number, line in enumerate(told) if line.startswith("queue_waits"))
     assert told[place + 1].strip() == "thresholds: seconds the head of the queue has waited, per group"
     assert told[place + 2].strip() == ("set: ETL: warning from 5 min, critical from 1 h, clears below 1 min, for 2 min")
+
+
+def test_what_is_not_known_of_one_instance_is_not_known() -> None:
+    """The CPUs of two hosts are, a third one says nothing."""
+    now = busy()
+    hosts = [replace(now.header.instances[0], inst_id=inst_id, host_busy=0.5) for inst_id in (1, 2)]
+    known = replace(now, header=replace(now.header, instances=tuple(hosts)))
+    assert "host" not in _unavailable(known)
+    silent = replace(hosts[0], inst_id=3, host_busy=None)
+    assert "host" in _unavailable(replace(known, header=replace(known.header, instances=(*hosts, silent))))

@@ -113,12 +113,15 @@ def test_a_group_that_appears_opens_the_next_part(tmp_path: Path) -> None:
     assert [(row["A"], row["B"]) for row in rows_of(tmp_path / "cpu-2.csv")] == [("2.5", "2.5"), ("", "2.5")]
 
 
-def test_a_new_group_on_a_stream_is_a_new_header() -> None:
-    stream = io.StringIO()
-    wide = WideCsv(stream)
-    wide.write(AT, {"A": 1})
-    wide.write(AT, {"A": 1, "B": 2})
-    assert [line.split(",", 1)[1] for line in stream.getvalue().splitlines()] == ["A", "1", "A,B", "1,2"]
+def test_a_stream_keeps_its_columns_and_says_once_which_groups_are_left_out() -> None:
+    stream, said = io.StringIO(), list[str]()
+    wide = WideCsv(stream, note=said.append)
+    for values in ({"A": 1}, {"A": 2, "B": 3}, {"B": 4}):
+        wide.write(AT, values)
+    assert [line.split(",", 1)[1] for line in stream.getvalue().splitlines()] == ["A", "1", "2", ""]
+    assert len({line.count(",") for line in stream.getvalue().splitlines()}) == 1
+    (once,) = said
+    assert once.startswith("B: new, so without a column in what has begun")
 
 
 def test_the_same_columns_are_continued(tmp_path: Path) -> None:

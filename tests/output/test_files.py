@@ -71,7 +71,7 @@ def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
     os.mkfifo(path)
     told: list[str] = []
     made: list[CsvFile] = []
-    thread = threading.Thread(target=lambda: made.append(CsvFile(path, "a,b\n", tell=told.append)))
+    thread = threading.Thread(target=lambda: made.append(CsvFile(path, "a,b\n", note=told.append)))
     thread.start()
     until(lambda: told, "told that nobody reads")
     with path.open() as pipe:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from presman.output.csv_export import CsvExport, PastMinute, past_minutes, untold, within
+from presman.output.csv_export import CsvExport, PastMinute, empty_columns, past_minutes, within
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Database
 from tests.analysis.make import NOON, row, snapshot
@@ -92,6 +92,6 @@ def test_a_window_has_the_intervals_that_ended_in_it() -> None:
     ("measure", "lacks"), [("cpu", "verdict"), ("session_io", "service_ms"), ("parallel", "head_waited_s")]
 )
 def test_what_is_not_told_is_named(measure: str, lacks: str) -> None:
-    columns = untold(measure)
+    columns = empty_columns(measure)
     assert lacks in columns
     assert not {"time", "database", "interval_s", "consumer_group"} & set(columns)

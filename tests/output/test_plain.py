@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.readings.forecasts import ForecastRecord, QueueForecast, StartForecast
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.ascii_signs import ascii_only
 from presman.figures.drawing.lines import cells
@@ -51,6 +52,15 @@ def test_eighty_columns_keep_name_use_state_and_servers() -> None:
     lines = brief(reading(), 80).splitlines()
     heads = [OVERVIEW.column(key).head for key in ("consumer_group", "used_cpus", "state", "px_servers_active")]
     assert any(all(head in line for head in heads) for line in lines)
+
+
+def test_how_good_forecasts_are_stands_only_below_forecasts() -> None:
+    plain = reading()
+    starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in plain.queue}
+    foreseen = plain.foreseen(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
+    assert "forecasts held 41 of 50" in full(foreseen)
+    assert "Starts in" not in full(foreseen, 80)
+    assert "forecasts held" not in full(foreseen, 80)
 
 
 def test_columns_are_aligned() -> None:

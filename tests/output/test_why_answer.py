@@ -73,7 +73,20 @@ def test_what_it_waited_for_before_is_kept() -> None:
     for reading in (first, first, later, later):
         history.add(reading)
     last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
-    assert last == f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit"
+    assert last == (
+        f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit; why before that is not known, "
+        "nothing earlier was looked at"
+    )
+    assert f"off by 0:22 since {clock(AT)}." in as_text(later, AskedStatement.of("501"), history)
+
+
+def test_who_came_while_one_watched_has_its_whole_history() -> None:
+    history, now = ReasonHistory(), told()
+    later = replace(now, at=AT + timedelta(seconds=60))
+    history.add(replace(now, queue=(), heads=()))
+    history.add(later)
+    assert "not known" not in as_text(later, AskedStatement.of("501"), history)
+    assert json.loads(as_json(later, AskedStatement.of("501"), history))["watched_since"].startswith(str(AT.year))
 
 
 @pytest.mark.parametrize(

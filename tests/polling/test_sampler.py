@@ -18,7 +18,8 @@ from presman.polling.poll_events import ActionResult, Event, Polled, PreviewCame
 from presman.polling.polled_source import LONGEST_PAUSE, pause_before
 from presman.polling.sampler import GAP, Sampler, next_poll, stop_all, tick_after
 from presman.rows.commands import Command, Victim, kill
-from presman.rows.queries import DetailLevel, Focus, QueryError, Scope
+from presman.rows.queries import DetailLevel, Focus, Scope
+from presman.rows.query_files import QueryError
 from presman.sources import LoginRefusal, SourceError
 from presman.sources.subprocess_source import PreviewAnswer
 from tests.sources.fakes import START, FakeSource

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from pathlib import Path
 
 import pytest
 
 from presman.base.release import SUPPORTED, Release
-from presman.rows.catalog import OLDEST, columns_of, since_of
+from presman.rows import session_amounts
+from presman.rows.catalog import OLDEST, since_of
+from presman.rows.conversion import field_types, null_row
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import Database, EventHistogram, Instance, Pdb
 from presman.rows.plan_rows import PlanDirective
-from presman.rows.queries import Cadence, QueryError, Scope, load, queries_folder, read
+from presman.rows.queries import Cadence, Scope, columns_of, load, read
+from presman.rows.query_files import QueryError, queries_folder, read_file
+from presman.rows.session_amounts import SessionAmounts, amount_records
 from presman.rows.session_rows import PxProcessSysstat, SessionCount, SessionInfo
 
 GOOD = "-- What is it?\n-- every: minute\n-- needs: V_$DATABASE\n-- pack: none\nSELECT name FROM v$database\n"
@@ -108,3 +113,38 @@ def test_a_view_that_nobody_lists_is_as_old_as_the_oldest_release() -> None:
     assert since_of("GV$SESSION") == since_of("V$SESSION") == OLDEST
     assert {each.name: each.since for each in columns_of("GV$SESSION", OLDEST)}["INST_ID"] == OLDEST
     assert columns_of("V$NOBODY_LISTS_IT", SUPPORTED[-1]) == []
+
+
+AMOUNTS = GOOD.replace("-- pack", "-- amounts: session\n-- pack").replace("V_$DATABASE", "GV_$SESSTAT")
+
+
+def test_numbers_of_sessions_need_no_record_and_no_line_of_the_catalog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, _, _ = AMOUNTS.partition("SELECT")
+    (tmp_path / "work_area.sql").write_text(f"{head}SELECT inst_id, sid, used * 2 AS work_bytes\nFROM gv$nobody\n")
+    (tmp_path / "other.sql").write_text(GOOD)
+    monkeypatch.setattr(session_amounts, "queries_folder", lambda: tmp_path)
+    amount_records.cache_clear()
+    try:
+        found = amount_records()
+        record = found["work_area"]
+        assert list(found) == ["work_area"]
+        assert pickle.loads(pickle.dumps(record)) is record
+        assert field_types(record) == {"inst_id": (int, False), "sid": (int, False), "work_bytes": (float, True)}
+        assert null_row(record) == (0, 0, None)
+        assert issubclass(record, SessionAmounts)
+        (tmp_path / "work_area.sql").write_text(AMOUNTS)
+        read_file.cache_clear()
+        amount_records.cache_clear()
+        with pytest.raises(QueryError, match="begin with inst_id and sid"):
+            amount_records()
+    finally:
+        amount_records.cache_clear()
+        read_file.cache_clear()
+
+
+def test_an_import_reads_no_query_file() -> None:
+    amount_records.cache_clear()
+    assert not hasattr(session_amounts, "__path__")
+    assert amount_records.cache_info().misses == 0

@@ -15,12 +15,15 @@ import pytest
 import presman
 from presman.analysis import analyse
 from presman.base.release import Release
+from presman.figures.session_figures import SESSIONS
 from presman.output import json_document, text_report
 from presman.output.json_document import assess
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
+from presman.rows.conversion import field_types
 from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective
 from presman.rows.queries import Focus, by_query, load
+from presman.rows.session_amounts import amount_records
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
@@ -46,7 +49,7 @@ NEVER_FILLED = {
     "cdb_plan_directive": "status",  # NULL: in force
     "consumer_group": "sql_canceled pq_queue_time_outs",  # nothing is cancelled and nothing times out at first
     "consumer_group_definition": "status",
-    "group_mapping": "status",
+    "group_mapping": "con_id status",  # the container connected to
     "container_group_mapping": "status",
     "container_plan": "comments status",
     "container_plan_directive": "mgmt_p2 mgmt_p3 mgmt_p4 mgmt_p5 mgmt_p6 mgmt_p7 mgmt_p8 parallel_degree_limit_p1 "
@@ -56,8 +59,9 @@ NEVER_FILLED = {
     "cursor_totals": "concurrency_wait_time io_cell_offload_eligible_bytes",
     "io_outlier": "disk2_name disk2_latency disk3_name disk3_latency",  # no mirrors
     "lgwrio_outlier": "disk2_name disk2_latency disk3_name disk3_latency",
-    "plan": "status",
-    "plan_directive": "mgmt_p4 mgmt_p5 mgmt_p6 mgmt_p7 mgmt_p8 max_idle_time status switch_io_megabytes switch_io_reqs "
+    "plan": "con_id status",
+    "plan_directive": "con_id "
+    "mgmt_p4 mgmt_p5 mgmt_p6 mgmt_p7 mgmt_p8 max_idle_time status switch_io_megabytes switch_io_reqs "
     "switch_io_logical switch_elapsed_time switch_estimate max_est_exec_time undo_pool max_idle_blocker_time "
     "session_pga_limit",  # directives that no scenario gives
     "plan_line": "partition_start partition_stop access_predicates filter_predicates",
@@ -113,6 +117,13 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     return read
 
 
+def amounts_on_show() -> Iterator[tuple[str, str]]:
+    """Yield the amounts of sessions that are columns: each has a reader there, by its name."""
+    shown = {figure.path.removeprefix("amounts.") for figure in SESSIONS.columns}
+    for query, record in amount_records().items():
+        yield from ((query, field) for field in field_types(record) if field in {"inst_id", "sid", *shown})
+
+
 def show_all(scenario: str, release: Release) -> None:
     """Poll three times, look closely at a running statement, and write all that there is to write."""
     seconds = [0.0]
@@ -143,6 +154,7 @@ def test_every_field_has_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
         for field in record._fields  # type: ignore[attr-defined]
     }
     unread -= {(query, field) for query, fields in READ_BY_PLACE.items() for field in fields.split()}
+    unread -= set(amounts_on_show())
     for scenario, release in PLAYED:
         if unread:  # most are read in the first scenario, and a reader anywhere is all that is asked for
             show_all(scenario, release)

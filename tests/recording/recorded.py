@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
@@ -21,25 +23,24 @@ START = datetime(2026, 3, 12, 3, 0, tzinfo=UTC)
 
 
 Moment = tuple[Snapshot, Reading]
-_courses: dict[tuple[object, ...], tuple[Iterator[Moment], list[Moment]]] = {}
-"""Of each course what is still to be played, and what was: the same for everybody, and nobody can change it."""
 
 
 def polled(
     scenario: str, polls: int, *, release: str | None = None, step: float = 5.0, focus: Focus | None = None
 ) -> Iterator[Moment]:
     """Yield polls of a scenario `step` simulated seconds apart, and what each means."""
-    key = (scenario, release, step, focus)
-    if key not in _courses:
-        _courses[key] = _played(scenario, release, step, focus), []
-    to_come, played = _courses[key]
     for number in range(polls):
-        if number == len(played):
-            played.append(next(to_come))
-        yield played[number]
+        yield _moment(number, scenario, release, step, focus)
 
 
-def _played(scenario: str, release: str | None, step: float, focus: Focus | None) -> Iterator[Moment]:
+@cache
+def _moment(number: int, *course: Any) -> Moment:
+    """Return a poll of a course, the same for everybody: nobody can change it, and each asks for those before first."""
+    return next(_course(*course))
+
+
+@cache
+def _course(scenario: str, release: str | None, step: float, focus: Focus | None) -> Iterator[Moment]:
     now = [0.0]
     source = SimulatorSource(
         with_short_past(scenario),

@@ -8,6 +8,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from math import inf, nan
@@ -183,6 +184,25 @@ def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest
     early, late = (f"{moments[place][0].at.astimezone():%H:%M:%S}" for place in (5, 6))
     with pytest.raises(SourceError, match=f"every poll from .*{early} to .*{late} is damaged"):
         RecordingSource(str(path), name="a", start=early, end=late).open()
+
+
+def test_chains_with_a_wrong_checksum_or_without_a_block_are_listed(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (content,) = connection.execute("SELECT content FROM blocks WHERE poll = 4").fetchone()
+        changed = content[:40] + bytes([content[40] ^ 1]) + content[41:]
+        connection.execute("UPDATE blocks SET content = ? WHERE poll = 4", (changed,))
+        connection.execute("UPDATE blocks SET content = 'x' WHERE poll = 8")
+    with Recording(str(path)) as recording:
+        playback = recording.playback()
+        ats = [playback.at(place) for place in range(POLLS)]
+        assert [tuple(each) for each in playback.damaged()] == [(ats[4], ats[7], 4), (ats[8], ats[11], 4)]
+        assert [each.start for each in playback.damaged(ats[8], ats[9])] == [ats[8]]
+        chain, _ = playback._index.find(0)
+        assert playback._is_whole(chain, Counter())
+        assert not playback._is_whole(chain._replace(chain=99), Counter()), "it has no block"
+        assert not playback._is_whole(chain, Counter({chain.store.name: chain.store.most_bytes})), "too many bytes"
 
 
 def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_newest(

@@ -271,3 +271,20 @@ def test_a_file_that_is_removed_is_begun_anew_and_told(tmp_path: Path) -> None:
     first.close()
     with Recording(str(tmp_path / "a.presman")) as recording:
         assert len(recording.playback()) == 3
+
+
+def test_a_file_that_takes_the_place_of_one_that_is_read_is_noticed(tmp_path: Path) -> None:
+    moments = list(polled("quiet", 2))
+    (tmp_path / "days").mkdir()
+    one, other, days = (tmp_path / name for name in ("a.presman", "b.presman", "days/presman-2026-03-12.presman"))
+    for path in (one, other, days):
+        record(path, moments)
+    with Recording(str(one)) as recording, Recording(str(days.parent)) as folder:
+        assert not recording.was_replaced()
+        other.replace(one)
+        assert recording.was_replaced()
+        one.unlink()
+        with pytest.raises(RecordingError, match="the file is gone"):
+            recording.was_replaced()
+        days.unlink()
+        assert not folder.was_replaced(), "files of a folder come and go"

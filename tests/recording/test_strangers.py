@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from presman.recording.recording_source import RecordingSource
+from presman.recording.schema_check import Definition, _own, foreign_definition, is_damaged
 from presman.tui.player import Player
 from tests.cli.run import Run, command, environment
 from tests.patience import until
@@ -122,3 +123,26 @@ def test_who_leaves_a_replay_of_such_a_file_does_not_wait_for_it(whole: bytes, t
     player.stop()
     assert player._over.is_set()
     assert posted == []
+
+
+def test_what_is_defined_besides_is_named_in_a_line() -> None:
+    own = list(_own().values())
+    assert foreign_definition(own) == ""
+    assert foreign_definition([*own, Definition("table", "x" * 99, "x", "CREATE TABLE x (y)")]) == f"table {'x' * 73}…"
+    key = Definition("index", "sqlite_autoindex_polls_1", "polls", "")
+    assert foreign_definition([*own, key]) == ""
+    assert foreign_definition([key._replace(table="x")]) == "index sqlite_autoindex_polls_1"
+    assert foreign_definition([key._replace(kind="table")]) == "table sqlite_autoindex_polls_1"
+    assert foreign_definition([key] * 199) == ""
+    assert foreign_definition([key] * 200) == "schema of 200 definitions or more"
+    first = own[0]
+    assert foreign_definition([first._replace(sql=f"{first.sql} WITHOUT OATH")]) == f"{first.kind} {first.name}"
+
+
+def test_of_a_damaged_definition_each_part_is_as_long_as_its_own() -> None:
+    own = list(_own().values())
+    changed = own[0]._replace(name="x" * len(own[0].name))
+    assert is_damaged([changed, *own[1:]])
+    assert is_damaged([changed])
+    assert not is_damaged([own[0]._replace(name=own[0].name + "x"), *own[1:]])
+    assert is_damaged([changed, Definition("index", "sqlite_autoindex_polls_1", "polls", "")])

@@ -11,7 +11,7 @@ from presman.analysis.advice.to_do import Step, to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason
 from presman.figures.drawing.lines import plain
 from presman.tui.pages.advice_lines import ends_it
 from tests.situations.spooled import RELEASE_19, Views, reading, readings
@@ -111,6 +111,18 @@ def test_where_the_plan_chooses_the_count_must_be_the_same(
 ) -> None:
     _, second = readings(tmp_path, polls(*active, extra=((10, "BATCH"),)))
     assert {each.cause for each in second.heads} == {cause}, "40: somebody was chosen meanwhile"
+
+
+def test_one_that_has_room_waits_for_a_larger_one_that_the_plan_may_have_chosen_first(tmp_path: Path) -> None:
+    views = polls(24, 24, extra=((10, "BATCH"),))
+    larger = views["V$RSRC_SESSION_INFO"].replace("8 | 16 | BATCH", "24 | 48 | BATCH")  # 40 are free
+    _, second = readings(tmp_path, {**views, "V$RSRC_SESSION_INFO": larger})
+    held, first = sorted(second.heads, key=lambda each: each.group, reverse=True)
+    assert (held.group, held.cause, held.statement.reason) == (
+        "REPORTS", Cause.NOT_CHOSEN, QueueReason.ORDER_OF_PLAN
+    )  # fmt: skip
+    assert held.sentence == f"{ROOM}; the plan chooses between it and BATCH"
+    assert first.cause is Cause.SYSTEM
 
 
 # One queue.

@@ -371,6 +371,17 @@ def test_numbers_with_commas_all_over_the_folder(tmp_path: Path) -> None:
     assert (metric.running_sessions_limit, metric.cpu_consumed_time) == (0.25, 1234567)
 
 
+def test_a_comma_that_may_be_either_divides_groups_of_what_is_whole(tmp_path: Path) -> None:
+    found = only(
+        tmp_path,
+        {
+            "v$osstat.csv": "STAT_NAME;VALUE\nLOAD;1,234\n",
+            "v$rsrc_consumer_group.csv": "NAME;REQUESTS\nG;1,234\n",
+        },
+    )
+    assert (found.rows(Osstat)[0].value, found.rows(ConsumerGroup)[0].requests) == (1.234, 1234)
+
+
 def test_hostile_text_is_made_visible(tmp_path: Path) -> None:
     found = only(tmp_path, {"v$session.csv": b"SID,PROGRAM\n1,\x1b]0;owned\x07\n"})
     assert found.rows(Session)[0].program == "␛]0;owned␇"

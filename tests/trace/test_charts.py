@@ -40,6 +40,15 @@ def test_the_stride_doubles() -> None:
     assert "every 16 waits" in title("x", scatter)
 
 
+def test_a_trail_that_is_full_is_thinned_at_once() -> None:
+    trail = Trail(4)
+    sizes = []
+    for time in range(9):
+        trail.add([time])
+        sizes.append(len(trail))
+    assert sizes == [1, 2, 3, 2, 3, 3, 2, 2, 3], "the fourth slot is one too many; then two waits share one, then four"
+
+
 @given(TIMES)
 def test_a_histogram_holds_every_wait_in_its_place(times: list[int]) -> None:
     tally = Tally()
@@ -119,3 +128,69 @@ def test_the_smallest_share_still_shows() -> None:
     ).splitlines()
     assert "▏" in lines[2]
     assert "▏" not in lines[3]
+
+
+NAMES = "{http://www.w3.org/2000/svg}"
+
+
+def told(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
+    """Return where each text of a picture stands."""
+    return {
+        each.text or "": (float(each.get("x", "0")), float(each.get("y", "0"))) for each in root.iter(f"{NAMES}text")
+    }
+
+
+def test_each_wait_stands_where_its_number_and_its_time_say() -> None:
+    """Waits 1 to 5 go from 90 to 970, 10 µs to 1 ms from 370 up to 50, each power of ten half of it."""
+    root = ElementTree.fromstring(svg([SvgChart("x", Scatter([(1, 10), (3, 1000), (5, 100)], 5, 1))]))
+    dots, *levels = sorted((path.get("d", "") for path in root.iter(f"{NAMES}path")), key=lambda each: -each.count("M"))
+    assert dots == "M90.0 370.0h0M530.0 50.0h0M970.0 210.0h0"
+    assert sorted(levels) == ["M90 210.0H970", "M90 370.0H970", "M90 50.0H970"]
+    assert told(root) == {
+        "x: each wait": (500, 28), "10µs": (82, 374), "100µs": (82, 214), "1.0ms": (82, 54), "1": (90, 392),
+        "2": (310, 392), "3": (530, 392), "4": (750, 392), "5": (970, 392), "wait": (500, 412),
+    }  # fmt: skip
+
+
+def test_each_bar_is_as_high_as_its_share() -> None:
+    """1 of 4 waits and 3 of 4: the higher bar takes all 320, each nine tenths of half the width of 880."""
+    root = ElementTree.fromstring(svg([SvgChart("x", [HistogramBar(1, 2, 1), HistogramBar(2, 4, 3)])]))
+    _, *bars = root.iter(f"{NAMES}rect")
+    sides = [[float(bar.get(name, "0")) for name in ("x", "y", "width", "height")] for bar in bars]
+    assert sides == [[90, 263.3, 396, 106.7], [530, 50, 396, 320]]
+    assert [bar.findtext(f"{NAMES}title") for bar in bars] == ["1µs to 2µs: 1", "2µs to 4µs: 3"]
+    places = told(root)
+    assert places["x: share of 4 waits by elapsed time"] == (500, 28)
+    assert (places["1µs"], places["2µs"], places["from"]) == ((90, 392), (530, 392), (500, 412))
+    assert [each for each in places if each.endswith(" %")] == ["0 %", "20 %", "40 %", "60 %"]
+
+
+def test_of_many_bars_ten_at_most_are_named() -> None:
+    bars = [HistogramBar(each, each + 1, 1) for each in range(1, 22)]
+    places = told(ElementTree.fromstring(svg([SvgChart("x", bars)])))
+    assert [each for each in places if each.endswith("µs")] == ["1µs", "4µs", "7µs", "10µs", "13µs", "16µs", "19µs"]
+
+
+def test_a_histogram_in_letters() -> None:
+    """A third of ten cells are 27 eighths."""
+    assert histogram_text("x", [HistogramBar(1, 2, 1), HistogramBar(2, 4, 3)], width=52).splitlines() == [
+        "x: waits by elapsed time",
+        "     1µs to 2µs      ███▍                1  25.00 %",
+        "     2µs to 4µs      ██████████          3  75.00 %",
+    ]
+    (_, bar) = histogram_text("x", [HistogramBar(1, 2, 1)], width=10).splitlines()
+    assert bar.count("█") == 10, "never narrower"
+    (_, bar) = histogram_text("x", [HistogramBar(1, 2, 1)], width=72).splitlines()
+    assert bar.count("█") == 30
+
+
+def test_a_chart_in_letters_is_never_smaller_and_has_five_numbers() -> None:
+    scatter = Scatter([(1, 10), (3, 1000), (5, 100)], 5, 1)
+    lines = scatter_text("x", scatter, width=1, height=1, colour=False).splitlines()
+    assert (len(lines), max(map(len, lines)) > 30) == (10, True)
+    whole = scatter_text("x", scatter, width=60, height=14, colour=False).splitlines()
+    assert len(whole) == 14
+    assert whole[-2].split() == ["1", "2", "3", "4", "5"]
+    points = {line.partition("┤")[0].strip(): line.index("•") for line in whole if "┤" in line}
+    assert list(points) == ["1.0ms", "100µs", "10µs"]
+    assert points["10µs"] < points["1.0ms"] < points["100µs"]

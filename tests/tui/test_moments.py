@@ -84,53 +84,47 @@ async def test_enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it() -> No
         assert (shown(acting), "[4 Parallel]" in acting.screen) == (180, True)
 
 
-@acted
-async def test_n_and_p_go_to_what_happened() -> None:
-    async with watched() as acting:
-        times = [(each.at - START).total_seconds() for each in acting.app.monitor.events]
-        before = sorted({each for each in times if each >= 2}, reverse=True)
-        for at in before:
-            await acting.keys("p")
-            assert shown(acting) == at
+async def n_and_p_go_to_what_happened(acting: Stage) -> None:
+    times = [(each.at - START).total_seconds() for each in acting.app.monitor.events]
+    before = sorted({each for each in times if each >= 2}, reverse=True)
+    for at in before:
         await acting.keys("p")
-        assert shown(acting) == before[-1]
-        assert told(acting) == f"Nothing happened before this. The oldest poll kept is from {clock(2)}."
-        await acting.keys("n")
-        assert shown(acting) == before[-2]
-        await acting.keys("end", "n")
-        assert (told(acting), shown(acting)) == ("Nothing else happened after this.", 192)
+        assert shown(acting) == at
+    await acting.keys("p")
+    assert shown(acting) == before[-1]
+    assert told(acting) == f"Nothing happened before this. The oldest poll kept is from {clock(2)}."
+    await acting.keys("n")
+    assert shown(acting) == before[-2]
+    await acting.keys("end", "n")
+    assert (told(acting), shown(acting)) == ("Nothing else happened after this.", 192)
 
 
-@acted
-async def test_a_time_on_the_go_line_or_by_the_key_jumps_there() -> None:
+async def a_time_on_the_go_line_or_by_the_key_jumps_there(acting: Stage) -> None:
     minute = f"{(START + timedelta(seconds=120)).astimezone():%Y-%m-%d %H:%M}"
     words = {clock(90): 90, clock(91): 90, "-1m": 132, "90s ago": 102, minute: 120}  # the last poll not after it
-    async with watched() as acting:
-        for each, at in words.items():
-            await acting.keys("colon", *typed(each), "enter")
-            assert shown(acting) == at
-            assert f"◀ {clock(at)}" in acting.screen.splitlines()[0]
-            await acting.keys("end", "J", *typed(each), "enter")
-            assert shown(acting) == at
+    for each, at in words.items():
+        await acting.keys("colon", *typed(each), "enter")
+        assert shown(acting) == at
+        assert f"◀ {clock(at)}" in acting.screen.splitlines()[0]
+        await acting.keys("end", "J", *typed(each), "enter")
+        assert shown(acting) == at
 
 
-@acted
-async def test_what_is_not_kept_is_told_and_a_mistake_too() -> None:
-    async with watched() as acting:
-        await acting.keys("colon", *typed("-1h"), "enter")
-        assert shown(acting) == 2
-        first = (START + timedelta(seconds=2)).astimezone()
-        assert told(acting) == f"No poll before {first:%Y-%m-%d %H:%M:%S}: this is the first."
-        await acting.keys("J", *"last", "enter")
-        assert shown(acting) == 192
-        assert not acting.app.monitor.is_frozen
-        await acting.keys("J", *typed("2030-01-01"), "enter")
-        last = (START + timedelta(seconds=192)).astimezone()
-        assert told(acting) == f"No poll after {last:%Y-%m-%d %H:%M:%S}: this is the newest."
-        await acting.keys("J", *"soon", "enter")
-        assert told(acting).startswith("'soon' is not a time")
-        await acting.keys("colon", *typed("1:45"), "enter")
-        assert "no time" not in told(acting), "1:45 is SID 45 of instance 1; 01:45 is a time"
+async def what_is_not_kept_is_told_and_a_mistake_too(acting: Stage) -> None:
+    await acting.keys("colon", *typed("-1h"), "enter")
+    assert shown(acting) == 2
+    first = (START + timedelta(seconds=2)).astimezone()
+    assert told(acting) == f"No poll before {first:%Y-%m-%d %H:%M:%S}: this is the first."
+    await acting.keys("J", *"last", "enter")
+    assert shown(acting) == 192
+    assert not acting.app.monitor.is_frozen
+    await acting.keys("J", *typed("2030-01-01"), "enter")
+    last = (START + timedelta(seconds=192)).astimezone()
+    assert told(acting) == f"No poll after {last:%Y-%m-%d %H:%M:%S}: this is the newest."
+    await acting.keys("J", *"soon", "enter")
+    assert told(acting).startswith("'soon' is not a time")
+    await acting.keys("colon", *typed("1:45"), "enter")
+    assert "no time" not in told(acting), "1:45 is SID 45 of instance 1; 01:45 is a time"
 
 
 @acted
@@ -173,21 +167,33 @@ async def test_the_longest_window_is_what_the_metric_history_tells_from_the_firs
         assert sum(known) >= 59
 
 
+async def a_click_on_a_chart_goes_to_that_time(acting: Stage) -> None:
+    chart = acting.app.panels.present.query_one(Chart)
+    assert chart._data is not None
+    width, height = chart.size
+    x = next(x for x in range(width) if (at := seconds(chart, x)) is not None and at >= 100)
+    await acting.pilot.click(chart, offset=(x, height - 4))
+    await acting.settle()
+    assert shown(acting) == 2 * (seconds(chart, x) // 2), "polls are at even seconds"
+    await acting.keys("end", "space")
+    assert acting.app.monitor.is_frozen
+    await acting.pilot.click(chart, offset=(width - 1, height - 4))
+    await acting.settle()
+    assert not acting.app.monitor.is_frozen, "its newest stretch is now"
+
+
 @acted
-async def test_a_click_on_a_chart_goes_to_that_time() -> None:
+async def test_ways_to_a_moment() -> None:
     async with watched() as acting:
-        chart = acting.app.panels.present.query_one(Chart)
-        assert chart._data is not None
-        width, height = chart.size
-        x = next(x for x in range(width) if (at := seconds(chart, x)) is not None and at >= 100)
-        await acting.pilot.click(chart, offset=(x, height - 4))
-        await acting.settle()
-        assert shown(acting) == 2 * (seconds(chart, x) // 2), "polls are at even seconds"
-        await acting.keys("end", "space")
-        assert acting.app.monitor.is_frozen
-        await acting.pilot.click(chart, offset=(width - 1, height - 4))
-        await acting.settle()
-        assert not acting.app.monitor.is_frozen, "its newest stretch is now"
+        for go in (
+            n_and_p_go_to_what_happened,
+            a_time_on_the_go_line_or_by_the_key_jumps_there,
+            what_is_not_kept_is_told_and_a_mistake_too,
+            a_click_on_a_chart_goes_to_that_time,
+        ):
+            await acting.keys("end")
+            assert shown(acting) == 192, go.__name__
+            await go(acting)
 
 
 def seconds(chart: Chart, x: int) -> float | None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.detail_readings import PlanStep
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
@@ -17,7 +18,7 @@ from presman.figures.drawing.lines import length, plain
 from presman.figures.statement_figures import QUEUE, at_timeout
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
-from presman.tabs.parallel import queue_line
+from presman.tabs.parallel import goal_line, queue_line
 from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
 from presman.tui.pages.advice_lines import ends_it
@@ -26,7 +27,7 @@ from presman.tui.widgets.gantt import STRIP, GanttData, gantt
 from tests.analysis.test_simulated import Clock
 from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage
-from tests.tui.readings import busy, queued, quiet
+from tests.tui.readings import busy, group, queued, quiet
 
 END = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 
@@ -95,6 +96,18 @@ def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
     assert lines[1][31 + 85] == "█"
     assert lines[2][31 + 45] == lines[2][31 + 85] == "┆"
     assert "┆" not in lines[-1]
+
+
+def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
+    """The idle holder's group queues, so it is not called one that bypasses the queue."""
+    idle, works = busy().running[0], replace(busy().running[1], servers=24)
+    counted = (group("BATCH", px_servers=24),)
+    one = replace(busy(), running=(idle, works), groups=counted, unmanaged_servers=32)
+    assert "groups hold 24, 32 more that no group counts: MARTIN 1:526" in plain(queue_line(one, Watch()))
+    same = replace(one, running=(idle, replace(works, servers=32)), groups=(group("BATCH", px_servers=32),))
+    assert "32 more that no group counts (statements that did not queue, GV$ queries)" in plain(
+        queue_line(same, Watch())
+    )
 
 
 def test_who_ends_it_in_one_line() -> None:
@@ -298,3 +311,13 @@ def test_the_queues_line_says_for_how_many_statements_the_plan_is_still_to_come(
     reading = busy()
     assert "still to come" not in plain(queue_line(reading, Watch()))
     assert "14 plans still to be read" in plain(queue_line(replace(reading, statements_to_come=14), Watch()))
+
+
+def test_goals_are_told_beside_the_queue_with_their_arithmetic() -> None:
+    missed = GoalReading(Goal("REPORTS", 0.95, 30.0), 9, 1, (9, 1), (19, 1), 7200.0)
+    idle = GoalReading(Goal("ETL", 0.5, 300.0), 0, 0, (0, 0), (0, 0), 60.0)
+    assert plain(goal_line(replace(busy(), goals=(missed, idle)))) == (
+        " GOALS  REPORTS within 0:30: 90 % of 10 in 30 min, 95 % of 20 in a day, 95 % wanted: missed"
+        " · ETL within 5:00: nothing started in 30 min, 50 % wanted"
+    )
+    assert goal_line(busy()) == ()

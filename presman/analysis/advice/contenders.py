@@ -67,7 +67,8 @@ class Unblock(Struct, frozen=True):
     it is short of: it is queued behind itself. `unknown` is why it is not known who holds servers, "" where it is.
     `in_vain` are the rivals that may be served first and want more than comes free, so that nobody would start.
     `effect` is what the ends of all that are needed would do together to the whole queue, None where that was not
-    forecast.
+    forecast. `idle` are the largest idle holders against whose end nothing speaks, whether they
+    help this head or not.
     """
 
     head: QueueHead
@@ -83,6 +84,7 @@ class Unblock(Struct, frozen=True):
     unknown: str = ""
     in_vain: tuple[str, ...] = ()
     effect: EndingEffect | None = None
+    idle: tuple[RunningStatement, ...] = ()
 
     @property
     def names_nobody(self) -> bool:
@@ -103,6 +105,16 @@ class Unblock(Struct, frozen=True):
 
     @property
     def ways(self) -> tuple[tuple[RunningStatement, ...], ...]:
+        """Those of whom it is asked what their ends would do to the whole queue: each idle one, then `starting`.
+
+        Whether an idle one is enough for a head changes with each server that comes and goes; what its end does to the
+        queue does not.
+        """
+        alone = tuple((each,) for each in self.idle)
+        return (*alone, *(each for each in self.starting if each not in alone))
+
+    @property
+    def starting(self) -> tuple[tuple[RunningStatement, ...], ...]:
         """Those whose ends, together, let the head start: the ones needed, or each that would do alone."""
         ended = [each for each in self.candidates if each.commands]
         if self.needed > 1:

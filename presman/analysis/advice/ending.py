@@ -109,6 +109,12 @@ def _objections(each: RunningStatement) -> Iterator[str]:
         yield words
 
 
+def idle_to_end(reading: Reading) -> tuple[RunningStatement, ...]:
+    """Return the idle holders against whose end nothing speaks, those with most servers first."""
+    found = [each for each in reading.running if each.idle is not None and not objection(each)]
+    return tuple(sorted(found, key=lambda each: -each.servers))
+
+
 def pause(each: RunningStatement) -> str:
     """Return that an idle holder may only pause between two fetches, "" where it is idle for too long for that."""
     if each.idle is None or each.idle >= LONG_IDLE or each.status == SNIPED:

@@ -1,28 +1,48 @@
 """Step to take now, or that it ends by itself: one function over a Reading, for screens, texts and checks.
 
-The rules. Nobody is named to be ended but an idle holder to whom nothing speaks against it (`ending.objection`), whose
-servers certainly count where the head is short, and who alone or with other idle ones lets it start. What should end by
-itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first. Whose
-work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what.
-That a head starts by itself is promised only where no other queue wants the same servers. What somebody can do (set a
-plan, raise a limit, look at a session) comes before a wait.
+The rules. Nobody is named to be ended but an idle holder against whose end nothing speaks (`ending.objection`), and
+only where it is proven to help: he alone or with other idle ones keeps what a head is short of; or the forecast says
+that the queue is through sooner by more than it takes to decide; or he keeps at least half of what a head wants, who
+is waiting for no end that is in sight, and no forecast says that it helps nobody. The last two hold while servers
+come and go, so DO does, too. What should end by itself soon is waited for. Where servers are held by who waits for a
+session, one looks at that session first. Whose work would be lost is decided by a person, on the tab that lists them.
+Of what only a plan can cure, it says what. That a head starts by itself is promised only where no other queue wants
+the same servers. What somebody can do (set a plan, raise a limit, look at a session) comes before a wait.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from enum import Enum
 from typing import NamedTuple
 
 from presman.analysis.advice.contenders import Candidate, Unblock, listed, want_the_same
-from presman.analysis.advice.ending import LONG_IDLE, ending, objection, pause, refusal, time_left
-from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
+from presman.analysis.advice.ending import (
+    LONG_IDLE,
+    NEARLY_DONE,
+    ending,
+    idle_to_end,
+    objection,
+    pause,
+    refusal,
+    time_left,
+)
+from presman.analysis.advice.unblock import (
+    effect_of,
+    is_sooner,
+    keeps_much,
+    queues_behind_itself,
+    refused_holder,
+    unblock,
+)
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
+from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, counted, duration, in_about, number
+from presman.base.formats import ABSENT, clock, counted, duration, in_about, number
 from presman.rows.commands import Command
 
 
@@ -95,8 +115,100 @@ _OF_THE_QUEUE = frozenset({"queue_waits", "queue_timeout"})
 
 def _queue(reading: Reading) -> ToDo | None:
     """Return what to do about the parallel queue: for the head that can be helped best, else has waited longest."""
-    found = [_head(each, reading) for each in sorted(unblock(reading), key=_urgency)]
+    heads = sorted(unblock(reading), key=_urgency)
+    ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading) or _end_for_a_part(heads, reading)
+    if ended is not None:
+        return ended
+    found = [_head(each, reading) for each in heads]
+    if len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
+        found = [_naming_its_queue(each) for each in found]
     return min(found, key=lambda each: _FIRST.index(each.step), default=None)
+
+
+def _naming_its_queue(step: ToDo) -> ToDo:
+    text, short = (each if step.subject in each else f"{step.subject}: {each}" for each in (step.text, step.short))
+    return step._replace(text=text, short=short)
+
+
+def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
+    """Return that idle holders are to be ended who keep all that a head is short of, None where none do."""
+    for found in heads:
+        chosen = found.candidates[: found.needed]
+        if not _is_open(found) or not chosen or found.in_vain or any(each.objection for each in chosen):
+            continue
+        effect = chosen[0].effect if len(chosen) == 1 else found.effect
+        if not found.rivals or not _helps_nobody(effect):
+            can = "may" if found.rivals else "can"
+            same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
+            helps = f"then {_whose(found.head)} {can} start{same}"
+            holders = tuple(each.statement for each in chosen)
+            return _end(holders, reading, helps, f"{_name(found.head)} {can} start", _name(found.head), effect)
+    return None
+
+
+def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
+    """Return which idle holder is to be ended because the queue is through sooner then, None where none is known to."""
+    if all(each.blocked for each in heads):
+        return None
+    known = [(each, effect) for each in idle_to_end(reading) if (effect := effect_of(reading, each)) is not None]
+    gains = [(_gain(effect), each, effect) for each, effect in known if is_sooner(effect)]
+    gain, each, effect = max(gains, key=lambda one: one[0], default=(0.0, None, None))
+    if each is None or gain <= NEARLY_DONE:
+        return None
+    return _end((each,), reading, "", "the queue is through sooner", "", effect)
+
+
+def _end_for_a_part(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
+    """Return which idle holder is to be ended because a head is short of far less then, None where none keeps so much.
+
+    That holds as long as this one is the head; how many servers it is short of does not.
+    """
+    for found in heads:
+        if not _is_open(found) or found.itself is not None or found.by_itself:
+            continue
+        idle = [each for each in found.candidates if each.statement.idle is not None and not each.objection]
+        each = next((each for each in idle if keeps_much(each.frees, found.head)), None)
+        if each is None or _helps_nobody(each.effect):
+            continue
+        short = max(one.short for one in found.head.shortages)
+        name, whose, left = _name(found.head), _whose(found.head), max(0, short - each.frees)
+        lacks = f"lacks {counted(left, 'server')} instead of {short}"
+        helps, brief = f"then {whose} {lacks}", f"{name} {lacks}"
+        if not left:
+            first = f"{listed(found.in_vain)} lack{'s' * (len(found.in_vain) == 1)} fewer"
+            helps, brief = (
+                f"then {whose} may start, or {first}, which may be served first",
+                f"{name} may start, or {first}",
+            )
+        return _end((each.statement,), reading, helps, brief, name, each.effect)
+    return None
+
+
+_NO_USE = "by the forecast nobody starts sooner if it is ended, so waiting is as good"
+
+
+def _is_open(found: Unblock) -> bool:
+    """Whether the end of somebody may be what a head needs: nobody is to be looked at or waited for before.
+
+    One that has just come is no reason: it may have started before anybody has decided.
+    """
+    return not found.blocked and found.soon is None and found.head.cause is not Cause.NEVER_FITS and not _is_new(found)
+
+
+def _is_new(found: Unblock) -> bool:
+    waited = found.head.statement.waited
+    return waited is not None and waited < NEARLY_DONE
+
+
+def _gain(effect: EndingEffect) -> float:
+    """Return by how many seconds the last that is queued now starts sooner, 0 where that is not known."""
+    return 0.0 if effect.through is None or effect.otherwise is None else effect.otherwise - effect.through
+
+
+def _helps_nobody(effect: EndingEffect | None) -> bool:
+    """Whether it was forecast that waiting is as good."""
+    known = effect is not None and effect.through is not None and effect.starts <= 0
+    return known and effect is not None and _gain(effect) < 1.0
 
 
 def _urgency(found: Unblock) -> tuple[float, float]:
@@ -112,11 +224,6 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         return _look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
     if found.soon is not None:
         return _wait_for(found, "should start by itself")
-    chosen = found.candidates[: found.needed]
-    if head.cause is Cause.NEVER_FITS:
-        chosen = ()  # that it starts then is not proven
-    if chosen and not found.in_vain and not any(each.objection for each in chosen):
-        return _end(found, chosen, reading)
     if found.itself is not None:
         text = queues_behind_itself(found.itself)
         return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
@@ -175,18 +282,34 @@ def _when(found: Unblock, last: RunningStatement) -> str:
     return f"when {who}{of} {'ends' if found.soon is not None else 'should be done'}"
 
 
-def _end(found: Unblock, chosen: tuple[Candidate, ...], reading: Reading) -> ToDo:
-    each, name = chosen[0].statement, _name(found.head)
-    commands = tuple(one.commands[0] for one in chosen)
+def _end(
+    holders: Sequence[RunningStatement],
+    reading: Reading,
+    helps: str,
+    brief: str,
+    subject: str,
+    effect: EndingEffect | None,
+) -> ToDo:
+    """Return that idle holders are to be ended, how that helps, in full and `brief`, and what is forecast of it."""
+    each = holders[0]
+    commands = tuple(ending(one, reading).commands[0] for one in holders)
     keeps = f"idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
-    more = f" and {counted(len(chosen) - 1, 'other idle holder')}" if len(chosen) > 1 else ""
-    can = "may" if found.rivals else "can"
-    same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
-    text = f"end {each.who} ({keeps}){more}: then {_whose(found.head)} {can} start{same}{_lasting_cure(reading)}"
-    short = f"end {each.who}{more}: {name} {can} start"
-    who = " and ".join(one.statement.who for one in chosen) if len(chosen) > 1 else each.user or ABSENT
-    affects = f"{who}, {keeps if len(chosen) == 1 else 'idle'}; what is not committed is rolled back"
-    return ToDo(Step.END, text, short, "parallel", commands, affects, name)
+    more = f" and {counted(len(holders) - 1, 'other idle holder')}" if len(holders) > 1 else ""
+    words = "; ".join(filter(None, [helps, _foreseen(effect, reading)]))
+    text = f"end {each.who} ({keeps}){more}: {words}{_lasting_cure(reading)}"
+    who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or ABSENT
+    affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
+    return ToDo(Step.END, text, f"end {each.who}{more}: {brief}", "parallel", commands, affects, subject)
+
+
+def _foreseen(effect: EndingEffect | None, reading: Reading) -> str:
+    """Return when the queue is through if they are ended, and if not; "" where that is not known or as good."""
+    if effect is None or effect.through is None or effect.otherwise is None or not is_sooner(effect):
+        return ""
+    then, otherwise = (clock(reading.at + timedelta(seconds=each))[:5] for each in (effect.through, effect.otherwise))
+    if then == otherwise:
+        return f"the last now queued starts {duration(_gain(effect))} sooner"
+    return f"the last now queued starts at {then} instead of {otherwise}"
 
 
 def _lasting_cure(reading: Reading) -> str:
@@ -243,7 +366,9 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     """Return that one waits, though the end of idle holders would let the head start, and why."""
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
-    why = candidate.objection or f"{listed(found.in_vain)} may be served first and want more than that"
+    why = candidate.objection or (_NO_USE if _helps_nobody(candidate.effect) else "")
+    why = why or (f"that has waited for {duration(found.head.statement.waited)} only" if _is_new(found) else "")
+    why = why or f"{listed(found.in_vain)} may be served first and want more than that"
     short = f"wait: {keeps}, idle {each.idle_time}; {why}"
     if why == pause(each) and not found.in_vain:  # time is all that speaks against it
         offer = f"from {duration(LONG_IDLE)} on"
@@ -262,7 +387,12 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     short = f"wait: ending {each.who} may not help {_name(found.head)}"
     missing = max((one.short for one in found.head.shortages), default=0)
     more = missing - candidate.frees
-    if candidate.frees == candidate.perhaps and more > 0:
+    if _helps_nobody(candidate.effect):
+        why = _NO_USE
+    elif pause(each) and keeps_much(candidate.frees, found.head):
+        offer = f"from {duration(LONG_IDLE)} on"
+        return f"wait: {held}; {pause(each)} ({offer} DO offers it)", f"{held}: end it {offer}"
+    elif candidate.frees == candidate.perhaps and more > 0:
         why = f"{whose} is short of {missing}: ending it is enough once {more} more are free"
         short = f"wait: ending {each.who} lets {_name(found.head)} start once {more} more are free"
     return f"{held}; {why}; wait, or decide whose work to end", short

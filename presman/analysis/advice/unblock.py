@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Counted, Unblock, contenders, too_large, want_the_same
-from presman.analysis.advice.ending import ending, ends_in, lost, objection, refusal, time_left
+from presman.analysis.advice.ending import ending, ends_in, idle_to_end, lost, objection, refusal, time_left
 from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, RunningStatement, Shortage
@@ -74,14 +74,23 @@ def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement])
     return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
+def keeps_much(frees: int, head: QueueHead) -> bool:
+    """Whether somebody keeps at least half of what a head wants: that holds while servers come and go."""
+    return head.wants is not None and 2 * frees >= head.wants.high
+
+
 def in_order(
-    helpers: Sequence[Freeing], blocked: Sequence[RunningStatement], short: Sequence[int]
+    helpers: Sequence[Freeing],
+    blocked: Sequence[RunningStatement],
+    short: Sequence[int],
+    first: Sequence[Freeing] = (),
 ) -> tuple[list[Freeing], list[Freeing]]:
     """Return those that let a head start together, and the others; the first to be named and copied first.
 
     Who would do alone stands before who would not. Where somebody holds others up, nobody else is said to be needed.
+    `first` are idle holders whom DO names: they are among those that are chosen, unless others end by themselves.
     """
-    chosen = _choose(helpers, short)
+    chosen = _choose(helpers, short, first)
     if blocked and any(each.ends_in is None for each in chosen):
         chosen = []
     others = sorted(
@@ -108,7 +117,7 @@ def by_time(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
     return sorted(_without_needless(kept, short), key=left)
 
 
-def _choose(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
+def _choose(helpers: Sequence[Freeing], short: Sequence[int], first: Sequence[Freeing]) -> list[Freeing]:
     """Return as few statements as certainly cover all shortages, those whose end harms least; [] if all do not."""
     ending = sorted((each for each in helpers if each.ends_in is not None and any(each.low)), key=_by_harm)
     chosen = _prefix(ending, short)
@@ -116,7 +125,8 @@ def _choose(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
         left = _left(short, ending)
         chosen = _choose_to_end([each for each in helpers if each.ends_in is None], left)
         chosen = [*ending, *chosen] if chosen else []
-    return sorted(_without_needless(chosen, short), key=_by_harm)
+    kept = sorted((each for each in chosen if each in first), key=_by_harm)[:1]
+    return sorted(_without_needless(chosen, short, kept), key=_by_harm)
 
 
 def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
@@ -147,12 +157,12 @@ def _left(short: Sequence[int], helpers: Sequence[Freeing]) -> list[int]:
     return [max(0, want - sum(each.low[n] for each in helpers)) for n, want in enumerate(short)]
 
 
-def _without_needless(chosen: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
-    """Return the chosen without those that the others make needless, the most harmful left out first."""
+def _without_needless(chosen: Sequence[Freeing], short: Sequence[int], never: Sequence[Freeing] = ()) -> list[Freeing]:
+    """Return the chosen without those that the others make needless, the most harmful left out first, some `never`."""
     kept = list(chosen)
     for each in sorted(chosen, key=_by_harm, reverse=True):
         rest = [other for other in kept if other is not each]
-        if rest and covers(rest, short):
+        if rest and each not in never and covers(rest, short):
             kept = rest
     return kept
 
@@ -284,24 +294,38 @@ _NO_SOONER = 0.98
 """What is not sooner by more than two parts in a hundred is not told: so much differs by chance."""
 
 
-def effect_words(effect: EndingEffect | None) -> str:
-    """Return what an end would do to the whole queue, "" where that is not known."""
+def is_sooner(effect: EndingEffect) -> bool | None:
+    """Whether the last that is queued now would start sooner by more than chance makes, None where it is not known."""
+    if effect.through is None or effect.otherwise is None:
+        return None
+    return effect.through <= _NO_SOONER * effect.otherwise
+
+
+def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
+    """Return what an end would do to the whole queue, "" where that is not known.
+
+    How many start at once is not said of an end that is not `enough` for a head now, and not that none does of one that
+    is: the courses are of the last minute, in which more or fewer servers may have been free.
+    """
     if effect is None:
         return ""
-    words = at_once(effect)
-    if effect.through is None or effect.otherwise is None or effect.through > _NO_SOONER * effect.otherwise:
-        return words
-    return f"{words}, the last queued in {duration(effect.through)} instead of {duration(effect.otherwise)}"
+    words = [at_once(effect)] if enough and effect.starts > 0 else []
+    if is_sooner(effect):
+        words.append(f"the last queued in {duration(effect.through)} instead of {duration(effect.otherwise)}")
+    return ", ".join(words)
 
 
 def at_once(effect: EndingEffect) -> str:
     """Return how many an end would let start at once."""
-    return f"{effect.starts or 'none'} start{'' if effect.starts > 1 else 's'} at once"
+    return f"{effect.starts} start{'s' * (effect.starts == 1)} at once"
 
 
 def _statements(number: int) -> str:
     return counted(number, "statement")
 
+
+_ASKED = 2
+"""Idle holders of whom it is asked what their ends would do, whatever a head is short of."""
 
 LISTED = 12
 """Candidates kept for one head."""
@@ -311,8 +335,8 @@ def unblock(reading: Reading) -> tuple[Unblock, ...]:
     """Return how to let each head of `reading` start, in the order of the heads."""
     if not reading.heads:
         return ()
-    counts = Counted.of(reading)
-    return tuple(_unblock(head, reading, counts) for head in reading.heads)
+    counts, idle = Counted.of(reading), idle_to_end(reading)[:_ASKED]
+    return tuple(replace(_unblock(head, reading, counts), idle=idle) for head in reading.heads)
 
 
 def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
@@ -335,7 +359,8 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
     short = [each.short for each in shortages]
-    chosen, others = in_order(helpers, blocked, short)
+    first = [each for each in helpers if keeps_much(min(each.low), head) and not objection(each.statement)]
+    chosen, others = in_order(helpers, blocked, short, first)
     found = tuple(_candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[:LISTED])
     needed = len(chosen)
     ends = [each.ends_in for each in found[:needed]]
@@ -345,12 +370,12 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     rivals = contenders(head, freed, reading, counts) if freed else ()
     in_vain = too_large(head, rivals, freed, reading, counts)
     whole = Unblock(head, found, needed, commands, "", soon, blocked, by_itself, rivals, itself, unknown, in_vain)
-    together = _effect(reading, next(iter(whole.ways), ())) if needed > 1 else None
+    together = effect_of(reading, *next(iter(whole.starting), ())) if needed > 1 else None
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain)), effect=together)
 
 
-def _effect(reading: Reading, way: Sequence[RunningStatement]) -> EndingEffect | None:
-    """Return what the end of these would do to the whole queue."""
+def effect_of(reading: Reading, *way: RunningStatement) -> EndingEffect | None:
+    """Return what the end of these would do to the whole queue, None where that was not forecast."""
     return None if reading.forecast is None else reading.forecast.effect_of(*(each.executing() for each in way))
 
 
@@ -380,5 +405,5 @@ def _candidate(helper: Freeing, shortages: Sequence[Shortage], reading: Reading)
         ends_in=helper.ends_in,
         refused=found.refused,
         objection=objection(each) or doubt,
-        effect=_effect(reading, (each,)),
+        effect=effect_of(reading, each),
     )

@@ -215,6 +215,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     quiesced,
     queue_alerts.heads,
     queue_alerts.timeouts,
+    queue_alerts.goals_missed,
     groups_held_off,
     session_pools,
     cpu_without_plan,

@@ -1,6 +1,6 @@
 """Judge of alerts: what thresholds, durations and severities of config.ini make of what the rules find.
 
-What began, grew worse or ended from one look to the next is told here, too.
+What began, grew worse or ended from one look to the next is reported here, too.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Aler
     since = at - (mark.warn if mark.warn is not None else at)
     if since >= hold:
         return _as(alert, "warn")
-    told = f" (for {duration(since)}; an alert after {duration(hold)})"
-    return _as(alert._replace(text=alert.text + told, short=alert.short + told), "note")
+    note = f" (for {duration(since)}; an alert after {duration(hold)})"
+    return _as(alert._replace(text=alert.text + note, short=alert.short + note), "note")
 
 
 def groupless(settings: AlertSettings, reading: Reading) -> dict[AlertSetting, str]:
@@ -186,15 +186,15 @@ class Judge:
 
 
 QUIET = 60.0
-"""Seconds for which an alert must have been away to have ended: one that comes and goes is told once."""
+"""Seconds for which an alert must have been away to have ended: one that comes and goes is reported once."""
 
 
 UNREPORTED = ""
-"""Severity of an alert that was seen, but could not be told: it is at the next look."""
+"""Severity of an alert that was seen, but could not be reported: it is at the next look."""
 
 
 class ReportedAlert(Struct, frozen=True):
-    """An alert that was told: its worst severity since it began, when that was, when it was last seen, its text."""
+    """An alert that was reported: its worst severity since it began, when that was, when it was last seen, its text."""
 
     state: str
     since: float
@@ -214,12 +214,12 @@ class AlertChange(NamedTuple):
 
 
 class AlertChanges:
-    """Tells what changed. `told` is what the last look left, None to take what is there at first as known."""
+    """Tells what changed. `reported` is what the last look left, None to take what is there at first as known."""
 
-    def __init__(self, told: Mapping[str, ReportedAlert] | None = MappingProxyType({})) -> None:
-        self.is_silent = told is None
+    def __init__(self, reported: Mapping[str, ReportedAlert] | None = MappingProxyType({})) -> None:
+        self.is_silent = reported is None
         """Whether what comes next is taken as known."""
-        self.told: dict[str, ReportedAlert] = dict(told or {})
+        self.reported: dict[str, ReportedAlert] = dict(reported or {})
 
     def take(self, alerts: Iterable[Alert], at: float, *, whole: bool = True) -> list[AlertChange]:
         """Take the alerts of the next look and return the changes, the worst first.
@@ -228,28 +228,28 @@ class AlertChanges:
         """
         now = {mark_of(alert): alert for alert in alerts if alert.state in {"bad", "warn"}}
         changes = [change for mark, alert in now.items() if (change := self._seen(mark, alert, at)) is not None]
-        for mark, told in list(self.told.items()):
-            if mark not in now and whole and not 0 <= at - told.seen < QUIET:
-                if told.state != UNREPORTED:
-                    changes.append(AlertChange("ended", *marked(mark), told.state, told.text, told.since))
-                del self.told[mark]
+        for mark, before in list(self.reported.items()):
+            if mark not in now and whole and not 0 <= at - before.seen < QUIET:
+                if before.state != UNREPORTED:
+                    changes.append(AlertChange("ended", *marked(mark), before.state, before.text, before.since))
+                del self.reported[mark]
         silent, self.is_silent = self.is_silent, False
         return [] if silent else sorted(changes, key=lambda change: change.state != "bad")
 
     def _seen(self, mark: str, alert: Alert, at: float) -> AlertChange | None:
-        before = self.told.get(mark)
+        before = self.reported.get(mark)
         since = at if before is None else before.since
         worse = before is not None and before.state == "warn" and alert.state == "bad"
         state = "bad" if before is not None and before.state == "bad" else alert.state
-        self.told[mark] = ReportedAlert(state, since, at, alert.text)
+        self.reported[mark] = ReportedAlert(state, since, at, alert.text)
         if before is not None and before.state != UNREPORTED and not worse:
             return None
         return AlertChange("worse" if worse else "began", alert.key, alert.subject, alert.state, alert.text, since)
 
 
-def put_back(told: Mapping[str, ReportedAlert], changes: Iterable[AlertChange]) -> dict[str, ReportedAlert]:
-    """Return what was told without some changes, which could not be: the next look tells them."""
-    kept = dict(told)
+def put_back(reported: Mapping[str, ReportedAlert], changes: Iterable[AlertChange]) -> dict[str, ReportedAlert]:
+    """Return what was reported without some changes, which could not be: the next look reports them."""
+    kept = dict(reported)
     for change in changes:
         mark = mark_of(change)
         before = {"began": UNREPORTED, "worse": "warn"}.get(change.change, change.state)

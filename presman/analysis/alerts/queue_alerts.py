@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from presman.analysis.goals import share
 from presman.analysis.readings.reading import Alert, Reading, Severity
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, group_title, is_downgrade
 from presman.analysis.totals import downgrades_per_minute
-from presman.base.formats import counted, duration, number
+from presman.base.formats import counted, duration, number, percent
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -127,6 +128,19 @@ def downgraded(reading: Reading) -> list[Alert]:
     short = f"{counted(len(running), 'statement')} downgraded"
     text = f"{short}: {who}{' …' if len(running) > 3 else ''}"
     return [Alert("warn", "▼", text, short, "downgraded", amount=len(running))]
+
+
+def goals_missed(reading: Reading) -> list[Alert]:
+    """Tell which goals of service of config.ini are missed over the last half hour."""
+    found = []
+    for each in reading.goals:
+        late = share(each.recent[1], each.recent[0])
+        if each.state == "missed" and late is not None:
+            within, wanted = duration(each.goal.seconds), f"{100 * each.goal.part:g} % wanted"
+            short = f"{each.group}: {percent(100 - late)} % started within {within}, {wanted}"
+            many = f"{each.recent[0]} of {counted(sum(each.recent), 'statement')} in the last half hour"
+            found.append(Alert("warn", "▲", f"Goal missed: {short} ({many})", short, "goal_missed", each.group, late))
+    return found
 
 
 def downgrades(reading: Reading) -> list[Alert]:

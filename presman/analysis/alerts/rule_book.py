@@ -159,6 +159,8 @@ _RULES = (
               "group", "s", "seconds the head of the queue has waited"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
               "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group"),
+    AlertRule("goal_missed", "warning", "too few statements started in time in the last half hour (goal in config.ini)",
+              "group", "%", "percent of the statements that did not start in time"),
     AlertRule("cpu_starved", "critical", "a group gets less CPU than it is due",
               "group", "%", "percent of its CPU demand that waits"),
     AlertRule("cpu_zero_share", "critical", "a group gets no share of the CPU while others run",

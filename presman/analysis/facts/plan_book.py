@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -63,8 +62,7 @@ class Level(NamedTuple):
     parts: tuple[tuple[int, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True, dict=True):
     """A consumer group (`key` is set), a subplan, or a container, within its parent.
 
     `parts` are its percentages per level, or its weight where the parent divides by weight; `limit` is the
@@ -81,12 +79,11 @@ class Branch:
     by_weight: bool = False
     branches: tuple[Branch, ...] = ()
     cap: str = ""
-    levels: tuple[Level, ...] = field(init=False, repr=False, compare=False)
-    """Its branches by level, worked out once: every division of its part goes through them."""
 
-    def __post_init__(self) -> None:
-        """Sort the branches by level."""
-        object.__setattr__(self, "levels", tuple(_levels(self)))
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """Its branches by level, worked out once: every division of its part goes through them."""
+        return tuple(_levels(self))
 
 
 class PlanPosition(NamedTuple):
@@ -222,7 +219,7 @@ class PlanBook(Struct, frozen=True, dict=True):
         limit = _narrow(parent.limit, row.utilization_limit)
         # What a subplan's server limit means for its groups is not documented: only a group's own counts.
         servers = _narrow(None, percent)
-        parts = tuple(float(max(0, part)) for part in row[3:11])
+        parts = tuple([float(part) if part > 0 else 0.0 for part in row[4:12]])
         name = row.group_or_subplan
         if row.type == "PLAN" and name in self.directives:
             return self._plan(Branch(name, parts, None, limit, None, row), con_id, above)
@@ -233,7 +230,7 @@ class PlanBook(Struct, frozen=True, dict=True):
         rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
         if method in {"RATIO", "SHARES"}:
             return True
-        return con_id > 2 and not any(any(row[4:11]) for row in rows)
+        return con_id > 2 and not any(any(row[5:12]) for row in rows)
 
     def doubt(self, plan: str, con_id: int) -> str:
         """Return why it is doubtful whether level 1 of `plan` holds percentages or shares, "" if it is not.
@@ -241,7 +238,7 @@ class PlanBook(Struct, frozen=True, dict=True):
         CREATE_PLAN makes a plan of percentages unless it is told otherwise, also where shares are meant.
         """
         rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
-        total, deep = sum(row.mgmt_p1 for row in rows), any(any(row[4:11]) for row in rows)
+        total, deep = sum(row.mgmt_p1 for row in rows), any(any(row[5:12]) for row in rows)
         if method in {"RATIO", "SHARES"}:
             return f"its method is {method}, which divides by shares, but it has levels below the first" if deep else ""
         if deep or not total or self.by_weight(plan, con_id):

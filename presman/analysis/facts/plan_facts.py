@@ -217,8 +217,8 @@ def _books(plans: tuple[ContainerPlan, ...], rows: tuple[ContainerPlanDirective,
     """Return the plans of each container from what the CDB_ views say."""
     directives: dict[int, list[PlanDirective]] = {}
     for row in rows:
-        directives.setdefault(row.con_id, []).append(PlanDirective._make(row[1:]))
+        directives.setdefault(row.con_id, []).append(row)
     named: dict[int, list[Plan]] = {}
     for each in plans:
-        named.setdefault(each.con_id, []).append(Plan._make(each[1:]))
+        named.setdefault(each.con_id, []).append(each)
     return {con_id: PlanBook.read(named.get(con_id, ()), found) for con_id, found in directives.items()}

@@ -5,8 +5,8 @@ The I/O is the database's view, not that of the storage cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
-from operator import attrgetter, itemgetter
+from collections.abc import Iterable, Sequence, Set
+from operator import itemgetter
 from typing import NamedTuple
 
 from presman.analysis.facts.deltas import difference
@@ -51,16 +51,23 @@ IDLE = SessionRates(0.0, 0.0, 0.0, 0.0)
 GroupKey = tuple[int, int, str]
 """A consumer group's row: instance, container, name."""
 
+_group_key = itemgetter(*map(ConsumerGroup._fields.index, ("inst_id", "con_id", "name")))
 _group_counters = itemgetter(*(ConsumerGroup._fields.index(name) for name in CounterDeltas._fields))
 _SESSION_COUNTERS = (*CPU_COLUMNS, *IO_COLUMNS)
-_io_of = attrgetter(*IO_COLUMNS)
+_io_of = itemgetter(*map(CounterDeltas._fields.index, IO_COLUMNS))
 _session_counters = itemgetter(*(SessionInfo._fields.index(name) for name in _SESSION_COUNTERS))
+
+
+def by_group(rows: Iterable[ConsumerGroup]) -> dict[GroupKey, ConsumerGroup]:
+    """Index the rows of the groups."""
+    rows = tuple(rows)
+    return dict(zip(map(_group_key, rows), rows, strict=True))
 
 
 def of_groups(facts: Facts) -> dict[GroupKey, CounterDeltas]:
     """Return the deltas of every group whose counters ran on in the same plan window of the same instance."""
     deltas = facts.deltas
-    before = {(row.inst_id, row.con_id, row.name): row for row in deltas.before(ConsumerGroup)}
+    before = by_group(deltas.before(ConsumerGroup))
     if not before:
         return {}
     found: dict[GroupKey, CounterDeltas] = {}
@@ -123,16 +130,17 @@ def _untold(absent: Set[str]) -> dict[str, None]:
 def rates(grown: CounterDeltas, seconds: float) -> IoRates:
     """Return what a group read and wrote per second, and the mean service time of a request in milliseconds."""
     kinds = _io_of(grown)
+    if not any(kinds):
+        return IoRates(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None, grown.io_service_waits / seconds)
     requests = sum(kinds[4:])
     service_ms = grown.io_service_time / requests if requests else None
     return IoRates._make((*[kind / seconds for kind in kinds], service_ms, grown.io_service_waits / seconds))
 
 
-def together(parts: Iterable[IoRates]) -> IoRates:
+def together(parts: Sequence[IoRates]) -> IoRates:
     """Return the sum over instances; service times are weighted by requests."""
-    rows = tuple(parts)
-    timed = [(row.service_ms, row.requests) for row in rows if row.service_ms is not None]
+    timed = [(row.service_ms, row.requests) for row in parts if row.service_ms is not None]
     requests = sum([count for _, count in timed])
     service_ms = sum([mean * count for mean, count in timed]) / requests if requests else None
-    *kinds, waits = map(sum, zip(*[(*row[:8], row.waits) for row in rows], strict=True))
-    return IoRates._make((*kinds, service_ms, waits))
+    *kinds, _, waits = zip(*parts, strict=True)
+    return IoRates._make((*map(sum, kinds), service_ms, sum(waits)))

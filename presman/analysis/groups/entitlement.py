@@ -201,7 +201,7 @@ def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, whol
     """
     if capacity <= 0:
         return {}
-    wanted = {key: load.wanted / capacity for key, load in loads.items() if load.wanted >= QUIET}
+    wanted = {key: cpus / capacity for key, load in loads.items() if (cpus := load.wanted) >= QUIET}
     return shares.entitled(wanted, whole)
 
 

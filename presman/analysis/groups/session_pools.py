@@ -103,7 +103,8 @@ def of_groups(
     keys: Iterable[Key],
 ) -> dict[Key, ActiveSessionPool]:
     """Return the pools of the groups of one instance that have one; none while all wait for another reason."""
-    if found is None:
+    is_limited = any(each.active_sess_pool_p1 is not None for each in directives.values())
+    if found is None or not (found or is_limited or any(row.queue_length for row in rows.values())):
         return {}
     sections = facts.snapshot.sections
     asked = [sections[record] for record in (PlanDirective, ContainerPlanDirective) if record in sections]

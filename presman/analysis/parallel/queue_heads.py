@@ -102,7 +102,9 @@ def heads(
     first = [each for each in statements if each.position == 1]
     groups = {(row.con_id, row.name): row for row in cluster}
     found = []
-    for head in first:
+    waiting = list(first)
+    while waiting:
+        head = waiting.pop(0)
         placed = placement(facts, head)
         situation = _situation(facts, head, statements, first, groups, budgets)
         if placed.confined_by:  # the target is the cluster's, but free servers of other instances are no use to it
@@ -110,11 +112,17 @@ def heads(
             there = together(pools[inst_id] for inst_id in inst_ids)
             situation = situation._replace(system=budget_of(there, placed.where, inst_ids), inst_ids=inst_ids)
         if situation.has_room(head.wants):
+            if (another := _another_first(head, statements, situation)) is not None:
+                waiting.insert(0, another)
+                continue
             # By the figures it could start. Either it just came, and will, or something that no view shows holds it:
             # had it room at the poll before, too, no start is promised again.
             contested = bool(situation.rivals or situation.containers)
             over = passed_over(facts, head, situation.system, situation.limits, contested=contested)
-            situation = situation._replace(passed_over=over)
+            by_plan = over and has_one_queue(facts, head.inst_id, head.con_id) is not True
+            firsts = (one for each in first for one in (each, *_alike(each, statements)))
+            held_up = by_plan and any(_may_hold_up(facts, head, each, groups, budgets) for each in firsts)
+            situation = situation._replace(passed_over=over and not held_up)
         directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
         equals = _equals(head, statements)
@@ -142,17 +150,52 @@ def heads(
     return tuple(found)
 
 
-def _equals(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> int:
-    """Return how many others of a head's queue may be the first as well, 0 where its event says that it is next.
+def _may_hold_up(
+    facts: Facts,
+    head: QueuedStatement,
+    other: QueuedStatement,
+    groups: Mapping[Key, GroupReading],
+    budgets: Mapping[int, ServerBudget],
+) -> bool:
+    """Whether the plan may have chosen another head first that its limits let start, and the target does not.
 
-    They have waited the same, or for how long is not known.
+    One that was chosen is not passed by those who want less, so that all wait for its servers.
     """
-    if head.event == NEXT_IN_LINE:
-        return 0
+    if (other.con_id, other.group) == (head.con_id, head.group):
+        return False
+    limits = tuple(limits_of(facts, (other.con_id, other.group), other.inst_id, groups, budgets))
+    rooms = [limit.free for limit in limits]
+    if other.wants is None or other.wants.source is WantsSource.MEAN:
+        return all(room > 0 for room in rooms)
+    free = budgets[ROOT].free
+    return free is not None and free < other.wants.high and all(other.wants.low <= room for room in rooms)
+
+
+def _another_first(
+    head: QueuedStatement, statements: Iterable[QueuedStatement], situation: QueueState
+) -> QueuedStatement | None:
+    """Return who is the first of a queue, where one that may be it has room, and would have started: who has none.
+
+    None where all that have waited as long have room.
+    """
+    return next((each for each in _alike(head, statements) if not situation.has_room(each.wants)), None)
+
+
+def _equals(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> int:
+    """Return how many others of a head's queue may be the first as well, 0 where its event says that it is next."""
+    return len(_alike(head, statements))
+
+
+def _alike(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> list[QueuedStatement]:
+    """Return the others that have waited the same as a head, or of whom it is not known for how long."""
     first = head.waited
-    own = _queue_of(head, statements)
-    waits = [None if first is None or each.waited is None else abs(each.waited - first) for each in own]
-    return sum(each is None or each < SAME_WAIT for each in waits) - 1
+    if head.event == NEXT_IN_LINE:
+        return []
+    return [
+        each
+        for each in _queue_of(head, statements)
+        if each is not head and (first is None or each.waited is None or abs(each.waited - first) < SAME_WAIT)
+    ]
 
 
 def _queue_of(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> list[QueuedStatement]:

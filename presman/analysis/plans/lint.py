@@ -148,10 +148,11 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
 
 def _mapped(facts: Facts, con_id: int) -> tuple[tuple[str, str, str], ...]:
     """Return the rules that map a container's sessions to groups; the DBA_ view has those of the one connected to."""
-    rows = [GroupMapping._make(row[1:]) for row in facts.snapshot.rows(ContainerGroupMapping) if row.con_id == con_id]
+    rows: list[GroupMapping] = [row for row in facts.snapshot.rows(ContainerGroupMapping) if row.con_id == con_id]
     if con_id <= ROOT or facts.plans.inside == con_id:
         rows = rows or list(facts.snapshot.rows(GroupMapping))
-    return tuple((attribute, value, group) for attribute, value, group, status in rows if status != PENDING and group)
+    named = (row for row in rows if row.status != PENDING and row.consumer_group)
+    return tuple((row.attribute, row.value, row.consumer_group) for row in named)
 
 
 def _pool(facts: Facts, reading: Reading, con_id: int) -> ServerPool:

@@ -376,9 +376,10 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
     """Return the mapping rules of each container that is seen; only those of its own are about a plan's groups."""
     groups = {(line.con_id, line.name) for line in lines if line.kind == GROUP}
     seen = {con_id for con_id, _ in groups}
-    apart = facts.snapshot.rows(ContainerGroupMapping)
     here = facts.plans.inside or 0
-    rules = [(row.con_id, *row[1:]) for row in apart] or [(here, *row) for row in facts.snapshot.rows(GroupMapping)]
+    rows: Sequence[GroupMapping] = facts.snapshot.rows(ContainerGroupMapping)
+    rows = rows or facts.snapshot.rows(GroupMapping)
+    rules = [(row.con_id or here, *row[1:]) for row in rows]
     return tuple(
         GroupRule(
             attribute,

@@ -237,7 +237,7 @@ class GroupReading(NamedTuple):
         """What is the matter with its CPU, queue, session pool, blocked servers and I/O limit, worst first."""
         more = (_queue_state, _pool_state, _blocked_state, _io_state)
         found = [_cpu_state(self), *(state for find in more for state in find(self))]
-        return tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
+        return (found[0],) if len(found) == 1 else tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
 
     @property
     def state(self) -> GroupState:

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from presman.analysis.goals import GoalReading
 from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.group_readings import GroupReading, LimitedContainer
@@ -117,6 +118,7 @@ class Reading(Struct, frozen=True):
     longer; `reads_texts` tells whether V$SQL can be read.
     `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
     `forecast` is what stands behind the forecasts of the queue, None where nobody forecasts.
+    `goals` are how the goals of service of config.ini fare, () without any.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -161,6 +163,7 @@ class Reading(Struct, frozen=True):
     texts: tuple[SqlText, ...] = ()
     reads_texts: bool = True
     forecast: QueueForecast | None = None
+    goals: tuple[GoalReading, ...] = ()
 
     def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
         """Return it with the forecasts of its queued statements, and what stands behind them."""

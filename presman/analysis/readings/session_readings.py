@@ -24,7 +24,8 @@ class SessionReading(NamedTuple):
     put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` where it is now.
     `coordinator` is that of a parallel server (instance, SID, SERIAL#), None for others.
     `last_action` is what Resource Manager last did to it, as the view words it ("" before 12.1). `type` is USER or
-    BACKGROUND.
+    BACKGROUND. `amounts` are the columns of queries whose header says `amounts: session`, each added up over the rows
+    of the session; one is not there where no row told it.
     """
 
     inst_id: int
@@ -68,6 +69,7 @@ class SessionReading(NamedTuple):
     exec_id: int | None = None
     coordinator: tuple[int, int, int] | None = None
     type: str = ""
+    amounts: Mapping[str, float] = MappingProxyType({})
 
     @property
     def who(self) -> str:

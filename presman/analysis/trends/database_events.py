@@ -121,7 +121,7 @@ class EventWatch:
     @property
     def alerts(self) -> dict[str, ReportedAlert]:
         """The alerts that are there now, or were within the last minute, by :func:`mark_of`."""
-        return self._alerts.told
+        return self._alerts.reported
 
     def add(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
         """Return what happened since the last reading, which `snapshot` was read for; after a reconnection that too."""
@@ -161,7 +161,7 @@ class EventWatch:
         changes = self._alerts.take(worst_first(wrong(reading)), at.timestamp(), whole=whole)
         self._alerts.is_silent = silent and reading.interval is None  # without rates half of the rules say nothing
         ends = [self._away.pop(mark_of(each), at) if each.change == "ended" else at for each in changes]
-        away = (mark for mark, told in self._alerts.told.items() if told.seen < at.timestamp())
+        away = (mark for mark, reported in self._alerts.reported.items() if reported.seen < at.timestamp())
         self._away = {mark: self._away.get(mark, at) for mark in away if whole or mark in self._away}
         return [_of_alert(each, end) for each, end in zip(changes, ends, strict=True)]
 

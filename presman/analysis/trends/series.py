@@ -95,7 +95,7 @@ class Series:
         """Return values of instances with their sums for the cluster."""
         sums: dict[Key, float] = {}
         for (measure, inst_id, con_id, name), value in point.items():
-            for instance in self._places(inst_id):
+            for instance in self._instances(inst_id):
                 sums[measure, instance, con_id, name] = sums.get((measure, instance, con_id, name), 0.0) + value
         return sums
 
@@ -122,7 +122,7 @@ class Series:
         elif not self._values and len(instances) == 1:
             (self._alone,) = instances
 
-    def _places(self, inst_id: int) -> tuple[int, ...]:
+    def _instances(self, inst_id: int) -> tuple[int, ...]:
         return (CLUSTER,) if inst_id == self._alone else (CLUSTER, inst_id)
 
     def buckets(self, key: Key, start: float, width: float, count: int) -> tuple[float | None, ...]:

@@ -136,7 +136,7 @@ def stacked(values: Sequence[float], styles: Sequence[str], top: float, height: 
 
 
 def _shares(bounds: Sequence[int], low: int) -> list[tuple[int, int]]:
-    """Return (eighths, place) of what is in a cell, from its lower end up; what is empty has place -1."""
+    """Return (eighths, index) of what is in a cell, from its lower end up; what is empty has index -1."""
     shares = []
     below, high = low, low + 8
     for index, bound in enumerate(bounds):

@@ -172,7 +172,7 @@ class HeaderError(ValueError):
 
 
 class ColumnPlan(NamedTuple):
-    """Which columns are drawn: `values` by place; `time`, `subject`, `inst`, `con` are places, -1 for none.
+    """Which columns are drawn: `values` by index; `time`, `subject`, `inst`, `con` are indexes, -1 for none.
 
     `measure` is "" for a wide file, in which each value is a subject of its own.
     """
@@ -195,7 +195,7 @@ def columns(header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
     if len(set(header)) < len(header):
         raise HeaderError("a column is named twice")
     if header and header[0] == TIME:
-        found = {place: name for place, name in enumerate(header) if place and (not wanted or name in wanted)}
+        found = {index: name for index, name in enumerate(header) if index and (not wanted or name in wanted)}
         _check(wanted, header[1:])
         return ColumnPlan("", 0, -1, -1, -1, found)
     measure = _measure(header)
@@ -205,13 +205,13 @@ def columns(header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
     _check(wanted, numbers)
     chosen = list(dict.fromkeys(wanted)) or [usual if usual in numbers else numbers[0]]
 
-    def place(name: str) -> int:
+    def index_of(name: str) -> int:
         return header.index(name) if name in header else -1
 
     subject = "event" if measure == "latency" else "consumer_group"
-    time = place("arrived") if measure == "arrivals" else place("time")
-    places = {header.index(name): name for name in chosen}
-    return ColumnPlan(measure, time, place(subject), place("inst_id"), place("con_id"), places)
+    time = index_of("arrived") if measure == "arrivals" else index_of("time")
+    indexes = {header.index(name): name for name in chosen}
+    return ColumnPlan(measure, time, index_of(subject), index_of("inst_id"), index_of("con_id"), indexes)
 
 
 def _measure(header: Sequence[str]) -> str:
@@ -324,8 +324,8 @@ def _take(
 ) -> None:
     at = _instant(rows, row[plan.time])
     subject = _subject(plan, row)
-    for place, name in plan.values.items():
-        text = row[place]
+    for index, name in plan.values.items():
+        text = row[index]
         if not text:  # not known
             continue
         try:
@@ -352,7 +352,7 @@ def _subject(plan: ColumnPlan, row: Sequence[str]) -> str:
     """Return who a line is about: the name, its container after #, its instance after @."""
     if plan.subject < 0:
         return ""
-    con, inst = (row[place] if place >= 0 else "" for place in (plan.con, plan.inst))
+    con, inst = (row[index] if index >= 0 else "" for index in (plan.con, plan.inst))
     return row[plan.subject] + (f"#{con}" if con not in {"", "0"} else "") + (f"@{inst}" if inst else "")
 
 

@@ -49,9 +49,9 @@ def thinned(points: Sequence[Point], start: float, end: float, stretches: int) -
         return list(points)
     parts: dict[int, tuple[Point, Point]] = {}
     for point in points:
-        place = min(stretches - 1, int((point[0] - start) / (end - start) * stretches))
-        low, high = parts.get(place, (point, point))
-        parts[place] = (point if point[1] < low[1] else low, point if point[1] > high[1] else high)
+        index = min(stretches - 1, int((point[0] - start) / (end - start) * stretches))
+        low, high = parts.get(index, (point, point))
+        parts[index] = (point if point[1] < low[1] else low, point if point[1] > high[1] else high)
     return [each for pair in parts.values() for each in dict.fromkeys(sorted(pair))]
 
 
@@ -135,13 +135,13 @@ def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> 
     plotext.plot_size(max(width, _LEAST[0]), max(height, _LEAST[1]))
     signs = ["braille"] * 8 if colour else list("abcdefgh")
     hues = _hues(panel)
-    for place, name in enumerate(largest(panel.series)):
+    for index, name in enumerate(largest(panel.series)):
         label: str | None = one_line(name, _NAME)
         for piece in segments(panel.series[name]):
             points = thinned(piece, start, end, width)
             xs, ys = [at for at, _ in points], [value for _, value in points]
             paint = {"color": tuple(bytes.fromhex(hues[name].dark[1:]))} if colour else {}
-            plotext.plot(xs, ys, marker=signs[place], label=label, **paint)
+            plotext.plot(xs, ys, marker=signs[index], label=label, **paint)
             label = None
     plotext.ylim(scale.bottom, scale.top)
     ticks = times(scale, max(2, min(_TIMES, width // _TIME)))
@@ -171,7 +171,7 @@ def panel_drawing(panel: SeriesPanel) -> list[Markup]:
     parts += [level(scale.up(each), tick_label(each), LEFT, WIDTH - RIGHT) for each in scale.levels]
     parts += [label(scale.across(at), HEIGHT - BOTTOM + 20, told) for at, told in times(scale, _TIMES).items()]
     hues = _hues(panel)
-    for place, name in enumerate(largest(panel.series)):
+    for index, name in enumerate(largest(panel.series)):
         path = "".join(
             ("L" if nth else "M") + f"{scale.across(at):.1f} {scale.up(value):.1f}" + ("" if nth else "h0")
             for piece in segments(panel.series[name])
@@ -180,7 +180,7 @@ def panel_drawing(panel: SeriesPanel) -> list[Markup]:
         title = element("title", name)
         paint = hues[name].page
         parts.append(element("path", title, d=path, fill="none", stroke=paint, stroke_width=2, stroke_linecap="round"))
-        left, lower = LEFT + place % 3 * 300, HEIGHT - 60 + place // 3 * 20
+        left, lower = LEFT + index % 3 * 300, HEIGHT - 60 + index // 3 * 20
         parts.append(element("rect", x=left, y=lower - 10, width=12, height=12, fill=paint))
         parts.append(label(left + 18, lower, one_line(name, _NAME), "start"))
     return parts
@@ -242,10 +242,10 @@ def _hover(panel: SeriesPanel) -> list[Markup]:
             values.setdefault(_stretch(at, scale, stretches), {}).setdefault(name, []).append(value)
     return [
         element(
-            "rect", element("title", _told(times[place], values[place])), x=LEFT + place * width, y=TOP, width=width,
+            "rect", element("title", _told(times[index], values[index])), x=LEFT + index * width, y=TOP, width=width,
             height=HEIGHT - TOP - BOTTOM, class_="hover",
         )
-        for place in sorted(values)
+        for index in sorted(values)
     ]  # fmt: skip
 
 

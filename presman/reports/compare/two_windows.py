@@ -9,12 +9,14 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from presman.analysis.goals import Goal
 from presman.analysis.trends.database_events import LOST, PLAN_CHANGED
 from presman.base.errors import InputError
 from presman.base.formats import counted, spelled
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import PollMark
 from presman.recording.reader import Recording
+from presman.recording.statement_lives import goals_between
 from presman.recording.store import DamagedStoreError
 from presman.recording.time_words import TimeError, span_of, spelled_span
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, histograms, lines, plan_differences
@@ -57,12 +59,16 @@ _TRIED = 3
 
 
 class RecordingWindow(NamedTuple):
-    """Where a window is: `location` is a file, a folder or a URL; `start` and `end` are words, "" for the ends."""
+    """Where a window is: `location` is a file, a folder or a URL; `start` and `end` are words, "" for the ends.
+
+    `goals` of service are judged in it.
+    """
 
     location: str
     database: str | None
     start: str
     end: str
+    goals: Sequence[Goal] = ()
 
 
 def compare(first: RecordingWindow, second: RecordingWindow) -> ComparedWindows:
@@ -97,6 +103,7 @@ def _read(recording: Recording, asked: RecordingWindow) -> tuple[ComparedWindow,
     figures = window_figures(playback, start, end, marks)
     plan = _plan(playback, start, end)
     notes = [*twice, *_gaps(marks, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
+    notes += [f"goal {each.sentence}" for each in goals_between(playback, asked.goals, start, end)]
     if plan is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     told = ComparedWindow(recording.name, playback.target, marks[0].at, marks[-1].at, len(marks), plan, tuple(notes))

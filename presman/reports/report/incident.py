@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from presman.analysis import analyse
 from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.colours import GroupColours
@@ -19,7 +21,7 @@ from presman.recording.incident_rows import EventMark, StatementSum
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import DamagedPolls, StatementLife
 from presman.recording.reader import Recording
-from presman.recording.statement_lives import foreseen
+from presman.recording.statement_lives import foreseen, goals_between
 from presman.recording.store import DamagedStoreError
 from presman.recording.time_bins import GroupBin, PollGap, TimeBin
 from presman.reports.report import report_charts
@@ -84,10 +86,13 @@ class Incident(Struct, frozen=True):
     damaged: tuple[DamagedPolls, ...]
     damage: tuple[str, ...]
     colours: GroupColours
+    goals: tuple[GoalReading, ...] = ()
 
 
-def gather(recording: Recording, playback: Playback, indexes: range, at: datetime | None = None) -> Incident:
-    """Return what is known of some polls, at least one; `at` chooses the moment of the tables.
+def gather(
+    recording: Recording, playback: Playback, indexes: range, at: datetime | None = None, goals: Sequence[Goal] = ()
+) -> Incident:
+    """Return what is known of some polls, at least one; `at` chooses the moment of the tables; `goals` are judged.
 
     Raises RecordingError where nothing can be read of them.
     """
@@ -119,6 +124,7 @@ def gather(recording: Recording, playback: Playback, indexes: range, at: datetim
         step=max((time_bins.sampled(part)[0] for part in playback.parts(start, end)), default=1),
         damage=tuple(recording.damage_of(playback)),
         colours=GroupColours((each.con_id, each.group) for each in groups),
+        goals=goals_between(playback, goals, start, end),
     )  # fmt: skip
 
 

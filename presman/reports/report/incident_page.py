@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from presman import __version__
+from presman.analysis.goals import Goal
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
@@ -95,10 +96,13 @@ def _cell(figure: Figure[Any], row: Any, colours: GroupColours) -> Markup:
     return element("td", text, class_=f"{figure.align} {state}".strip())
 
 
-def incident_of(source: RecordingSource, moment: str | datetime | None, note: Note) -> Incident:
+def incident_of(
+    source: RecordingSource, moment: str | datetime | None, note: Note, goals: Sequence[Goal] = ()
+) -> Incident:
     """Open a source, return what is known of all that it replays, and close it; `moment` chooses that of the tables.
 
-    `note` is given which of two instants a time is taken for. Raises SourceError, RecordingError, TimeError.
+    `note` is given which of two instants a time is taken for; `goals` are judged over all of it. Raises SourceError,
+    RecordingError, TimeError.
     """
     try:
         source.open()
@@ -111,7 +115,7 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, note: No
         if at is not None and not first <= at <= last:
             said = clean(moment) if isinstance(moment, str) else clock(at)
             raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
-        return gather(source.recording, playback, source.indexes, at)
+        return gather(source.recording, playback, source.indexes, at, goals)
     finally:
         source.close()
 

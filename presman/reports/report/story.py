@@ -33,7 +33,7 @@ class SeenAlert(NamedTuple):
 
 def story(incident: Incident) -> list[str]:
     """Return what happened as two paragraphs: the stretch as a whole, and its worst moment."""
-    whole = [*_frame(incident), *_queue(incident), *_cpu(incident), *_events(incident)]
+    whole = [*_frame(incident), *_goals(incident), *_queue(incident), *_cpu(incident), *_events(incident)]
     return [" ".join(whole), " ".join(_moment(incident))]
 
 
@@ -67,6 +67,11 @@ def _frame(incident: Incident) -> list[str]:
         cpus = number(looks[-1].reading.header.num_cpus or None, 0)
         found.append(f"Resource plan: {', then '.join(plans)}; {cpus} CPUs managed.")
     return found
+
+
+def _goals(incident: Incident) -> list[str]:
+    """Return how the goals of service of config.ini fared in the stretch."""
+    return [f"Goal: {each.sentence}." for each in incident.goals]
 
 
 def _queue(incident: Incident) -> list[str]:

@@ -225,9 +225,9 @@ class LiveFleet:
         self.trouble = ""
         self.databases = {
             target.name: WatchedDatabase(
-                target, interval, phase=place / len(targets), carry_out=carry_out, clock=clock
+                target, interval, phase=index / len(targets), carry_out=carry_out, clock=clock
             )
-            for place, target in enumerate(targets)
+            for index, target in enumerate(targets)
         }  # fmt: skip
         self._looked_at: Reading | None = None
         self._to_do = ""

@@ -197,8 +197,8 @@ class Exporter:
 
     def start(self, wait: Callable[[float], object] = time.sleep) -> None:
         """Begin with one after the other, spread over an interval: polls that come together get in each other's way."""
-        for place, database in enumerate(self.databases):
-            if place:
+        for index, database in enumerate(self.databases):
+            if index:
                 wait(min(database.target.interval, MOST_SPREAD) / len(self.databases))
             database.start()
         self._begun.set()

@@ -176,11 +176,11 @@ class _Listener(ThreadingMixIn, WSGIServer):
         family: socket.AddressFamily,
         address: tuple[Any, ...],
         certificates: Certificates | None,
-        say: Callable[[str], None],
+        note: Callable[[str], None],
     ) -> None:
         self.address_family = family
         self._certificates = certificates
-        self._refused = RateLimited(say, pause=MINUTE)
+        self._refused = RateLimited(note, pause=MINUTE)
         self._answering = threading.BoundedSemaphore(AT_ONCE)
         self._places: Places[Any] = Places(AT_ONCE, OF_ONE)
         self._open: dict[Any, float] = {}
@@ -203,7 +203,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         except ConnectionError:
             raise
         except OSError as error:
-            self._refused.say(f"web server: no connection can be accepted: {error.strerror or error}")
+            self._refused.note(f"web server: no connection can be accepted: {error.strerror or error}")
             time.sleep(REST)  # it still waits, and would be tried again at once
             raise
         request.settimeout(SILENCE)
@@ -227,7 +227,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
             super().process_request(request, client_address)
         except RuntimeError:  # no thread could be had
             self._end(request)
-            self._refused.say("web server: a connection is not answered: no more threads are available")
+            self._refused.note("web server: a connection is not answered: no more threads are available")
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -276,7 +276,7 @@ def _cut(request: socket.socket) -> None:
 class WebServer:
     """Answers at `host` and `port` in a thread of its own; port 0 takes a free one. Raises ListenError.
 
-    `say` is told, at most once a minute, when no connection can be accepted.
+    `note` is told, at most once a minute, when no connection can be accepted.
     """
 
     def __init__(
@@ -285,11 +285,11 @@ class WebServer:
         host: str,
         port: int,
         certificates: Certificates | None = None,
-        say: Callable[[str], None] = lambda _: None,
+        note: Callable[[str], None] = lambda _: None,
     ) -> None:
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            self._listener = _Listener(family, address, certificates, say)
+            self._listener = _Listener(family, address, certificates, note)
         except (OSError, OverflowError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ListenError(f"cannot listen at {_place(host, port)}: {reason}") from None

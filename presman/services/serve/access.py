@@ -111,7 +111,7 @@ class Serving(Struct, frozen=True):
     launch: Launch
     access: Access
     viewers: int
-    say: Callable[[str], None]
+    note: Callable[[str], None]
 
 
 # ---- Sockets that the web server listens on.

@@ -69,12 +69,12 @@ class _Connection:
 class Connections:
     """Accepts connections, at most `most` at a time, and closes those that bring nothing."""
 
-    def __init__(self, most: int, say: Callable[[str], None]) -> None:
+    def __init__(self, most: int, note: Callable[[str], None]) -> None:
         self._places: Places[object] = Places(most, most // 2)
         self._there: dict[object, _Connection] = {}
         """By their protocols, which requests know, too."""
-        self._full = RateLimited(say, pause=MINUTE)
-        self._refused = RateLimited(say, pause=MINUTE)
+        self._full = RateLimited(note, pause=MINUTE)
+        self._refused = RateLimited(note, pause=MINUTE)
 
     def note(self, request: web.BaseRequest, standing: Standing) -> None:
         """Take note of what a connection has shown of itself."""
@@ -89,7 +89,7 @@ class Connections:
             except ConnectionError:  # it is gone already
                 continue
             except OSError as error:
-                self._refused.say(f"web server: no connection can be accepted: {error.strerror or error}")
+                self._refused.note(f"web server: no connection can be accepted: {error.strerror or error}")
                 await asyncio.sleep(REST)
                 continue
             await asyncio.sleep(0)  # what waits is accepted at once: without a pause nobody would be read or closed
@@ -98,7 +98,7 @@ class Connections:
             has_place, gone = self._places.take(protocol, address[0], loop.time())
             if gone is not None:
                 self._there[gone].cut()
-                self._full.say("web server: all connections are in use: the longest idle ones are closed")
+                self._full.note("web server: all connections are in use: the longest idle ones are closed")
             if not has_place:
                 line.close()
                 continue

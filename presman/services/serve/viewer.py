@@ -26,15 +26,15 @@ GREETING = b"__GANGLION__\n"
 
 _CHUNK = 1 << 16
 
-_MOST_SAID = 2000
+_LONGEST_MESSAGES = 2000
 """Bytes of its standard error that are kept."""
 
 
 class Launch(Struct, frozen=True):
-    """How a monitor is started: its command, what it is told by its first line of input, its environment."""
+    """How a monitor is started: its command, the orders in its first line of input, its environment."""
 
     command: tuple[str, ...]
-    told: Secret
+    orders: Secret
     environment: Mapping[str, str]
 
 
@@ -60,7 +60,7 @@ class Viewer:
         self._offer = offer
         self._process: Process | None = None
         self._killing: asyncio.TimerHandle | None = None
-        self._said = b""
+        self._messages = b""
         self._was_killed = False
         self.has_quit = False
         """Whether the user ended it."""
@@ -73,7 +73,7 @@ class Viewer:
             start_new_session=True,
         )  # fmt: skip
         with suppress(ConnectionError):  # it has ended already: why, `run` finds out
-            await self.send(self._launch.told.reveal().encode() + b"\n")
+            await self.send(self._launch.orders.reveal().encode() + b"\n")
 
     async def send(self, data: bytes) -> None:
         """Hand something to the monitor. Raises TimeoutError if it takes nothing, ConnectionError if it is gone."""
@@ -123,7 +123,7 @@ class Viewer:
         if code in {0, 128 + signal.SIGTERM}:
             return ""
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        last = self._said.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        last = self._messages.decode("utf-8", "replace").strip().rpartition("\n")[2]
         return f"{how}{': ' if last else ''}{last}"
 
     async def _read(self, output: asyncio.StreamReader) -> None:
@@ -149,5 +149,5 @@ class Viewer:
             await self._offer(File(header["name"], header["type"], inside))
 
     async def _listen(self, output: asyncio.StreamReader) -> None:
-        while said := await output.read(_CHUNK):
-            self._said = (self._said + said)[-_MOST_SAID:]
+        while chunk := await output.read(_CHUNK):
+            self._messages = (self._messages + chunk)[-_LONGEST_MESSAGES:]

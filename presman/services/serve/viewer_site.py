@@ -42,7 +42,7 @@ class ViewerSite:
         self._lines = lines
         self._files = static_files()
         self._slots = ViewerSlots(serving, lines)
-        self._refusals = RateLimited(serving.say)
+        self._refusals = RateLimited(serving.note)
 
     def application(self) -> web.Application:
         """Return what aiohttp runs."""
@@ -98,7 +98,7 @@ class ViewerSite:
         return response
 
     def _refused(self, request: web.Request) -> None:
-        self._refusals.say(f"a wrong token from {request.remote}")
+        self._refusals.note(f"a wrong token from {request.remote}")
 
     async def _token(self, request: web.Request) -> web.StreamResponse:
         """Take a token that was typed."""
@@ -222,8 +222,8 @@ def monitor_page(target: str) -> str:
 
 def token_page(*, is_wrong: bool) -> str:
     """Return the page that asks for the token; it says nothing of what is behind it."""
-    said = "That is not the token." if is_wrong else ""
-    return (STATIC / "token.html").read_text(encoding="utf-8").replace("@SAID@", said)
+    message = "That is not the token." if is_wrong else ""
+    return (STATIC / "token.html").read_text(encoding="utf-8").replace("@MESSAGE@", message)
 
 
 Sockets = list[socket.socket]
@@ -267,8 +267,8 @@ async def running(
     serving: Serving, sockets: Sockets, certificates: Certificates | None = None
 ) -> AsyncIterator[web.AppRunner]:
     """Serve meanwhile."""
-    connections = Connections(most_connections(serving.viewers), serving.say)
-    complaints = _Complaints(serving.say)
+    connections = Connections(most_connections(serving.viewers), serving.note)
+    complaints = _Complaints(serving.note)
     asyncio.get_running_loop().set_exception_handler(complaints.of_loop)
     runner = web.AppRunner(
         ViewerSite(serving, connections).application(), access_log=None, logger=_logger(complaints),
@@ -317,9 +317,9 @@ def _end_at_signals(ended: asyncio.Future[int]) -> None:
 class _Complaints(logging.Handler):
     """What the web server and its event loop complain of, as lines of presman's: strangers can make them complain."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, note: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)
-        self._say = RateLimited(say).say
+        self._note = RateLimited(note).note
 
     def emit(self, record: logging.LogRecord) -> None:
         self._report(record.getMessage(), record.exc_info[1] if record.exc_info else None)
@@ -328,7 +328,7 @@ class _Complaints(logging.Handler):
         self._report(str(context["message"]), context.get("exception"))
 
     def _report(self, text: str, error: BaseException | None) -> None:
-        self._say(f"web server: {text}" + (f": {type(error).__name__}: {error}" if error else ""))
+        self._note(f"web server: {text}" + (f": {type(error).__name__}: {error}" if error else ""))
 
 
 def _logger(complaints: _Complaints) -> logging.Logger:

@@ -83,7 +83,7 @@ class ViewerSlots:
             await socket.send_json(["deliver_file_start", keys[0]])
 
         viewer = Viewer(self._serving.launch, socket.send_bytes, offer)
-        self._serving.say(f"{who} came from {request.remote}")
+        self._serving.note(f"{who} came from {request.remote}")
         wrong = ""
         try:
             await viewer.start(*_size(request))
@@ -99,7 +99,7 @@ class ViewerSlots:
         finally:
             for old in keys:
                 self.downloads.pop(old, None)
-            self._serving.say(f"{who} has left" + (f"; the monitor {wrong}" if wrong else ""))
+            self._serving.note(f"{who} has left" + (f"; the monitor {wrong}" if wrong else ""))
 
     async def close(self) -> None:
         """Have everybody go, and nobody come."""

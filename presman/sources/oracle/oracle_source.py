@@ -343,11 +343,11 @@ class OracleSource:
     def about(self) -> SessionDetails:
         """Return what is known of the session. Raises SourceError if the connection is lost."""
         mode = "thick" if self._settings.thick else "thin"
-        place = self._session.identity
+        own = self._session.identity
         return SessionDetails(
             f"python-oracledb {oracledb.__version__}, {mode}",
-            place.sid if place else 0,
-            place.instance if place else 0,
+            own.sid if own else 0,
+            own.instance if own else 0,
             self._fact(ABOUT_SESSION),
             self._fact(ABOUT_CONTAINER),
             self._cloud,

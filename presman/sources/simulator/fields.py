@@ -87,10 +87,10 @@ def whole(least: int = 0, most: int = 1_000_000) -> Reader:
     return read
 
 
-def place(value: Any) -> tuple[int, int]:
-    """Read where a session is: its SID, on instance 1, or "INSTANCE:SID".
+def session(value: Any) -> tuple[int, int]:
+    """Read which session is meant: its SID, on instance 1, or "INSTANCE:SID".
 
-    >>> place(88), place("2:88")
+    >>> session(88), session("2:88")
     ((1, 88), (2, 88))
     """
     found = re.fullmatch(r"(?:(\d{1,2}):)?(\d{1,5})", str(value))

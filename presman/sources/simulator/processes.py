@@ -39,8 +39,8 @@ class SessionIds:
     def _new(self) -> int:
         while True:
             self._dealt += 1
-            ring, place = divmod(self._dealt, _RING)
-            sid = _LOWEST + ring * _RING + place * _STRIDE % _RING
+            ring, index = divmod(self._dealt, _RING)
+            sid = _LOWEST + ring * _RING + index * _STRIDE % _RING
             if sid not in self._reserved:
                 return sid
 

@@ -17,7 +17,7 @@ from presman.sources.simulator.fields import (
     list_of,
     number,
     one_of,
-    place,
+    session,
     span,
     table_of,
     text,
@@ -291,7 +291,7 @@ class ScriptedStatement:
     queue: str = key(one_of("policy", "always", "never"), "policy")
     hold: float = key(duration, 0.0)
     then: str = key(text, "")
-    blocked_by: tuple[int, int] | None = key(place, None)
+    blocked_by: tuple[int, int] | None = key(session, None)
     servers_blocked: bool = key(flag, False)
     status: str = key(one_of("INACTIVE", "KILLED", "SNIPED"), "INACTIVE")
     process: str = key(text, "")

@@ -54,13 +54,13 @@ def execute(simulation: Simulation, statement: str, binds: Mapping[str, Any]) ->
 
 
 def _call(simulation: Simulation, procedure: str, arguments: Mapping[str, Any]) -> None:
-    place = (arguments.get("session_id"), arguments.get("session_serial"))
+    named = (arguments.get("session_id"), arguments.get("session_serial"))
     if procedure == "DEQUEUE_PARALLEL_STATEMENT":
         _need(simulation, _SINCE)
-        session = _session(simulation, *place, arguments.get("inst_id"), 29370)
+        session = _session(simulation, *named, arguments.get("inst_id"), 29370)
         _dequeue(simulation, session, str(arguments.get("sql_id") or ""))
     elif procedure == "SWITCH_CONSUMER_GROUP_FOR_SESS":
-        session = _session(simulation, *place, 1, 29370)
+        session = _session(simulation, *named, 1, 29370)
         if session.con_id != (1 if simulation.plans.cdb else 0):
             # It acts on its own container only, and presman is in the root; in which words it refuses is not known.
             raise Refusal(29370, f"resource manager: session {session.sid}, {session.serial} does not exist")
@@ -75,12 +75,12 @@ def _need(simulation: Simulation, release: Release) -> None:
 
 
 def _session(simulation: Simulation, sid: Any, serial: Any, inst_id: Any, code: int) -> SimulatedSession:
-    place = (int(inst_id or 1), int(sid or 0), int(serial or 0))
+    wanted = (int(inst_id or 1), int(sid or 0), int(serial or 0))
     for session in simulation.workload.sessions:
-        if (session.inst_id, session.sid, session.serial) == place:
+        if (session.inst_id, session.sid, session.serial) == wanted:
             return session
     texts = {26: "missing or invalid session ID", 30: "User session ID does not exist."}
-    raise Refusal(code, texts.get(code, f"resource manager: session {place[1]}, {place[2]} does not exist"))
+    raise Refusal(code, texts.get(code, f"resource manager: session {wanted[1]}, {wanted[2]} does not exist"))
 
 
 def _execution(simulation: Simulation, session: SimulatedSession) -> Execution | None:

@@ -35,20 +35,20 @@ class SessionPools:
 
     def hold(self, execution: Execution, end: Callable[[], None]) -> None:
         """Have a call wait; `end` is called where it has waited for as long as its group lets it."""
-        cluster, place = self._cluster, (execution.session.inst_id, execution.group)
+        cluster, pool = self._cluster, (execution.session.inst_id, execution.group)
         execution.phase = Phase.POOL
         execution.queued_at = cluster.now
-        self._waiting.setdefault(place, deque()).append(execution)
-        cluster.count(*place, Count.ACTIVE_SESSION_LIMIT_HIT)
+        self._waiting.setdefault(pool, deque()).append(execution)
+        cluster.count(*pool, Count.ACTIVE_SESSION_LIMIT_HIT)
         leaf = cluster.plans.leaves[execution.group]
         if leaf.directive.queueing_p1 is not None:
             cluster.at(cluster.now + leaf.directive.queueing_p1, partial(self._time_out, execution, end))
 
     def _time_out(self, execution: Execution, end: Callable[[], None]) -> None:
-        place = (execution.session.inst_id, execution.group)
-        if execution.phase is Phase.POOL and execution in self._waiting.get(place, ()):
+        pool = (execution.session.inst_id, execution.group)
+        if execution.phase is Phase.POOL and execution in self._waiting.get(pool, ()):
             self.drop(execution)
-            self._cluster.count(*place, Count.QUEUE_TIME_OUTS)
+            self._cluster.count(*pool, Count.QUEUE_TIME_OUTS)
             end()
 
     def drop(self, execution: Execution) -> None:
@@ -168,7 +168,7 @@ class Workload:
         execution.phase = Phase.RUNNING
         execution.started = cluster.now
         cluster.dirty = True
-        _place(execution, self._cluster.machines, self._skew)
+        _assign_servers(execution, self._cluster.machines, self._skew)
         if ticket.dop > 1:
             verb = execution.cursor.text.split(None, 1)[0].lower()
             _home(self._cluster, execution).count_start(ticket.degree, ticket.dop, verb)
@@ -301,12 +301,12 @@ class Workload:
         if group == execution.group:
             return
         _count(self._cluster, execution, Count.SWITCHES_OUT_CPU_TIME)
-        place = (execution.session.inst_id, execution.group)
+        pool = (execution.session.inst_id, execution.group)
         execution.group = group
         self.queue.move(execution.ticket, group)
         _count(self._cluster, execution, Count.SWITCHES_IN_CPU_TIME)
         self._cluster.dirty = True
-        self._fill_pool(*place)
+        self._fill_pool(*pool)
 
     def remap(self) -> None:
         """Put everybody in the group that the plans now in force give them."""
@@ -320,8 +320,8 @@ class Workload:
             for pool in machine.pools:
                 pool.group = plans.resolve(pool.sessions[0].con_id, pool.spec.group)
         self.queue.change(plans.limits, groups)
-        for place in self.pools.regroup():
-            self._fill_pool(*place)
+        for instance_and_group in self.pools.regroup():
+            self._fill_pool(*instance_and_group)
 
 
 def set_queue_rates(cluster: Cluster, executions: Iterable[Execution]) -> None:
@@ -341,7 +341,7 @@ def set_queue_rates(cluster: Cluster, executions: Iterable[Execution]) -> None:
                 account.rates[Count.ACTIVE_SERVER_SECONDS] += threads * ticket.sets
 
 
-def _place(execution: Execution, machines: Sequence[Machine], skew: Random) -> None:
+def _assign_servers(execution: Execution, machines: Sequence[Machine], skew: Random) -> None:
     """Spread the servers over the instances, each the next time on the one with most of them free."""
     ticket = execution.ticket
     skews = even_skews(ticket.servers, _SKEW, skew)

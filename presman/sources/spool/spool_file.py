@@ -33,7 +33,7 @@ _CURE = "spool with SET MARKUP CSV ON (SQL*Plus 12.2 or later, SQLcl), or SET CO
 class Layout(NamedTuple):
     """Where the header is (an index of lines), its columns, and what cuts a line.
 
-    `spans` are the places of columns of fixed width, with `delimiter` between them, a blank mostly; without them the
+    `spans` are where the columns of fixed width stand, with `delimiter` between them, a blank mostly; without them the
     delimiter alone cuts.
     """
 
@@ -44,7 +44,7 @@ class Layout(NamedTuple):
 
 
 def underlining(line: str) -> tuple[tuple[Span, ...], str] | None:
-    """Return the places that the dashes of a line underline and what stands between them; None for another line.
+    """Return the spans that the dashes of a line underline and what stands between them; None for another line.
 
     >>> underlining("-----,---\\n"), underlining("SID,-\\n")
     ((((0, 5), (6, 9)), ','), None)
@@ -212,7 +212,7 @@ def _marked(data: bytes) -> str:
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         return "utf-16"
     head = data[:_LOOK]
-    zeros = [head[place::2].count(0) for place in (0, 1)]
+    zeros = [head[offset::2].count(0) for offset in (0, 1)]
     if max(zeros) * 4 < len(head) or min(zeros) * 8 > max(zeros):
         return ""
     return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
@@ -390,11 +390,11 @@ def _fixed(path: Path, lines: Sequence[str], layout: Layout, known: Mapping[str,
 def _goes_on(above: Sequence[str], fields: Sequence[str], layout: Layout) -> bool:
     """Whether a line only carries on texts that fill their columns in the line above."""
     widths = [right - left for left, right in layout.spans]
-    below = [place for place, field in enumerate(fields) if field.strip()]
-    if any(layout.columns[place] == SAMPLE_TIME for place in below):
+    below = [index for index, field in enumerate(fields) if field.strip()]
+    if any(layout.columns[index] == SAMPLE_TIME for index in below):
         return False
     return 0 < len(below) < len(fields) and all(
-        len(above[place]) >= widths[place] and not above[place].strip().isdigit() for place in below
+        len(above[index]) >= widths[index] and not above[index].strip().isdigit() for index in below
     )
 
 
@@ -407,8 +407,8 @@ def _take_out_errors(lines: list[str]) -> str:
         message = "".join(lines[index + 1 : index + 2]).strip()
         text = message if _ERROR_LINE.fullmatch(message) else text
         # Before it stand the line at fault and a star below the place, after it the messages.
-        for place in range(max(0, index - 2), min(len(lines), index + 2)):
-            lines[place] = "\n"
+        for near in range(max(0, index - 2), min(len(lines), index + 2)):
+            lines[near] = "\n"
     return one_line(clean(text), 200)
 
 

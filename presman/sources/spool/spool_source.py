@@ -23,10 +23,10 @@ from msgspec.structs import replace
 from presman.base.errors import closest
 from presman.base.release import SUPPORTED, Release
 from presman.base.text import clean
-from presman.rows.catalog import catalog, columns_of
 from presman.rows.conversion import field_types
 from presman.rows.instance_rows import Instance
-from presman.rows.queries import Cadence, Query, Scope, Selection, load, selection
+from presman.rows.queries import Cadence, Query, Scope, columns_of, load, selection, views
+from presman.rows.query_files import Selection
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.embedded import EmbeddedDatabase
@@ -71,7 +71,7 @@ class SpoolSource:
         self._tables: Mapping[str, SpoolTable] = {}
         self._failures: Mapping[str, Problem] = {}
         self._instants: list[Instant] = []
-        self._place = -1
+        self._index = -1
         self._own = 1
         self._loaded: dict[str, int] = {}
         self._database: EmbeddedDatabase | None = None
@@ -112,20 +112,20 @@ class SpoolSource:
 
     def advance(self) -> None:
         """Move to the next instant. Raises Exhausted after the last."""
-        if self._place + 1 >= len(self._instants):
+        if self._index + 1 >= len(self._instants):
             raise Exhausted(f"{self.name} has been read to its end")
-        self._place += 1
+        self._index += 1
 
     def leave_only(self, newest: int) -> None:
         """Forget all instants still to be read but the `newest` ones."""
-        del self._instants[self._place + 1 : max(self._place + 1, len(self._instants) - newest)]
+        del self._instants[self._index + 1 : max(self._index + 1, len(self._instants) - newest)]
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - quick
         """Run the queries on the rows of the present instant."""
         database = self._database
         if database is None:
             raise SourceError(f"{self.name} is closed")
-        now = self._instants[max(0, self._place)]
+        now = self._instants[max(0, self._index)]
         sections = tuple(self._run(database, request, now) for request in requests)
         return Answer(now.at, sections, notes=self.notes)
 
@@ -137,7 +137,7 @@ class SpoolSource:
         if self._database is not None:
             self._database.close()
         self._database = None
-        self._tables, self._instants, self._place = {}, [], -1
+        self._tables, self._instants, self._index = {}, [], -1
         self._loaded = {}
 
     def _run(self, database: EmbeddedDatabase, request: Request, now: Instant) -> Section:
@@ -146,22 +146,22 @@ class SpoolSource:
         if found is None:
             problem = self._failures.get(parts.view.removeprefix("G"))
             return Section(problem=problem, absent=frozenset(parts.fields))
-        place = found.at(now, lasting=is_lasting(request.query))
-        if place < 0:
+        index = found.at(now, lasting=is_lasting(request.query))
+        if index < 0:
             return Section(absent=frozenset(parts.fields))
-        self._load(database, parts.view, found, place)
+        self._load(database, parts.view, found, index)
         # Nothing of presman's own is in a spool: no session has these numbers.
         own = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0}
         binds: dict[str, Any] = {**USUAL_BINDS, **own, **request.binds}
         section = database.run(request.query, self.scope, binds)
         lost = _rounded(parts, found, request.query)
         absent = section.absent | _absent(parts, found) | lost
-        return replace(section, at=found.times[place], absent=absent, rounded=lost)
+        return replace(section, at=found.times[index], absent=absent, rounded=lost)
 
-    def _load(self, database: EmbeddedDatabase, view: str, found: SpoolTable, place: int) -> None:
-        if self._loaded.get(view) != place:
-            database.replace(view, found.columns, found.rows[place])
-            self._loaded[view] = place
+    def _load(self, database: EmbeddedDatabase, view: str, found: SpoolTable, index: int) -> None:
+        if self._loaded.get(view) != index:
+            database.replace(view, found.columns, found.rows[index])
+            self._loaded[view] = index
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
         raise SourceError(f"cannot read {folder}: {error.strerror or error}", retry=False) from None
     files, notes = [], []
     for path in paths:
-        view = view_name(path, catalog())
+        view = view_name(path, views())
         if view is None:
             notes.append(f"{path.name}: not used: no view of this name is read{_meant(path.stem, _file_names())}")
             continue
@@ -243,7 +243,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 def _file_names() -> frozenset[str]:
     """Return the names that files of views may have, in lower case and without their suffix."""
-    names = [view.lower() for view in catalog()]
+    names = [view.lower() for view in views()]
     return frozenset(names) | {f"g{name}" for name in names if name.startswith("v$")}
 
 

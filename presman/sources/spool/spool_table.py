@@ -16,9 +16,8 @@ from msgspec import Struct
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.catalog import columns_of
 from presman.rows.conversion import field_types
-from presman.rows.queries import by_query
+from presman.rows.queries import by_query, columns_of
 from presman.sources.spool.spool_file import SAMPLE_TIME, SpoolFile
 
 _NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.IGNORECASE | re.ASCII)
@@ -72,13 +71,13 @@ def decimal_mark(texts: Iterable[str]) -> str | None:
             continue
         if comma >= 0 and point >= 0:
             return "," if comma > point else "."
-        mark, place = (",", comma) if comma >= 0 else (".", point)
+        mark, index = (",", comma) if comma >= 0 else (".", point)
         if "e" in text.lower():
             return mark
         if text.count(mark) > 1:
             return "." if mark == "," else ","
-        digits = re.match(r"\d*", text[place + 1 :])
-        if digits and (len(digits[0]) != 3 or place == 0 or text.startswith("0") or place > 3):
+        digits = re.match(r"\d*", text[index + 1 :])
+        if digits and (len(digits[0]) != 3 or index == 0 or text.startswith("0") or index > 3):
             return mark
     return None
 
@@ -229,9 +228,9 @@ class SpoolTable(NamedTuple):
         What is read at each poll holds in its own pass. What is `lasting`, as plans and parameters are, holds until
         the next time.
         """
-        place = sum(time is None or time <= now.until for time in self.times) - 1
-        time = self.times[place] if place >= 0 else None
-        return place if lasting or time is None or time >= now.at else -1
+        index = sum(time is None or time <= now.until for time in self.times) - 1
+        time = self.times[index] if index >= 0 else None
+        return index if lasting or time is None or time >= now.at else -1
 
 
 class SpoolFormat(Struct, frozen=True):
@@ -243,10 +242,10 @@ class SpoolFormat(Struct, frozen=True):
 
 def rounded(file: SpoolFile) -> tuple[str, ...]:
     """Return the columns of whole numbers that SQL*Plus wrote with an exponent: the last digits are gone."""
-    numbers = sorted(place for place, kind in _kinds(file).items() if kind == "NUMBER")
+    numbers = sorted(index for index, kind in _kinds(file).items() if kind == "NUMBER")
     # A statistic's VALUE is whole in most views.
-    whole = [place for place in numbers if file.columns[place] not in _fractions() - {"VALUE"}]
-    return tuple(file.columns[place] for place in whole if any(_is_rounded(row[place]) for row in file.rows))
+    whole = [index for index in numbers if file.columns[index] not in _fractions() - {"VALUE"}]
+    return tuple(file.columns[index] for index in whole if any(_is_rounded(row[index]) for row in file.rows))
 
 
 def _is_rounded(text: str) -> bool:
@@ -267,14 +266,14 @@ def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
 
 
 def _marked_numbers(file: SpoolFile) -> Iterator[str]:
-    for place, kind in _kinds(file).items():
+    for index, kind in _kinds(file).items():
         if kind == "NUMBER":
-            yield from (text for row in file.rows if not row[place].isdigit() and (text := row[place].strip()))
+            yield from (text for row in file.rows if not row[index].isdigit() and (text := row[index].strip()))
 
 
 def _kinds(file: SpoolFile) -> Mapping[int, str]:
     kinds = {column.name: column.datatype.partition("(")[0] for column in columns_of(file.view, Release(99))}
-    return {place: kinds[name] for place, name in enumerate(file.columns) if name in kinds}
+    return {index: kinds[name] for index, name in enumerate(file.columns) if name in kinds}
 
 
 def _zone(file: SpoolFile) -> tzinfo | None:
@@ -296,21 +295,21 @@ def table(file: SpoolFile, columns: frozenset[str], written: SpoolFormat) -> Spo
     """Return `file` with its values typed, its `columns` only. Raises SourceError naming file and line."""
     kinds = _kinds(file)
     lost = _rounded_counters(file)
-    places = [place for place, name in enumerate(file.columns) if name in columns and place in kinds]
-    values = [_column(file, place, kinds[place], written, lost) for place in places]
-    names = [file.columns[place] for place in places]
+    indexes = [index for index, name in enumerate(file.columns) if name in columns and index in kinds]
+    values = [_column(file, index, kinds[index], written, lost) for index in indexes]
+    names = [file.columns[index] for index in indexes]
     rows: list[tuple[Any, ...]] = list(zip(*values, strict=True)) if values else [()] * len(file.rows)
     times = _sample_times(file, written.zone)
     if "VALUE" in lost and "VALUE" in names:  # of one statistic among others: the others are exact
-        place = names.index("VALUE")
-        rows = [row if row[place] is not None else (None,) * len(row) for row in rows]
+        index = names.index("VALUE")
+        rows = [row if row[index] is not None else (None,) * len(row) for row in rows]
         rows = rows if times is not None else [row for row in rows if any(value is not None for value in row)]
     return SpoolTable(tuple(names), *_by_time(times, rows), lost - {"VALUE"})
 
 
-def _column(file: SpoolFile, place: int, kind: str, written: SpoolFormat, lost: frozenset[str]) -> list[Any]:
-    texts = [row[place] for row in file.rows]
-    name = file.columns[place]
+def _column(file: SpoolFile, index: int, kind: str, written: SpoolFormat, lost: frozenset[str]) -> list[Any]:
+    texts = [row[index] for row in file.rows]
+    name = file.columns[index]
     if kind == "NUMBER":
         whole = name not in _fractions()
         if name in lost:
@@ -355,8 +354,8 @@ def _sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime] | None:
 
 def sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime]:
     """Return the sample time of each row, in UTC. Raises SourceError naming file and line."""
-    place = file.columns.index(SAMPLE_TIME)
-    texts = [row[place].strip() for row in file.rows]
+    index = file.columns.index(SAMPLE_TIME)
+    texts = [row[index].strip() for row in file.rows]
     if "" in texts:
         raise file.error(texts.index(""), "sample_time is empty")
     month_first = is_month_first(texts)
@@ -436,11 +435,11 @@ def complete(tables: Mapping[str, SpoolTable], release: Release) -> dict[str, Sp
 def _of_release(view: str, found: SpoolTable, release: Release) -> SpoolTable:
     """Return the columns of `found` that the view has in `release`."""
     known = {column.name for column in columns_of(view, release)}
-    places = [place for place, name in enumerate(found.columns) if name in known]
-    if len(places) == len(found.columns):
+    indexes = [index for index, name in enumerate(found.columns) if name in known]
+    if len(indexes) == len(found.columns):
         return found
-    rows = tuple(tuple(tuple(row[place] for place in places) for row in rows) for rows in found.rows)
-    return SpoolTable(tuple(found.columns[place] for place in places), found.times, rows, found.rounded)
+    rows = tuple(tuple(tuple(row[index] for index in indexes) for row in rows) for rows in found.rows)
+    return SpoolTable(tuple(found.columns[index] for index in indexes), found.times, rows, found.rounded)
 
 
 def own_instance(tables: Mapping[str, SpoolTable]) -> int:
@@ -448,8 +447,8 @@ def own_instance(tables: Mapping[str, SpoolTable]) -> int:
     found = tables.get("GV$INSTANCE") or tables.get("GV$SESSION")
     if found is None or "INST_ID" not in found.columns:
         return 1
-    place = found.columns.index("INST_ID")
-    numbers = {row[place] for rows in found.rows for row in rows if row[place] is not None}
+    index = found.columns.index("INST_ID")
+    numbers = {row[index] for rows in found.rows for row in rows if row[index] is not None}
     return min(numbers, default=1)
 
 
@@ -457,9 +456,9 @@ def _with_stand_ins(view: str, found: SpoolTable, release: Release) -> SpoolTabl
     wanted = {column.name for column in columns_of(view, release)}
     for column, stands_for in STAND_IN_COLUMNS.items():
         if column in found.columns and stands_for in wanted and stands_for not in found.columns:
-            place = found.columns.index(column)
+            index = found.columns.index(column)
             factor = _FACTORS.get(column)
-            found = _extended(found, stands_for, [[_times(row[place], factor) for row in rows] for rows in found.rows])
+            found = _extended(found, stands_for, [[_times(row[index], factor) for row in rows] for rows in found.rows])
     return found
 
 
@@ -482,5 +481,5 @@ def _extended(found: SpoolTable, column: str, values: Sequence[Sequence[Any]]) -
 
 
 def _of_instance(found: SpoolTable, inst_id: int) -> SpoolTable:
-    place = found.columns.index("INST_ID")
-    return found._replace(rows=tuple(tuple(row for row in rows if row[place] == inst_id) for rows in found.rows))
+    index = found.columns.index("INST_ID")
+    return found._replace(rows=tuple(tuple(row for row in rows if row[index] == inst_id) for rows in found.rows))

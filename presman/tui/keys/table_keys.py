@@ -135,7 +135,7 @@ def can_follow(app: FrameApp) -> bool:
         return has_tables(app)
     from presman.tui.following import followable
 
-    return app.grid is not None and followable(app.grid.row) is not None
+    return (grid := app.grid) is not None and followable(grid.row) is not None
 
 
 FOLLOW = AppKey(

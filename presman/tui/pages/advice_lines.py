@@ -7,7 +7,7 @@ from typing import Any
 
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
-from presman.analysis.advice.unblock import at_once, effect_words, refused_holder, unblock_of
+from presman.analysis.advice.unblock import effect_words, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
@@ -41,15 +41,16 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
         alone = [each for each in found.candidates if each.is_named and (each.enough or not found.needed)]
         chosen, joint = tuple(alone[:SHOWN]), "  or "
     runs: list[Run] = [label, *first]
-    for place, candidate in enumerate(chosen):
-        more = _named(place, candidate, joint if place else "")
-        if place and room is not None and length((*runs, *more, *hint)) > room - (place + 1 < len(chosen)) * _AND_MORE:
-            runs.append((f"{joint}{len(chosen) - place} more" if found.needed > 1 else " …", "dim"))
+    for index, candidate in enumerate(chosen):
+        more = _named(index, candidate, joint if index else "")
+        if index and room is not None and length((*runs, *more, *hint)) > room - (index + 1 < len(chosen)) * _AND_MORE:
+            runs.append((f"{joint}{len(chosen) - index} more" if found.needed > 1 else " …", "dim"))
             break
         runs += more
         if found.needed < 2 and candidate.effect is not None:
-            words = (effect_words(candidate.effect), at_once(candidate.effect))
-            fits = [each for each in words if room is None or length((*runs, *hint)) + len(each) + 3 <= room]
+            whole = effect_words(candidate.effect, enough=candidate.enough)
+            words = (whole, whole.partition(", ")[0])
+            fits = [each for each in words if each and (room is None or length((*runs, *hint)) + len(each) + 3 <= room)]
             runs += [(f" ({each})", "note") for each in fits[:1]]
     if found.needed > 1 and found.effect is not None:
         runs.append((f" ({effect_words(found.effect)})", "note"))
@@ -68,10 +69,10 @@ def _blockers(found: Unblock) -> Line:
     return ((f"look at {each.blocker} first: {who} waits for it   ", "warn"),)
 
 
-def _named(place: int, candidate: Candidate, joint: str) -> list[Run]:
+def _named(index: int, candidate: Candidate, joint: str) -> list[Run]:
     style = "bad" if candidate.statement.idle is not None else ""
-    words = briefer(candidate) if place else brief(candidate)
-    runs = [(joint, "dim"), (f"{NUMBERS[place]} ", "key"), (words, style)]
+    words = briefer(candidate) if index else brief(candidate)
+    runs = [(joint, "dim"), (f"{NUMBERS[index]} ", "key"), (words, style)]
     return [run for run in runs if run[0]]
 
 
@@ -79,9 +80,9 @@ def _hint(found: Unblock) -> Line:
     """Return what c and 1 copy: the command for the first candidate that is not just waited for, or the head's own."""
     if _why_none(found):
         return ()
-    place = next((place for place, each in enumerate(found.candidates) if each.commands), None)
-    if place is not None:
-        return (("   c 1", "key"), (f" copies {NUMBERS[place]}" if place < len(NUMBERS) else " copies", "dim"))
+    index = next((index for index, each in enumerate(found.candidates) if each.commands), None)
+    if index is not None:
+        return (("   c 1", "key"), (f" copies {NUMBERS[index]}" if index < len(NUMBERS) else " copies", "dim"))
     if not found.commands:
         return ()
     return (("   c 1", "key"), (f" copies: {found.commands[0].kind.value}", "dim"))
@@ -220,17 +221,17 @@ def candidates_lines(found: Unblock) -> list[Line]:
     lines: list[Line] = [(("  ", ""), (f"{found.sentence[:1].upper()}{found.sentence[1:]}.", ""))]
     if words := effect_words(found.effect):
         lines.append((("  ", ""), (f"If they are ended together: {words}.", "note")))
-    for place, candidate in enumerate(found.candidates):
+    for index, candidate in enumerate(found.candidates):
         each = candidate.statement
-        number = NUMBERS[place] if place < len(NUMBERS) else f"{place + 1}."
-        needed = "bad" if place < found.needed and candidate.ends_in is None else ""
-        alone = "" if candidate.enough or place < found.needed else "; not enough alone"
+        number = NUMBERS[index] if index < len(NUMBERS) else f"{index + 1}."
+        needed = "bad" if index < found.needed and candidate.ends_in is None else ""
+        alone = "" if candidate.enough or index < found.needed else "; not enough alone"
         lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
         lost = "no work is lost" if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
         lost += (
             f"; DO does not offer to end it: {candidate.objection}" if candidate.objection not in {"", WORKS} else ""
         )
-        if words := effect_words(candidate.effect):
+        if words := effect_words(candidate.effect, enough=candidate.enough):
             lines.append((("     ", ""), (f"if ended: {words}", "note")))
         about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}; {lost}"
         lines.append((("     ", ""), (about, "dim")))

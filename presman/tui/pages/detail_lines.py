@@ -99,8 +99,8 @@ def _groups(row: Row, reading: Reading) -> list[Line]:
     """Return the groups of a statement's session: mapped, original, now, and why it was switched."""
     if isinstance(row, SessionReading):
         return []
-    place = (row.inst_id, row.sid, row.serial)
-    session = next((each for each in reading.sessions if (each.inst_id, each.sid, each.serial) == place), None)
+    key = (row.inst_id, row.sid, row.serial)
+    session = next((each for each in reading.sessions if (each.inst_id, each.sid, each.serial) == key), None)
     if session is None:
         return []
     how = f" (by {session.mapping_attribute})" if session.mapping_attribute else ""

@@ -51,20 +51,20 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
     Rows that a reading does not hold (a line of the plan, a finding, a container) stay as they were.
     """
     identity = table.identity(row)
-    places: Iterable[Any]
+    rows: Iterable[Any]
     if isinstance(row, ParallelStatement):
-        places = (*reading.queue, *reading.running)
+        rows = (*reading.queue, *reading.running)
     elif isinstance(row, SessionReading):
-        places = reading.sessions
+        rows = reading.sessions
     elif isinstance(row, GroupReading):
-        places = reading.groups
+        rows = reading.groups
     elif isinstance(row, InstanceReading):
-        places = reading.header.instances
+        rows = reading.header.instances
     elif isinstance(row, WaitReading):
-        places = reading.waits
+        rows = reading.waits
     else:
         return row
-    return next((other for other in places if table.identity(other) == identity), None)
+    return next((other for other in rows if table.identity(other) == identity), None)
 
 
 def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
@@ -72,8 +72,8 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     lines = [title(f"Queued statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
     lines += _who(row)
     lines += [BLANK, title("Why it waits")]
-    place = f"Number {row.position} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
-    lines.append(sentence(place))
+    position = f"Number {row.position} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
+    lines.append(sentence(position))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
         about = "It" if row.position == 1 else f"The head of its queue, {head.statement.sql_id},"
@@ -268,12 +268,12 @@ def _wait(row: SessionReading) -> str:
 
 
 def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
-    place = (row.inst_id, row.sid, row.serial)
+    key = (row.inst_id, row.sid, row.serial)
     for waiting in reading.queue:
-        if (waiting.inst_id, waiting.sid, waiting.serial) == place:
+        if (waiting.inst_id, waiting.sid, waiting.serial) == key:
             return [BLANK, *queued(waiting, reading)]
     for held in reading.running:
-        if (held.inst_id, held.sid, held.serial) == place:
+        if (held.inst_id, held.sid, held.serial) == key:
             return [BLANK, *running(held, reading)]
     return []
 

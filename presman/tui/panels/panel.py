@@ -121,6 +121,7 @@ class Panel(PlainBackground):
                 part.hidden(moment),
                 part.note(moment),
                 part.least(moment),
+                column_notes=part.column_notes(moment),
                 unavailable=part.unavailable(moment),
                 late=late_note(part.table, moment.reading),
                 colours=moment.colours,

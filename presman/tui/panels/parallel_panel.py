@@ -28,7 +28,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.alerts import no_queue
 from presman.tabs.charts import BRIDGE, plan_changes
 from presman.tabs.moment import Moment
-from presman.tabs.parallel import compared, in_one_line, queue_line, queue_rows, summary
+from presman.tabs.parallel import compared, goal_line, in_one_line, queue_line, queue_rows, summary
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
@@ -38,7 +38,7 @@ from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.table_frame import HEADER_LINES
 
 TALL = 36
-"""Lines of a tab from which its parts stand apart, and what happened over time has a place of its own."""
+"""Lines of a tab from which its parts stand apart, and what happened over time stands by itself."""
 
 SHORT = 22
 """Lines of a tab below which the tables have fewer rows than they should."""
@@ -351,6 +351,8 @@ class ParallelPanel(Panel):
         top = wrap(about, width, _INDENT) if height >= TALL else [in_one_line(about, width)]
         if height < SHORT and moment.reading.queue:  # what is wrong comes before what is in use
             top = []
+        elif goals := goal_line(moment.reading):
+            top += wrap(goals, width, _INDENT)
         row = self._queued.row
         under = (row.con_id, row.group) if row is not None else None
         compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table
@@ -422,13 +424,13 @@ def gantt_data(moment: Moment) -> GanttData:
 
 
 def bridged(values: Sequence[float | None], most: int) -> list[float | None]:
-    """Carry each value on over gaps of at most `most` places: polls may be further apart than columns."""
+    """Carry each value on over gaps of at most `most` columns: polls may be further apart than columns."""
     found = list(values)
     last: int | None = None
-    for place, value in enumerate(values):
+    for column, value in enumerate(values):
         if value is None:
             continue
-        if last is not None and place - last - 1 <= most:
-            found[last + 1 : place] = [values[last]] * (place - last - 1)
-        last = place
+        if last is not None and column - last - 1 <= most:
+            found[last + 1 : column] = [values[last]] * (column - last - 1)
+        last = column
     return found

@@ -145,13 +145,10 @@ def _time_axis(data: ChartData, width: int, margin: int) -> list[Line]:
     ]
 
 
-@lru_cache(maxsize=8)
-def _ground_only(lines: tuple[Line, ...]) -> list[Line]:
-    """Return lines whose whole blocks on their own colour are blanks: a third of the bytes for the same picture."""
-    return [
-        tuple((" " * len(text) if text.startswith("█") and " on " in style else text, style) for text, style in line)
-        for line in lines
-    ]
+@lru_cache(maxsize=256)
+def _ground_only(line: Line) -> Line:
+    """Return a line whose whole blocks on their own colour are blanks: a third of the bytes for the same picture."""
+    return tuple((" " * len(text) if text.startswith("█") and " on " in style else text, style) for text, style in line)
 
 
 class Chart(LineView):
@@ -184,7 +181,7 @@ class Chart(LineView):
             self.show_lines(())
             return
         lines = chart_lines(self._data, self._levels, self.size.width, self.size.height, self.letters_only)
-        self.show_lines(_ground_only(lines))
+        self.show_lines(tuple(map(_ground_only, lines)))
 
     def on_click(self, event: Click) -> None:
         """Tell which instant was clicked."""

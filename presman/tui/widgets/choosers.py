@@ -19,11 +19,11 @@ from presman.tui.widgets.line_view import LineView
 
 
 class _Column(NamedTuple):
-    """A column to choose: its place among those shown, None where it is not."""
+    """A column to choose: its position among those shown, None where it is not."""
 
     key: str
     head: str
-    place: int | None
+    position: int | None
     help: str
 
 
@@ -33,7 +33,7 @@ COLUMNS: Table[_Column] = Table(
     "choose_columns",
     "Columns",
     (
-        _Offered("place", "#", NUMBER, "Its place.", "place", width=3, sortable=False),
+        _Offered("position", "#", NUMBER, "Its position.", "position", width=3, sortable=False),
         _Offered("column", "Column", NAME, "The head of the column.", "head", width=18, sortable=False),
         _Offered("help", "What it is", NAME, "What it is.", "help", width=20, flexible=True, sortable=False),
     ),
@@ -147,20 +147,20 @@ class ColumnChooser(ModalScreen["tuple[str, ...] | None"]):
         row = self._grid.row
         if row is None:
             return
-        if row.place is None:
+        if row.position is None:
             self._shown.append(row.key)
         elif len(self._shown) > 1:
             self._shown.remove(row.key)
         self._fill()
 
-    def action_carry(self, places: int) -> None:
+    def action_carry(self, rows: int) -> None:
         """Move the column under the cursor."""
         row = self._grid.row
-        if row is None or row.place is None:
+        if row is None or row.position is None:
             return
-        place = max(0, min(len(self._shown) - 1, row.place - 1 + places))
+        index = max(0, min(len(self._shown) - 1, row.position - 1 + rows))
         self._shown.remove(row.key)
-        self._shown.insert(place, row.key)
+        self._shown.insert(index, row.key)
         self._fill()
         self._grid.select(row.key)
 

@@ -88,19 +88,21 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         note: str = "",
         least: Mapping[str, float] | None = None,
         *,
+        column_notes: Mapping[str, str] | None = None,
         unavailable: str = "",
         late: str = "",
         colours: GroupColours | None = None,
     ) -> None:
         """Show these rows. `hidden` are keys of columns left out; behind the title stand `late`, how old they are if
-        they are older than they should be, and `note`. `least` are values that the scales of bars reach up to at
-        least, by column. `unavailable` stands where no row could be seen. `colours` are those of groups.
+        they are older than they should be, `note`, and `column_notes` by the key of the column. `least` are values that
+        the scales of bars reach up to at least, by column. `unavailable` stands where no row could be seen. `colours`
+        are those of groups.
         """
         self.rows.all = rows
         drawing = self.drawing
         drawing.hidden, drawing.least = frozenset(hidden), least or {}
         drawing.note, drawing.unavailable, drawing.late = note, unavailable, late
-        drawing.colours = colours
+        drawing.colours, drawing.column_notes = colours, column_notes or {}
         self.drawing.filled = True
         self._arrange()
 

@@ -247,9 +247,9 @@ def shades(quantity: Quantity, *, dark: bool, exact: bool) -> tuple[Rgb, ...]:
 
 
 def _between(stops: Sequence[Rgb], part: float) -> Rgb:
-    place = part * (len(stops) - 1)
-    index = min(len(stops) - 2, int(place))
-    rest = place - index
+    exact = part * (len(stops) - 1)
+    index = min(len(stops) - 2, int(exact))
+    rest = exact - index
     red, green, blue = (
         round(low + rest * (high - low)) for low, high in zip(stops[index], stops[index + 1], strict=True)
     )
@@ -287,7 +287,7 @@ TITLE, STRIP, AXIS = 1, 1, 1
 
 
 class MapPosition(NamedTuple):
-    """Where things stand; another place needs the whole map anew. `left` is the poll at the left edge."""
+    """Where things stand; another position needs the whole map anew. `left` is the poll at the left edge."""
 
     left: int
     span: int
@@ -307,12 +307,12 @@ class Changes(NamedTuple):
 
 
 class HeatCells:
-    """The shades of `data`, row by row, and the throttle below them. Each poll is `place.span` cells wide."""
+    """The shades of `data`, row by row, and the throttle below them. Each poll is `position.span` cells wide."""
 
     def __init__(self, quantity: Quantity, data: HeatData, width: int, height: int) -> None:
         self.quantity = quantity
         self.data = data
-        self.place = _place(data, width, height, 0)
+        self.position = _position_of(data, width, height, 0)
         self.top = 1.0
         self.rows = BucketRows(0, 0)
         self.levels: list[bytearray] = []
@@ -324,7 +324,7 @@ class HeatCells:
     @property
     def capacity(self) -> int:
         """How many polls fit."""
-        return (self.place.width - GUTTER) // self.place.span
+        return (self.position.width - GUTTER) // self.position.span
 
     @property
     def axis(self) -> int:
@@ -344,22 +344,22 @@ class HeatCells:
     def take(self, data: HeatData, width: int, height: int) -> Changes | None:
         """Take newer data; return what changed, None if that is everything."""
         self.data = data
-        changes = self._advance(_place(data, width, height, self.place.left))
+        changes = self._advance(_position_of(data, width, height, self.position.left))
         if changes is None:
-            self.place = _place(data, width, height, self.place.left)
+            self.position = _position_of(data, width, height, self.position.left)
             self._rebuild()
         return changes
 
-    def _advance(self, place: MapPosition) -> Changes | None:
+    def _advance(self, position: MapPosition) -> Changes | None:
         """Add the columns that are new; None if the whole map has to be made anew."""
         data, newest = self.data, self.newest
-        if place != self.place or self._drawn > newest + 1:
+        if position != self.position or self._drawn > newest + 1:
             return None
-        beyond = place.left + self.capacity
+        beyond = position.left + self.capacity
         fresh = [(n, data.columns[n - data.first]) for n in range(self._drawn, min(newest + 1, beyond))]
         used = self._used.union(*(column.counts for _, column in fresh))
         # Rows and shades depend on nothing but the columns on show, whenever they came.
-        if used != self._used and rows_for(sorted(used), place.room) != self.rows:
+        if used != self._used and rows_for(sorted(used), position.room) != self.rows:
             return None
         sums = [self._sums(column) for _, column in fresh]
         if any(value > self.top for row in sums for value in row.values()):
@@ -370,11 +370,11 @@ class HeatCells:
         return Changes(lines, tuple(region for each in found for region in each.regions))
 
     def _rebuild(self) -> None:
-        data, left, capacity = self.data, self.place.left, self.capacity
+        data, left, capacity = self.data, self.position.left, self.capacity
         start = left - data.first
         shown = [data.columns[index] for index in range(start, min(len(data.columns), start + capacity))]
         self._used = {number for column in shown for number in column.counts}
-        self.rows = rows_for(sorted(self._used), self.place.room)
+        self.rows = rows_for(sorted(self._used), self.position.room)
         sums = [self._sums(column) for column in shown]
         self.top = nice_top(max((value for row in sums for value in row.values()), default=0.0))
         self.levels = [bytearray([EMPTY] * capacity) for _ in range(self.rows.count)]
@@ -393,7 +393,7 @@ class HeatCells:
 
     def _put(self, number: int, column: LatencyColumn, sums: Mapping[int, float]) -> Changes:
         """Draw poll `number`; return what changed."""
-        x, span = number - self.place.left, self.place.span
+        x, span = number - self.position.left, self.position.span
         lines: set[int] = set()
         blank = 0 if column.seconds else GAP
         for row, levels in enumerate(self.levels):
@@ -410,17 +410,17 @@ class HeatCells:
         regions = [Region(GUTTER + x * span, TITLE, span, self.rows.height + STRIP)] if lines else []
         if number % ticks_every(span) == 0:
             lines.add(self.axis)
-            regions.append(Region(0, self.axis, self.place.width, 1))
+            regions.append(Region(0, self.axis, self.position.width, 1))
         return Changes(frozenset(lines), tuple(regions))
 
     def marked(self, row: int) -> bytearray:
         """Return the levels of a row, with a mark where a plan was activated and nobody waited."""
         levels = self.levels[row]
-        places = [number - self.place.left for number, _ in self.data.marks]
-        if not places:
+        columns = [number - self.position.left for number, _ in self.data.marks]
+        if not columns:
             return levels
         marked = bytearray(levels)
-        for x in places:
+        for x in columns:
             if 0 <= x < len(marked) and marked[x] in (0, EMPTY):
                 marked[x] = MARK
         return marked
@@ -428,14 +428,14 @@ class HeatCells:
     def cell_of(self, bucket: int) -> tuple[int, int] | None:
         """Return (x, row) of a bucket in the poll looked at, None where the map does not hold it."""
         number = self.newest if self.data.cursor is None else self.data.cursor
-        x, row = number - self.place.left, self.rows.row_of(bucket)
+        x, row = number - self.position.left, self.rows.row_of(bucket)
         return (x, row) if 0 <= x < self.capacity and 0 <= row < self.rows.count else None
 
     def around(self, cell: tuple[int, int]) -> Changes:
         """Return what shows a cell: its lines, and the axis below it."""
         x, row = cell
         lines = (*self.lines_of(row), self.axis)
-        regions = tuple(Region(GUTTER + x * self.place.span, y, self.place.span, 1) for y in lines)
+        regions = tuple(Region(GUTTER + x * self.position.span, y, self.position.span, 1) for y in lines)
         return Changes(frozenset(lines), regions)
 
     def at(self, x: int, y: int) -> tuple[int, int] | None:
@@ -443,7 +443,7 @@ class HeatCells:
         row, column = (y - TITLE) // self.rows.lines, x - GUTTER
         if not 0 <= row < self.rows.count or column < 0:
             return None
-        number = min(self.place.left + column // self.place.span, self.newest)
+        number = min(self.position.left + column // self.position.span, self.newest)
         looked_at = self.newest if self.data.cursor is None else self.data.cursor
         return self.rows.numbers(row)[0], number - looked_at
 
@@ -453,7 +453,7 @@ def room_for(data: HeatData | None, height: int) -> int:
     return (height if data is None else min(height, data.height)) - TITLE - STRIP - AXIS
 
 
-def _place(data: HeatData, width: int, height: int, left: int) -> MapPosition:
+def _position_of(data: HeatData, width: int, height: int, left: int) -> MapPosition:
     span = span_for(len(data.columns), width - GUTTER)
     newest = data.first + len(data.columns) - 1
     left = anchor(left, (width - GUTTER) // span, newest, data.cursor, data.first)

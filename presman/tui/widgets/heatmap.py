@@ -171,10 +171,10 @@ class HeatMap(LineApiWidget, can_focus=True):
         if row < shown.rows.count:
             return self._row(shown, row, labelled=line == 0)
         if y == shown.axis - 1:
-            text = "".join(sign * shown.place.span for sign in shown.throttle)
+            text = "".join(sign * shown.position.span for sign in shown.throttle)
             return [Segment(fit("throttle ", GUTTER, "right"), palette["dim"]), Segment(text, palette["waiting"])]
         if y == shown.axis:
-            text = axis_text(shown.data, shown.place.left, shown.capacity, shown.place.span)
+            text = axis_text(shown.data, shown.position.left, shown.capacity, shown.position.span)
             return [Segment(" " * GUTTER + text, palette["dim"])]
         return []
 
@@ -189,7 +189,7 @@ class HeatMap(LineApiWidget, can_focus=True):
         return [*segments, Segment(f" {high}", palette["dim"])]
 
     def _row(self, shown: HeatCells, row: int, *, labelled: bool) -> list[Segment]:
-        palette, span = self.palette, shown.place.span
+        palette, span = self.palette, shown.position.span
         number = shown.rows.numbers(row)[-1]
         bound = f"<{microseconds(shown.data.bounds.get(number, 1 << number))} " if labelled else ""
         segments = [Segment(fit(bound, GUTTER, "right"), palette["dim"])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice, zip_longest
 
 from textual.geometry import Region
 from textual.strip import Strip
@@ -25,21 +26,20 @@ class LineView(LineApiWidget):
 
     def show_lines(self, lines: Sequence[Line]) -> None:
         """Show these lines; more than the height are cut."""
-        if tuple(lines) == self._lines:
+        before, self._lines = self._lines, tuple(lines)
+        if before == self._lines:
             return
-        self._lines = tuple(lines)
-        width = self.size.width
-        if not self._shown or self._shown_width != width or len(self._shown) != self.size.height:
+        width, height = self.size
+        if not self._shown or self._shown_width != width or len(self._shown) != height:
             self._shown = []
             self.refresh()
             return
-        height = self.size.height
-        padded = [self._padded(y, width) for y in range(height)]
         regions = []
-        for y, line in enumerate(padded):
-            before = self._shown[y] if y < len(self._shown) else ()
-            regions += [Region(x, y, span, 1) for x, span in changes(before, line, width)]
-        self._shown = padded
+        for y, (old, new) in enumerate(islice(zip_longest(before, self._lines), height)):
+            if old != new:
+                line = self._padded(y, width)
+                regions += [Region(x, y, span, 1) for x, span in changes(self._shown[y], line, width)]
+                self._shown[y] = line
         if regions:
             self.refresh(*regions)
 

@@ -44,7 +44,7 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             self._rewrap()
 
     def show_lines(self, lines: Sequence[Line]) -> None:
-        """Show these lines; the place scrolled to is kept."""
+        """Show these lines; the scroll position is kept."""
         if tuple(lines) != self._source:
             self._source = tuple(lines)
             self._rewrap()

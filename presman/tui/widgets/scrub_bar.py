@@ -1,4 +1,4 @@
-"""Scrub bar: the whole recording on two lines, queue and throttle over time, with the place on show and the events."""
+"""Scrub bar: the whole recording on two lines, queue and throttle over time, the poll on show and the events."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class TableRows:
     """Rows of `table`; `sort_key` "" is the order of the data.
 
     `shown` are the rows that the filter leaves, in order, `position` that of the cursor among them. The cursor stays on
-    its row from poll to poll; where the row is gone, on its place. In a table that has the worst first it stays on that
-    until somebody moves it.
+    its row from poll to poll; where the row is gone, on its position. In a table that has the worst first it stays on
+    the first row until somebody moves it.
     """
 
     def __init__(self, table: Table[Any], *, filterable: bool = True) -> None:
@@ -126,16 +126,17 @@ HEADER_LINES = 2
 class TableFrame:
     """What of `rows` is to be seen.
 
-    `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, `unavailable` where
-    no row could be seen; `filled` tells whether there ever were data. `least` are values that the scales of bars reach
-    up to at least, by column; `colours` those of groups; `counted` tells whether the title says how many rows there
-    are.
+    `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, with those of the
+    `column_notes` whose column shows; `unavailable` where no row could be seen; `filled` tells whether there ever were
+    data. `least` are values that the scales of bars reach up to at least, by column; `colours` those of groups;
+    `counted` tells whether the title says how many rows there are.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
         self.rows = rows
         self.hidden: frozenset[str] = frozenset()
         self.note = self.late = self.unavailable = ""
+        self.column_notes: Mapping[str, str] = {}
         self.least: Mapping[str, float] = {}
         self.filled = False
         self.colours: GroupColours | None = None
@@ -222,7 +223,10 @@ class TableFrame:
             runs.append((f"  {self.late}", "warn"))
         unseen = _unseen(top, len(rows.shown) - top - shown)
         room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
-        note = next((each for each in (self.note, self.note.rpartition(", ")[0]) if len(each) <= room), "")
+        there = {column.key for column, _ in self.fitted(width)}
+        own = (text for key, text in self.column_notes.items() if key in there)
+        whole = ", ".join(filter(None, [self.note, *own]))
+        note = next((each for each in (whole, whole.rpartition(", ")[0]) if len(each) <= room), "")
         runs += [(f"  {note}", "dim")] if note else []
         runs.append((unseen, "dim"))
         return pad(runs, width)

@@ -55,6 +55,22 @@ def test_each_execution_is_entered_once() -> None:
     assert (first.degree, first.requested, first.percent) == (8, 16, 50.0)
 
 
+@pytest.mark.parametrize(("elapsed", "entered"), [(30.0, 1), (27.5, 1), (27.0, 2), (10.0, 2)])
+def test_another_execution_begins_five_seconds_later(elapsed: float, entered: int) -> None:
+    """ELAPSED_TIME comes seconds late: two seconds after one that had run for 30, 27 are a start 5 s later."""
+    ledger = DowngradeLedger()
+    ledger.add(at(0, running()))
+    ledger.add(at(2, running(elapsed=elapsed)))
+    assert len(ledger) == entered
+
+
+def test_time_that_goes_back_begins_anew() -> None:
+    ledger = DowngradeLedger()
+    for seconds, entered in ((10, 1), (10, 1), (9, 2)):
+        ledger.add(at(seconds, running(elapsed=None)))
+        assert len(ledger) == entered
+
+
 def test_without_a_start_an_execution_counts_while_it_is_there() -> None:
     ledger = DowngradeLedger()
     for seconds in (0, 2, 4):

@@ -10,6 +10,7 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from presman.base.run_status import (
     RunState,
     RunStatus,
     StatusFile,
+    _Reporter,
     folder,
     found_runs,
     lines_of,
@@ -76,6 +78,96 @@ def test_how_each_database_is() -> None:
     young = replace(RUN, since=NOW, databases=(replace(WELL, last_poll=None),))
     (line,) = lines_of(FoundRun(young, True), NOW)
     assert (line.state, line.said) == (RunState.STARTING, 2.0)
+
+
+def test_up_to_which_second_a_run_is_as_it_was() -> None:
+    """Two intervals of 5 s and 10 s besides; 30 s more for the first poll; a process speaks every 5 s."""
+
+    def polled(age: float) -> DatabaseStatus:
+        return replace(WELL, last_poll=NOW - timedelta(seconds=age))
+
+    def begun(age: float) -> RunState:
+        run = replace(RUN, since=NOW - timedelta(seconds=age), databases=(replace(WELL, last_poll=None),))
+        return lines_of(FoundRun(run, True), NOW)[0].state
+
+    assert [state(polled(age))[0] for age in (-9, 20, 20.5)] == [RunState.RUNNING, RunState.RUNNING, RunState.LATE]
+    assert state(replace(polled(999), every=0.0))[0] is RunState.RUNNING
+    assert [state(WELL, silent=age)[0] for age in (-9, 30, 30.5)] == [
+        RunState.RUNNING,
+        RunState.RUNNING,
+        RunState.HANGS,
+    ]
+    assert [begun(age) for age in (50, 50.5)] == [RunState.STARTING, RunState.LATE]
+
+
+def test_how_long_a_run_runs_and_how_old_its_polls_are() -> None:
+    (line,) = lines_of(FoundRun(RUN, True), NOW)
+    assert (line.runs_for, line.age, line.said) == (3600, 3, 2)
+    (line,) = lines_of(FoundRun(RUN, False), NOW)
+    assert line.runs_for == 3598, "up to its last word"
+    early = replace(RUN, written=NOW + timedelta(seconds=5), since=NOW + timedelta(seconds=9))
+    (line,) = lines_of(FoundRun(replace(early, databases=()), True), NOW)
+    assert (line.runs_for, line.age, line.said, line.database.name, line.database.every) == (0, None, 0, "", 0)
+
+
+def test_the_newest_place_of_a_run_is_kept_and_what_another_program_wrote_left_alone() -> None:
+    """A status of a later format is not read and stays; one whose process lives is not removed, whatever is in it."""
+    file = StatusFile("record")
+    file.write(replace(RUN, format=2))
+    assert found_runs() == []
+    names = {path.name for path in folder().iterdir()}
+    assert len(names) == 2
+    file._path.write_text("{")
+    assert found_runs() == []
+    assert {path.name for path in folder().iterdir()} == names
+    file.remove()
+
+
+def test_runs_are_told_the_oldest_first_and_a_dead_one_for_a_day() -> None:
+    now = datetime.now(UTC)
+    for output, since, written in (("b", 1, 23), ("a", 2, 1), ("c", 3, 25)):
+        file = StatusFile("record")
+        times = {"since": now - timedelta(hours=since), "written": now - timedelta(hours=written)}
+        file.write(replace(RUN, output=output, **times))
+        os.close(file._lock)
+    assert [run.status.output for run in found_runs()] == ["a", "b"]
+
+
+def test_cpu_is_a_share_of_the_time_since_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 s of CPU in 8 s; a word that comes sooner than half of `every` has the share of before."""
+    clock, used = [100.0], [1.0]
+    monkeypatch.setattr("presman.base.run_status.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("presman.base.run_status.cpu_seconds", lambda: used[0])
+    reporter = _Reporter("record", "x", lambda: [WELL], lambda _: None, 1.0)
+    shares = []
+    for at, cpu in ((100.25, 1.125), (108.0, 3.0), (108.25, 3.25), (108.5, 3.25)):
+        clock[0], used[0] = at, cpu
+        status = reporter._status()
+        shares.append(status.cpu_percent)
+    reporter._file.remove()
+    assert shares == [None, 25.0, 25.0, 50.0]
+    assert (status.cpu_seconds, status.databases, status.command) == (3.25, (WELL,), "record")
+
+
+def test_what_cannot_be_written_is_told_once_until_it_can() -> None:
+    told: list[LogEvent] = []
+    refused = [True]
+
+    def write(file: StatusFile, status: RunStatus) -> None:
+        tries.append(refused[0])
+        if refused[0]:
+            raise OSError(28, "No space left on device", "run.json")
+
+    tries: list[bool] = []
+    with mock.patch.object(StatusFile, "write", write), reporting("record", "x", list, told.append, every=0.001):
+        until(lambda: tries.count(True) > 3, "it was refused several times")
+        refused[0] = False
+        until(lambda: False in tries, "it was written")
+        refused[0] = True
+        before = tries.count(True)
+        until(lambda: tries.count(True) > before + 2, "it was refused again")
+    text = "presman status cannot show this run: run.json: No space left on device"
+    assert [event.message for event in told] == [text, text]
 
 
 def test_a_file_is_private_whole_and_gone_at_the_end() -> None:

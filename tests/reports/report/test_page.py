@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from presman.base.markup import element
 from presman.recording import time_bins
 from presman.recording.reader import Recording
-from presman.reports.report.incident import Incident, edges, gather
+from presman.reports.report.incident import LOOKS, Incident, edges, gather
 from presman.reports.report.incident_page import incident_page
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
@@ -122,6 +122,22 @@ def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> 
     for event, columns in incident.heat:
         drawn = sum(sum(each.waits.values()) for each in columns)
         assert drawn == sum(row["waits"] for row in waits if row["event"] == event)
+
+
+def test_the_worst_polls_are_read_again_and_others_at_even_intervals(incident: Incident, whole: Path) -> None:
+    with Recording(str(whole)) as recording:
+        playback = recording.playback()
+        marks = playback.marks()
+        asked = gather(recording, playback, playback.indexes(), at=playback.at(7)).looks
+        ats = [playback.at(index) for index in playback.indexes()]
+    chosen = {each.why: each for each in incident.looks if each.why}
+    longest = chosen["the longest queue"]
+    assert len(longest.reading.queue) == max(mark.queued for mark in marks)
+    assert longest.at == next(mark.at for mark in marks if mark.queued == len(longest.reading.queue))
+    assert [each.at for each in asked if each.why == "asked for"] == [ats[7]]
+    assert [each.at for each in incident.looks] == sorted({each.at for each in incident.looks})
+    step = (len(ats) - 1) / LOOKS
+    assert {ats[round(number * step)] for number in range(LOOKS + 1)} <= {each.at for each in incident.looks}
 
 
 def test_wide_bins_have_the_same_sums_as_narrow_ones(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:

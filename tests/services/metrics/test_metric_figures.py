@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.forecasts import StartForecast
 from presman.analysis.readings.reading import Alert, LateView
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
@@ -45,7 +46,7 @@ def test_labels_are_of_what_there_is_little_of() -> None:
     names |= {name for subject in SUBJECTS for metric in subject.metrics for name in metric.labels}
     assert names == {
         "inst_id", "container", "consumer_group", "wait_class", "event", "statistic", "rule", "severity", "subject",
-        "view", "query", "size", "direction",
+        "view", "query", "size", "direction", "goal",
     }  # fmt: skip
 
 
@@ -202,6 +203,14 @@ def test_when_a_head_should_start_and_for_which_reason_it_waits() -> None:
     unknown = replace(head.statement, starts=StartForecast(why_none="the target is not known"))
     found = series(Shown(observation).changed(heads=(replace(head, statement=unknown),)))
     assert [of(found, f"queue_head_{name}") for name in figures] == [[], [], []]
+
+
+def test_goals_are_counted_as_good_and_bad() -> None:
+    goal = GoalReading(Goal("ETL", 0.95, 30.0), 190, 10, (18, 2), (190, 10), 4000.0)
+    found = series(Shown(observed("storm")).changed(goals=(goal,)))
+    names = ("goal_good_total", "goal_bad_total", "goal_wanted_ratio")
+    shown = [of(found, name, consumer_group="ETL", goal="95 % of ETL start within 30 s") for name in names]
+    assert shown == [[190.0], [10.0], [0.95]]
 
 
 def test_names_that_cannot_be_told_apart_are_there_once() -> None:

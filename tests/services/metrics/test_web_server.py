@@ -262,7 +262,7 @@ def test_a_connection_that_cannot_be_accepted_is_told_once(monkeypatch: pytest.M
         return accept(listening)
 
     app = WebApp(Exposition([]), lambda: True)
-    server = WebServer(app, HOST, 0, say=said.append)
+    server = WebServer(app, HOST, 0, note=said.append)
     monkeypatch.setattr(server._listener, "socket", _Failing(server._listener.socket, failing))
     server.start()
     connection = http.client.HTTPConnection(HOST, int(server.url.rpartition(":")[2]), timeout=30)

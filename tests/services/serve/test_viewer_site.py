@@ -66,12 +66,12 @@ class Site:
 async def site(
     access: Access = LOOPBACK,
     viewers: int = 2,
-    told: str = '{"name": "monitor"}',
+    orders: str = '{"name": "monitor"}',
     command: tuple[str, ...] = STAND_IN,
     certificates: Certificates | None = None,
 ) -> AsyncIterator[Site]:
     said: list[str] = []
-    launch = Launch(command, Secret(told), {"PATH": os.defpath})
+    launch = Launch(command, Secret(orders), {"PATH": os.defpath})
     serving = Serving("demo:<b>mixed</b>", launch, access, viewers, said.append)
     scheme = "https" if certificates else "http"
     sockets = listening_sockets("127.0.0.1", 0)
@@ -262,7 +262,7 @@ async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
             await line.send_json(["stdin", "k"])
             assert await closing(line) == viewer_slots.DIED
         await client.says("viewer 1 has left; the monitor was killed by SIGABRT")
-    async with site(told='{"fails": 1}') as client:
+    async with site(orders='{"fails": 1}') as client:
         async with await client.look("width=x&height=y") as line:
             assert await closing(line) == viewer_slots.DIED
         await client.says("viewer 1 has left; the monitor ended with code 2: presman: no target of that name")
@@ -271,7 +271,7 @@ async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
 @acted
 async def test_a_monitor_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(viewer, "GRACE", 0.1)
-    async with site(viewers=1, told='{"name": "deaf", "stays": 1}') as client:
+    async with site(viewers=1, orders='{"name": "deaf", "stays": 1}') as client:
         line = await client.look()
         await shown(line, "deaf")
         await line.close()
@@ -457,7 +457,7 @@ def test_lines_that_were_left_out_are_counted() -> None:
     now = [100.0]
     seldom = RateLimited(said.append, lambda: now[0])
     for text in "abc":
-        seldom.say(text)
+        seldom.note(text)
     now[0] += 10.0
-    seldom.say("d")
+    seldom.note("d")
     assert said == ["a", "d (and 2 more before)"]

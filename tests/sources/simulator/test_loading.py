@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+import os
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from presman.sources.simulator import scenario as scenario_module
 from presman.sources.simulator.fields import ScenarioError
 from presman.sources.simulator.loading import FOLDER, load_scenario, scenario_names
 from presman.sources.simulator.scenario import (
@@ -181,3 +184,31 @@ def test_a_scenario_of_another_size_has_all_of_it_in_proportion() -> None:
     assert whole.sized(1.0) is whole
     nobody = replace(whole, streams=tuple(replace(each, sessions=0) for each in whole.streams))
     assert {each.sessions for each in nobody.sized(8.0).streams} == {0}
+
+
+def told(read: Any, value: object) -> str:
+    """Return what a key says to a value, "" where it takes it."""
+    try:
+        read(value)
+    except (ValueError, ScenarioError) as error:
+        return str(error).partition(", got")[0].removeprefix("'?' ")
+    return ""
+
+
+def test_keys_have_the_bounds_and_defaults_that_everybodys_files_rely_on() -> None:
+    """Each key with its default and what it says to a value that is too small, too large, or of another kind."""
+    kinds = [kind for kind in vars(scenario_module).values() if isinstance(kind, type) and is_dataclass(kind)]
+    lines = []
+    for kind in kinds:
+        for field in fields(kind):
+            if "read" in field.metadata:
+                default = "" if field.default is MISSING else f" = {field.default!r}"
+                said = dict.fromkeys(told(field.metadata["read"], value) for value in (-(10**14), 10**14, "?"))
+                lines.append(f"{kind.__name__}.{field.name}{default}: {', '.join(filter(None, said))}\n")
+    golden = Path(__file__).parent / "golden/keys.txt"
+    if os.environ.get("PRESMAN_UPDATE_GOLDEN"):
+        golden.write_text("".join(lines))
+    assert "".join(lines) == golden.read_text()
+    capacity = Capacity(cpu_count=8)
+    assert (capacity.target, capacity.maximum, capacity.degree_limit) == (64, 160, 8)
+    assert (capacity.host, capacity.caged, Capacity(cpu_count=8, host_cpus=16).caged) == (8, False, True)

@@ -82,14 +82,14 @@ class Publisher:
             rows = [row for row in rows if row[0] not in down]
         if not scenario.header.inside or "CON_ID" not in view.columns:
             return rows
-        seen, place = {0, scenario.con_id(scenario.header.inside)}, view.columns.index("CON_ID")
-        return [row for row in rows if row[place] in seen]
+        seen, index = {0, scenario.con_id(scenario.header.inside)}, view.columns.index("CON_ID")
+        return [row for row in rows if row[index] in seen]
 
     def _plan(
         self, name: str, view: View
     ) -> tuple[tuple[str, ...], Callable[[Iterable[Row]], Iterable[Sequence[Any]]]]:
         """Work out which of the view's columns this release has, and whether INST_ID goes or stays."""
-        from presman.rows.catalog import columns_of
+        from presman.rows.queries import columns_of
 
         present = {column.name for column in columns_of(name, self._simulation.release)}
         kept = [index for index, column in enumerate(view.columns) if column in present]

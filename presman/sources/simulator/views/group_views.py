@@ -58,7 +58,7 @@ def _counted(names: tuple[str, ...], totals: Sequence[float]) -> Iterator[int]:
 
 @cache
 def _counts(names: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
-    """Return the place of each counter, and what it is multiplied by: every row asks for them."""
+    """Return the index of each counter, and what it is multiplied by: every row asks for them."""
     return tuple((int(Count[name]), 1000 if Count[name] in _IN_MS else 1) for name in names)
 
 

@@ -81,16 +81,16 @@ def pool_doings(pool: SessionStream, storage: str) -> Iterator[tuple[int, Sessio
     event = reading_events(storage)[0]
     using, waiting, reading, held_back = pool.split()
     offset = int(pool.turn * number)
-    for place in range(number):
-        index = (place * 7 + offset) % number if number % 7 else (place + offset) % number
-        part = (place * _GOLDEN + pool.turn) % 1.0
-        if place < using:
+    for turn in range(number):
+        index = (turn * 7 + offset) % number if number % 7 else (turn + offset) % number
+        part = (turn * _GOLDEN + pool.turn) % 1.0
+        if turn < using:
             yield index, on_cpu(event, part), part
-        elif place < using + waiting:
+        elif turn < using + waiting:
             yield index, _held_off(part), part
-        elif place < using + waiting + reading:
+        elif turn < using + waiting + reading:
             yield index, _reading(event, part), part
-        elif place < using + waiting + reading + held_back:
+        elif turn < using + waiting + reading + held_back:
             yield index, _held_back(part), part
         else:
             yield index, idle_for(part * pool.cycle), part

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from presman.sources.simulator.executions import Execution
-from presman.sources.simulator.processes import Server, SimulatedSession
-from presman.sources.simulator.views.view import Row, View, columns, never
+from presman.sources.simulator.views.view import Process, Row, View, columns, never, of_processes
 
 if TYPE_CHECKING:
     from presman.sources.simulator.simulation import Simulation
@@ -44,13 +42,14 @@ def _of_work(cpu: float, lasted: float, mb: float) -> list[tuple[int, int]]:
     ]
 
 
-def _of_session(session: SimulatedSession, execution: Execution | None, now: float) -> list[tuple[int, int]]:
-    serial = execution if execution is not None and not execution.servers else None
-    lasted = session.pq_active + (now - execution.started if execution and execution.started else 0.0)
-    cpu = session.cpu + (serial.cpu if serial else 0.0) + 0.02 * lasted
-    calls = 40 + session.times_queued * 3
+def _statistics(process: Process) -> list[tuple[int, int]]:
+    """Return the statistics of a process; a user's session has calls, too."""
+    found = _of_work(process.cpu, process.lasted, process.mb)
+    if process.server is not None:
+        return found
+    calls = 40 + process.session.times_queued * 3
     return [
-        *_of_work(cpu, lasted + session.cpu, serial.mb if serial else 0.0),
+        *found,
         _row("user calls", calls),
         _row("execute count", calls),
         _row("SQL*Net roundtrips to/from client", calls * 2),
@@ -58,52 +57,33 @@ def _of_session(session: SimulatedSession, execution: Execution | None, now: flo
     ]
 
 
-def _of_server(execution: Execution, server: Server, now: float) -> tuple[float, float, float]:
-    """Return CPU seconds, seconds and MB read of a parallel server."""
-    number = len(execution.servers)
-    cpu, _ = execution.time.of(server.skew, number)
-    return cpu, now - execution.started, execution.mb * (1 + server.skew) / number
-
-
-def _sesstat(simulation: Simulation) -> Iterator[Row]:
-    now = simulation.now
-    for session, execution in simulation.workload.executions.items():
-        for number, value in _of_session(session, execution, now):
-            yield (session.inst_id, session.sid, number, value, session.con_id)
-        for server in execution.servers:
-            parts = _of_server(execution, server, now)
-            for number, value in _of_work(*parts):
-                yield (server.inst_id, server.sid, number, value, session.con_id)
-
-
-def _px_sesstat(simulation: Simulation) -> Iterator[Row]:
-    now = simulation.now
-    for execution in simulation.workload.executions.values():
-        if not execution.servers:
-            continue
-        session, ticket = execution.session, execution.ticket
-        for number, value in _of_session(session, execution, now):
-            own = (session.sid, None, None, None, None, None, None, None)
-            yield (session.inst_id, session.sid, session.serial, *own, number, value, session.con_id)
-        for server in execution.servers:
-            parts = _of_server(execution, server, now)
-            place = (session.sid, session.serial, session.inst_id, 1, server.set, server.position)
-            for number, value in _of_work(*parts):
-                yield (
-                    *(server.inst_id, server.sid, server.serial, *place, ticket.degree, ticket.dop, number, value),
-                    session.con_id,
-                )
+def _of_parallel(process: Process) -> Iterator[Row]:
+    """Yield the statistics of a parallel statement's processes, with where each stands."""
+    session, server, execution = process.session, process.server, process.execution
+    if not execution.servers:
+        return
+    where: Row = (process.serial, session.sid, None, None, None, None, None, None, None)
+    if server is not None:
+        where = (
+            process.serial,
+            session.sid,
+            session.serial,
+            session.inst_id,
+            1,
+            server.set,
+            server.position,
+            execution.ticket.degree,
+            execution.ticket.dop,
+        )
+    yield from ((*where, *each) for each in _statistics(process))
 
 
 VIEWS = (
     View("V$STATNAME", columns("INST_ID STATISTIC# NAME"), _names, never),
-    View("V$SESSTAT", columns("INST_ID SID STATISTIC# VALUE CON_ID"), _sesstat),
-    View(
+    of_processes("V$SESSTAT", "STATISTIC# VALUE", _statistics),
+    of_processes(
         "V$PX_SESSTAT",
-        columns(
-            "INST_ID SID SERIAL# QCSID QCSERIAL# QCINST_ID SERVER_GROUP SERVER_SET SERVER# DEGREE REQ_DEGREE STATISTIC#"
-            " VALUE CON_ID"
-        ),
-        _px_sesstat,
+        "SERIAL# QCSID QCSERIAL# QCINST_ID SERVER_GROUP SERVER_SET SERVER# DEGREE REQ_DEGREE STATISTIC# VALUE",
+        _of_parallel,
     ),
 )

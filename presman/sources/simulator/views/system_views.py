@@ -240,12 +240,12 @@ def _px_process(simulation: Simulation) -> Iterator[Row]:
             sid, serial = (server.sid, server.serial) if server else (None, None)
             spid = str(_FIRST_PROCESS + number)
             yield (machine.inst_id, server_name(number), status, 60 + number, spid, sid, serial, "FALSE", 0)
-    for place, monitor in enumerate(simulation.monitors, 1):
+    for number, monitor in enumerate(simulation.monitors, 1):
         serial = monitor.serial(simulation.now) if monitor.is_querying(simulation.now) else None
         for helper in monitor.helpers:
             status, sid = ("IN USE", helper.sid) if serial else ("AVAILABLE", None)
-            spid = str(_FIRST_PROCESS - place)
-            yield (helper.inst_id, helper.name, status, 60 - place, spid, sid, serial, "TRUE", 0)
+            spid = str(_FIRST_PROCESS - number)
+            yield (helper.inst_id, helper.name, status, 60 - number, spid, sid, serial, "TRUE", 0)
 
 
 _PARAMETER = columns("INST_ID NUM NAME TYPE VALUE DISPLAY_VALUE ISDEFAULT CON_ID")

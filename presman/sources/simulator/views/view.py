@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from presman.sources.simulator.executions import Execution
+    from presman.sources.simulator.processes import Server, SimulatedSession
     from presman.sources.simulator.simulation import Simulation
 
 Row = tuple[Any, ...]
@@ -45,6 +47,49 @@ class View(Struct, frozen=True):
     def global_(self) -> bool:
         """Whether each row belongs to an instance."""
         return self.name.startswith("V$")
+
+
+class Process(NamedTuple):
+    """A process that works for a statement: its session's own, or one of its parallel servers.
+
+    `cpu` are the seconds of CPU, `lasted` those of database time, `mb` the megabytes read, all since it began.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+    session: SimulatedSession
+    execution: Execution
+    server: Server | None
+    cpu: float
+    lasted: float
+    mb: float
+
+
+def processes(simulation: Simulation) -> Iterator[Process]:
+    """Yield the sessions that execute a statement, each before its parallel servers."""
+    for session, execution in simulation.workload.executions.items():
+        servers = execution.servers
+        lasted = session.pq_active + (simulation.now - execution.started if execution.started else 0.0)
+        cpu = session.cpu + (0.0 if servers else execution.cpu) + 0.02 * lasted
+        own = session.inst_id, session.sid, session.serial, session, execution, None
+        yield Process(*own, cpu, lasted + session.cpu, 0.0 if servers else execution.mb)
+        for server in servers:
+            used, _ = execution.time.of(server.skew, len(servers))
+            read = execution.mb * (1 + server.skew) / len(servers)
+            who = server.inst_id, server.sid, server.serial, session, execution, server
+            yield Process(*who, used, simulation.now - execution.started, read)
+
+
+def of_processes(name: str, text: str, rows: Callable[[Process], Iterable[Row]]) -> View:
+    """Return the view that has INST_ID, SID, the columns named in `text`, and CON_ID; `rows` gives a process's."""
+
+    def all_rows(simulation: Simulation) -> Iterator[Row]:
+        for process in processes(simulation):
+            for row in rows(process):
+                yield (process.inst_id, process.sid, *row, process.session.con_id)
+
+    return View(name, columns(f"INST_ID SID {text} CON_ID"), all_rows)
 
 
 def columns(text: str) -> tuple[str, ...]:

@@ -1,0 +1,129 @@
+"""Goal counts: which statements started in time and which did not, poll after poll or of what was recorded."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from math import inf
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from presman.analysis.goals import Goal, GoalReading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
+
+RECENT = timedelta(minutes=30)
+DAY = timedelta(days=1)
+_MINUTE = timedelta(minutes=1)
+
+_Who = tuple[int, int, int, str, datetime]
+
+
+class _Minute(NamedTuple):
+    """Statements that were judged in one minute."""
+
+    at: datetime
+    good: int
+    bad: int
+
+
+def judged(goal: Goal, run: StatementRun, at: datetime, step: float) -> bool | None:
+    """Return whether a statement started in time, by what is known at an instant; None where it does not count (yet).
+
+    One that was first seen at work has waited less than the `step` in seconds between two polls; without a time when
+    it queued it counts where that is no longer than the goal's. One that was there already, in another group or with
+    other servers, has been counted.
+    """
+    if run.queued is None:
+        is_new = run.first_seen is not None and run.started is not None and run.started <= run.first_seen
+        return True if is_new and step <= goal.seconds else None
+    waited = ((run.started or run.ended or at) - run.queued).total_seconds()
+    if waited > goal.seconds:
+        return False
+    return True if run.started is not None else None
+
+
+class GoalCounts:
+    """Counts the statements of each goal once, from reading to reading."""
+
+    def __init__(self, goals: Sequence[Goal]) -> None:
+        self._goals = goals
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._runs = StatementRuns()
+        self._begun: datetime | None = None
+        self._at: datetime | None = None
+        self._counted: list[set[_Who]] = [set() for _ in self._goals]
+        self._minutes: list[deque[_Minute]] = [deque() for _ in self._goals]
+        self._sums = [(0, 0)] * len(self._goals)
+
+    def add(self, reading: Reading) -> Reading:
+        """Return the next reading with what it adds to the goals; one that is older than the last begins anew."""
+        if self._at is not None and reading.at < self._at:
+            self._begin_anew()
+        before, self._at = self._at, reading.at
+        self._runs.add(reading)
+        runs = [*self._runs.open, *(() if before is None else self._runs.ended_since(before))]
+        if before is None or self._begun is None:
+            self._begun = reading.at
+            step = inf
+        else:
+            step = (reading.at - before).total_seconds()
+        return replace(
+            reading, goals=tuple(self._goal(index, runs, reading.at, step) for index in range(len(self._goals)))
+        )
+
+    def _goal(self, index: int, runs: Iterable[StatementRun], at: datetime, step: float) -> GoalReading:
+        goal, minutes = self._goals[index], self._minutes[index]
+        there = {_who(run): run for run in runs if run.group == goal.group}
+        counted = self._counted[index] & there.keys()
+        found = {
+            who: judged(goal, run, at, step if run.first_seen == at else inf)
+            for who, run in there.items()
+            if who not in counted
+        }
+        good, bad = (sum(each is wanted for each in found.values()) for wanted in (True, False))
+        self._counted[index] = counted | {who for who, each in found.items() if each is not None}
+        self._sums[index] = self._sums[index][0] + good, self._sums[index][1] + bad
+        if good or bad:
+            minutes.append(_Minute(at, good, bad))
+        while minutes and minutes[0].at < at - DAY:
+            minutes.popleft()
+        if len(minutes) > 1 and minutes[-1].at - minutes[-2].at < _MINUTE:
+            last = minutes.pop()
+            minutes[-1] = _Minute(minutes[-1].at, minutes[-1].good + last.good, minutes[-1].bad + last.bad)
+        watched = (at - (self._begun or at)).total_seconds()
+        return GoalReading(goal, *self._sums[index], _sums(minutes, at - RECENT), _sums(minutes, at - DAY), watched)
+
+
+def _who(run: StatementRun) -> _Who:
+    return run.inst_id, run.sid, run.serial, run.sql_id, run.began
+
+
+def _sums(minutes: Iterable[_Minute], since: datetime) -> tuple[int, int]:
+    found = [each for each in minutes if each.at >= since]
+    return sum(each.good for each in found), sum(each.bad for each in found)
+
+
+def recorded_goals(
+    goals: Sequence[Goal], runs: Iterable[StatementRun], start: datetime, at: datetime, step: float
+) -> tuple[GoalReading, ...]:
+    """Return how goals fared from `start` until an instant, by all `runs` of that time; `step` is between two polls."""
+    every = list(runs)
+    return tuple(_recorded(goal, [run for run in every if run.group == goal.group], start, at, step) for goal in goals)
+
+
+def _recorded(goal: Goal, runs: Sequence[StatementRun], start: datetime, at: datetime, step: float) -> GoalReading:
+    known = []
+    for run in runs:
+        good = judged(goal, run, at, step)
+        if good is not None:
+            late = max(start, run.began + timedelta(seconds=goal.seconds))  # it is late as long as it waits
+            when = late if not good else run.started or late
+            if when >= start:
+                known.append(_Minute(when, int(good), int(not good)))
+    watched = (at - start).total_seconds()
+    return GoalReading(goal, *_sums(known, start), _sums(known, at - RECENT), _sums(known, at - DAY), watched)

@@ -1,0 +1,120 @@
+"""Query files: where they are, their header lines, and the parts of their SELECT, as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from presman.base.errors import InputError
+
+
+class QueryError(InputError):
+    """A query file is missing or broken; the text names the file and what is wrong with it."""
+
+
+def queries_folder() -> Path:
+    """Return the folder of the query files: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "sql", package.parent / "queries"):
+        if folder.is_dir():
+            return folder
+    raise QueryError(f"the folder of SQL queries is missing: neither {package / 'sql'} nor a checkout's queries/")
+
+
+def variants(folder: Path | None = None) -> list[Path]:
+    """Return every query file, base files and release variants, sorted."""
+    return sorted((folder or queries_folder()).rglob("*.sql"))
+
+
+def view_of_grant(grant: str) -> str:
+    """Return a view as users write it: ``GV$SESSION`` for the object to grant, ``GV_$SESSION``."""
+    return grant.replace("_$", "$")
+
+
+class QueryFile(NamedTuple):
+    """A query file: the question that it answers, its other header lines by name, its SELECT."""
+
+    path: Path
+    answers: str
+    header: Mapping[str, str]
+    sql: str
+
+    @property
+    def view(self) -> str:
+        """The view that it reads: ``GV$SESSION``."""
+        return view_of_grant(self.header["needs"])
+
+
+@cache
+def read_file(path: Path) -> QueryFile:
+    """Read one query file. Raises QueryError naming `path` if it cannot be read or lacks a part."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise QueryError(f"cannot read {path}: {error}") from error
+    comments = [line[2:].strip() for line in text.splitlines() if line.startswith("--")]
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip()
+    header = dict(re.split(r":\s*", line, maxsplit=1) for line in comments if re.match(r"[a-z]+:\s", line))
+    missing = [key for key in ("every", "needs", "pack") if not header.get(key)]
+    if not comments or missing or not body:
+        raise QueryError(f"{path}: {'no SELECT' if comments and not missing else 'header lacks ' + ', '.join(missing)}")
+    return QueryFile(path, comments[0], header, body)
+
+
+_BODY = re.compile(
+    r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+?))?(?:\s+GROUP\s+BY\s.+)?",
+    re.I | re.S,
+)
+_ALIAS = re.compile(r"(?P<expression>.+?)\s+AS\s+(?P<field>\w+)", re.I | re.S)
+_LITERAL = re.compile(r"'[^']*'|:\w+")
+_WORD = re.compile(r'"[^"]+"|[A-Za-z_][\w$#]*')
+
+
+class Selection(NamedTuple):
+    """A query's parts. `fields` maps each field to the words in its expression, in upper case and unquoted: columns,
+    and keywords and functions too. `view` is in upper case, `where` "" without a condition.
+    """
+
+    view: str
+    fields: Mapping[str, frozenset[str]]
+    where: str
+
+    @property
+    def words(self) -> frozenset[str]:
+        """All words of select list and condition: a superset of the columns that are read."""
+        return frozenset().union(*self.fields.values(), _words(self.where))
+
+
+def parts(path: Path, sql: str) -> Selection:
+    """Return the parts of a SELECT, which `path` has. Raises QueryError if it is not one SELECT on one view."""
+    found = _BODY.fullmatch(sql.strip())
+    if found is None:
+        raise QueryError(f"{path}: not one SELECT on one view")
+    items = [_ALIAS.fullmatch(item) or item for item in _split(found["list"])]
+    fields = {
+        (item if isinstance(item, str) else item["field"]).strip('"').lower(): _words(
+            item if isinstance(item, str) else item["expression"]
+        )
+        for item in items
+    }
+    return Selection(found["view"].upper(), fields, found["where"] or "")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.strip('"').upper() for word in _WORD.findall(_LITERAL.sub(" ", text)))
+
+
+def _split(text: str) -> list[str]:
+    """Split a select list at the commas outside of parentheses."""
+    items, depth, item = [], 0, ""
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and not depth:
+            items.append(item.strip())
+            item = ""
+        else:
+            item += sign
+    return [*items, item.strip()]

@@ -1,0 +1,250 @@
+"""Mutants of functions, tried in forks of a process that has collected all tests: a tenth of what a new start takes.
+
+A fork has the mutated code put into the functions that are there; processes that tests start find it on disk. That is
+as good as a new start for what is called while tests run. What is called, or worked out, when a module is imported
+cannot be changed afterwards: it is tried by new starts.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import _lru_cache_wrapper
+from importlib import import_module
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.mutation.mutants import Mutant
+from tests.mutation.survey import Only
+
+
+class Trial(NamedTuple):
+    """What to try: tests of files (all if none are named) without those that were tried, until an instant.
+
+    `text` is the file as it was before the change, `warm_ups` the folder of simulations that were played.
+    """
+
+    mutant: Mutant | None
+    text: str
+    warm_ups: str
+    files: list[str]
+    tests: dict[str, float]
+    before: frozenset[str]
+    end: float
+
+
+Spot = tuple[str, str, int]
+"""A function: its file, its name, its first line."""
+
+
+class Functions:
+    """The functions of the product that a process has imported, and which of them were called meanwhile."""
+
+    def __init__(self) -> None:
+        self.called: set[CodeType] = set()
+        self.by_spot: dict[Spot, list[FunctionType]] = defaultdict(list)
+        self._caches: list[Any] = []
+
+    def note(self, frame: FrameType, _event: str, _value: Any) -> None:
+        """Note what is called while tests are imported."""
+        if "/presman/" in frame.f_code.co_filename:
+            self.called.add(frame.f_code)
+
+    def find(self, root: str) -> None:
+        """Look for all that were imported."""
+        for each in gc.get_objects():
+            if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(root):
+                code = each.__code__
+                self.by_spot[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
+            elif isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith(("presman.", "tests.")):
+                self._caches.append(each)
+
+    def change(self, path: str, old: str, new: str) -> bool:
+        """Put the code of a file's new text into its functions; return whether that is all that the change does."""
+        before, after = compile(old, path, "exec", dont_inherit=True), compile(new, path, "exec", dont_inherit=True)
+        changed = list(_changed(before, after))
+        if not changed or any(was.co_name == "<module>" or not _is_function(was) for was, _ in changed):
+            return False
+        pairs = [(self.by_spot.get(_spot(was), []), was, now) for was, now in changed]
+        if not any(functions for functions, _, _ in pairs) or any(was in self.called for _, was, _ in pairs):
+            return False
+        for functions, was, now in pairs:
+            for function in functions:
+                if function.__code__ != was or len(was.co_freevars) != len(now.co_freevars):
+                    return False
+                function.__code__ = now
+        for cache in self._caches:
+            cache.cache_clear()
+        return True
+
+
+def _spot(code: CodeType) -> Spot:
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def _is_function(code: CodeType) -> bool:
+    return bool(code.co_flags & 0x2)  # CO_NEWLOCALS: neither a module nor a class
+
+
+def _changed(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """Yield the code that a change is in, and what comes instead: a whole function, or what a class or module does."""
+    inner = [each for each in before.co_consts if isinstance(each, CodeType)]
+    others = [each for each in after.co_consts if isinstance(each, CodeType)]
+    if _is_function(before):
+        if _plain(before) != _plain(after):
+            yield before, after
+        return
+    if _own(before) != _own(after) or len(inner) != len(others):
+        yield before, after
+        return
+    for was, now in zip(inner, others, strict=True):
+        yield from _changed(was, now)
+
+
+def _own(code: CodeType) -> tuple[Any, ...]:
+    """Return what code does by itself, without the code within."""
+    constants = [each for each in code.co_consts if not isinstance(each, CodeType)]
+    return code.co_name, code.co_code, code.co_names, [(type(each), repr(each)) for each in constants]
+
+
+def _plain(code: CodeType) -> tuple[Any, ...]:
+    """Return what code does, with the code within, wherever it stands."""
+    return *_own(code), [_plain(each) for each in code.co_consts if isinstance(each, CodeType)]
+
+
+class _Trials:
+    """A plug-in of pytest that runs no tests by itself: each trial that it is asked for has a fork of its own."""
+
+    def __init__(self, line: Connection, folder: Path, functions: Functions) -> None:
+        self._line = line
+        self._folder = folder
+        self._functions = functions
+        self._failed: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a failure."""
+        if report.failed:
+            self._failed.append(report.nodeid)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try what is asked for until the line ends."""
+        sys.settrace(None)
+        self._functions.find(f"{self._folder}/presman/")
+        gc.collect()
+        gc.freeze()
+        files: dict[str, list[pytest.Item]] = defaultdict(list)
+        for item in session.items:
+            files[item.nodeid.partition("::")[0]].append(item)
+        self._line.send("ready")
+        with suppress(EOFError):
+            while True:
+                mutant, *others = self._line.recv()
+                trial = Trial(Mutant(*mutant) if mutant else None, *others)
+                self._line.send(self._tried(trial, session, files))
+        return True
+
+    def _tried(self, trial: Trial, session: pytest.Session, files: dict[str, list[pytest.Item]]) -> str | None:
+        items = [item for file in trial.files for item in files.get(file, ())]
+        Only(trial.files, trial.tests, trial.before).pytest_collection_modifyitems(items)
+        if not items:
+            return ""
+        return in_a_fork(lambda: self._run(trial, session, items), self._folder / "warm", trial.end)
+
+    def _run(self, trial: Trial, session: pytest.Session, items: list[pytest.Item]) -> str | None:
+        """Run tests up to the first that fails; return that, "" where none does, None where a new start is needed."""
+        session.config._tmp_path_factory._given_basetemp = self._folder / "warm-files"  # type: ignore[attr-defined]
+        os.environ["PRESMAN_WARM_UPS"] = trial.warm_ups
+        if trial.mutant is not None and dotted(Path(trial.mutant.path)) in sys.modules:
+            path = self._folder / trial.mutant.path
+            if not self._functions.change(str(path), trial.text, path.read_text()):
+                return None
+        for place, item in enumerate(items):
+            item.config.hook.pytest_runtest_protocol(
+                item=item, nextitem=items[place + 1] if items[place + 1 :] else None
+            )
+            if self._failed:
+                return self._failed[0]
+        return ""
+
+
+def dotted(path: Path) -> str:
+    """Return a file's name as a module."""
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def in_a_fork(act: Callable[[], str | None], log: Path, end: float) -> str | None:
+    """Return what a function returns, which is run in a fork, or "?" where time runs out."""
+    answer = log.with_suffix(".answer")
+    answer.unlink(missing_ok=True)
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        try:
+            output = os.open(log.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            found = act()
+            answer.write_text("new start" if found is None else f"found {found}")
+        finally:
+            os._exit(0)
+    is_over = False
+    try:
+        while not is_over and time.monotonic() < end:
+            is_over = bool(os.waitpid(pid, os.WNOHANG)[0])
+            time.sleep(0 if is_over else 0.005)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)  # what its tests have left running, too
+    if not is_over:
+        os.waitpid(pid, 0)
+        return "?"
+    told = answer.read_text() if answer.exists() else "found the tests ended"
+    return None if told == "new start" else told.removeprefix("found ")
+
+
+class Warm:
+    """The process that has collected all tests, seen from the one that asks it. Raises EOFError where it has ended."""
+
+    def __init__(self, files: list[str], options: tuple[str, ...], folder: Path) -> None:
+        self._line, theirs = Pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.setsid()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            try:
+                self._line.close()
+                output = os.open(folder / "collected.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                os.dup2(output, 1)
+                os.dup2(output, 2)
+                functions = Functions()
+                threading.settrace(functions.note)
+                sys.settrace(functions.note)
+                import_module("pytest").main([*options, "-s", *files], plugins=[_Trials(theirs, folder, functions)])
+            finally:
+                os._exit(0)
+        theirs.close()
+        self._line.recv()
+
+    def tried(self, trial: Trial) -> str | None:
+        """Return the test that notices a mutant, "" if none, "?" if none did in time, None if it needs a new start."""
+        # Without classes: pytest has imported those of the copy.
+        self._line.send((trial.mutant and tuple(trial.mutant), *trial[1:]))
+        found: str | None = self._line.recv()
+        return found
+
+    def end(self) -> None:
+        """Let it go."""
+        self._line.close()
+        os.waitpid(self._pid, 0)

@@ -1,0 +1,226 @@
+"""The recorder by itself: what is given up, what is told, how long it waits. No thread runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from presman.base.log_event import LogEvent
+from presman.polling.poll_events import Polled, SourceEnded, SourceLost
+from presman.recording.retention import RecordingLocation, RetentionLimits
+from presman.recording.store import RecordingError, StoreLostError
+from presman.rows.snapshot import Snapshot
+from presman.services import recorder as recording
+from presman.services.live import LiveTarget
+from presman.services.recorder import MOST_WAITING, DatabaseRecorder, Recorder
+from presman.sources import LoginRefusal
+from presman.sources.simulator_source import SimulatorSource
+from tests.recording.recorded import START, polled
+
+TARGET = LiveTarget("demo:x", SimulatorSource, 1.0, kind="simulator")
+SNAPSHOT = next(iter(polled("quiet", 1)))[0]
+
+
+def made(folder: Path, polls: int | None = None) -> tuple[DatabaseRecorder, list[LogEvent]]:
+    told: list[LogEvent] = []
+    return DatabaseRecorder(TARGET, RecordingLocation(str(folder / "a.presman")), told.append, polls=polls), told
+
+
+def lost(text: str = "no listener", retry_in: float | None = 5.0, refusal: LoginRefusal | None = None) -> SourceLost:
+    return SourceLost(text, "ORA-12541", retry_in, START, refusal)
+
+
+def messages(told: list[LogEvent]) -> list[str]:
+    return [each.message for each in told if each.level != "debug"]
+
+
+def test_of_too_many_polls_that_wait_the_oldest_are_given_up(tmp_path: Path) -> None:
+    one, _ = made(tmp_path)
+    for _ in range(MOST_WAITING):
+        one._post(Polled(SNAPSHOT))
+    assert (one.waiting, one.given_up) == (MOST_WAITING, 0)
+    assert one._waiting[0][0] is None
+    for _ in range(2):
+        one._post(Polled(SNAPSHOT))
+    assert (one.waiting, one.given_up) == (MOST_WAITING, 2)
+    assert one._waiting[0][0] is SNAPSHOT, "the first is gone"
+
+
+def test_a_loss_is_waited_for_unless_it_is_somebodys_to_mend(tmp_path: Path) -> None:
+    cases: list[tuple[list[Polled | SourceLost], bool, str, str]] = [
+        ([lost()], False, "", "ORA-12541 no listener"),
+        ([lost(retry_in=None)], True, "ORA-12541 no listener", "ORA-12541 no listener"),
+        ([lost(refusal=LoginRefusal.PASSWORD)], True, "ORA-12541 no listener", "ORA-12541 no listener"),
+        (
+            [Polled(SNAPSHOT), lost(refusal=LoginRefusal.PASSWORD)],
+            False,
+            "",
+            "ORA-12541 no listener; tried again once the password changes, checked every 5 s",
+        ),
+        ([lost(refusal=LoginRefusal.LOCKED)], False, "", "ORA-12541 no listener; tried again every 5 s"),
+    ]
+    for events, is_over, refused, mark in cases:
+        one, told = made(tmp_path)
+        for event in events:
+            one._post(event)
+        assert (one._ended, one.refused, one._mark) == (is_over, refused, mark)
+        assert (one.reachability.next_try is None) == is_over
+        trouble = f"{refused}; not tried again" if is_over else mark
+        assert one.reachability.trouble == trouble
+        assert messages(told) == [f"lost: {trouble}"]
+
+
+def test_a_loss_is_noted_once_until_a_poll_comes(tmp_path: Path) -> None:
+    one, told = made(tmp_path)
+    for event in (lost(), lost("no route"), Polled(SNAPSHOT), lost()):
+        one._post(event)
+    assert one._losses == [(START, "ORA-12541 no listener")] * 2
+    assert messages(told) == ["lost: ORA-12541 no listener", "connected again", "lost: ORA-12541 no listener"]
+
+
+def test_what_comes_next_is_a_poll_else_why_there_is_none_else_the_end(tmp_path: Path) -> None:
+    one, _ = made(tmp_path)
+    one._post(Polled(SNAPSHOT))
+    one._post(lost(retry_in=None))
+    pair = one._next()
+    assert isinstance(pair, tuple)
+    assert pair == (None, SNAPSHOT)
+    one._waiting.clear()
+    assert one._next() == "ORA-12541 no listener"
+    assert one._next() is None
+    ended, _ = made(tmp_path)
+    ended._post(SourceEnded())
+    assert ended._next() is None
+
+
+def refusing(one: DatabaseRecorder, errors: list[RecordingError | None], waits: list[float]) -> None:
+    """Have a recorder write what waits, while the store refuses in turn; `waits` is how long it waited each time."""
+
+    def write(_: Snapshot | None, __: Snapshot) -> None:
+        if error := errors.pop(0):
+            raise error
+
+    one._ended = True
+    with mock.patch.object(one, "_write", write), mock.patch.object(one, "_wait", waits.append):
+        one._write_all()
+
+
+def test_a_store_that_is_lost_is_tried_again_ever_more_rarely_and_told_once(tmp_path: Path) -> None:
+    one, told = made(tmp_path)
+    one._post(Polled(SNAPSHOT))
+    one._post(Polled(SNAPSHOT))
+    one.given_up = 1
+    waits: list[float] = []
+    gone = StoreLostError("the disk is full")
+    refusing(one, [*[gone] * 7, None, gone, None], waits)
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 0.5]
+    again = ["cannot be written: the disk is full; polls wait in memory, up to 240", "written again; given up: 1 poll"]
+    assert messages(told) == again * 2
+    assert (one.written, one.waiting, one.output_trouble, one.last_at) == (2, 0, "", SNAPSHOT.at)
+    written = [each for each in told if each.level == "debug"]
+    assert [each.figures["poll"] for each in written] == [1, 2]
+
+
+def test_a_store_that_will_not_take_it_ends_that_database(tmp_path: Path) -> None:
+    for is_told_to_end, error in ((False, RecordingError("another schema")), (True, StoreLostError("another schema"))):
+        one, told = made(tmp_path)
+        one._post(Polled(SNAPSHOT))
+        one._stopping = is_told_to_end
+        waits: list[float] = []
+        refusing(one, [error], waits)
+        assert (waits, one.written, one.waiting, one.output_trouble) == ([], 0, 1, "another schema")
+        assert messages(told) == ["cannot be written: another schema"]
+
+
+def test_so_many_polls_and_no_more_are_written(tmp_path: Path) -> None:
+    one, _ = made(tmp_path, polls=2)
+    for _ in range(3):
+        one._post(Polled(SNAPSHOT))
+    refusing(one, [None, None], [])
+    assert (one.written, one.waiting) == (2, 0)
+    one._post(Polled(SNAPSHOT))
+    assert one.waiting == 0, "none is taken any more"
+
+
+def test_a_fault_ends_one_database_and_is_told(tmp_path: Path) -> None:
+    one, told = made(tmp_path)
+    one._post(Polled(SNAPSHOT))
+    with mock.patch.object(one, "_write", side_effect=KeyError("x")):
+        one._keep_writing()
+    assert (one.is_over, one.finish(0.0), one.waiting) == (True, False, 1)
+    assert isinstance(one.fault, KeyError)
+    assert messages(told) == ["cannot be written: internal error: KeyError: 'x'"]
+
+
+def test_where_no_thread_can_be_had_it_is_over(tmp_path: Path) -> None:
+    one, told = made(tmp_path)
+    with mock.patch.object(recording, "start", side_effect=RuntimeError("can't start new thread")):
+        one.start()
+    assert (one.is_over, one.finish(0.0)) == (True, True)
+    assert "processes and threads have run out" in messages(told)[0]
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> tuple[Recorder, list[LogEvent]]:
+    told: list[LogEvent] = []
+    limits = RetentionLimits(age=timedelta(days=1))
+    return Recorder([TARGET], str(tmp_path / "a.presman"), told.append, limits=limits), told
+
+
+def at(now: float) -> Callable[[], float]:
+    return lambda: now
+
+
+def test_old_polls_are_looked_for_at_once_and_then_every_ten_minutes(
+    recorder: tuple[Recorder, list[LogEvent]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, told = recorder
+    tries = []
+    answers: list[int | RecordingError] = [0, 3, RecordingError("it is locked")]
+
+    def trim(_: RecordingLocation, limits: RetentionLimits, now: datetime, own: list[str]) -> int:
+        tries.append((time.monotonic(), limits.age, own))
+        assert abs(now - datetime.now(UTC)) < timedelta(minutes=1)
+        if isinstance(answer := answers.pop(0), RecordingError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(recording, "trim", trim)
+    for now in (1000.0, 1599.0, 1600.0, 2200.0):
+        monkeypatch.setattr("presman.services.recorder.time.monotonic", at(now))
+        one._trim()
+    assert tries == [(now, timedelta(days=1), ["demo:x"]) for now in (1000.0, 1600.0, 2200.0)]
+    assert [(each.event, each.message) for each in told] == [
+        ("trimmed", "removed by --retain or --max-size: 3 polls"),
+        ("not_trimmed", "old polls could not be removed: it is locked"),
+    ]
+
+
+def test_without_limits_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Recorder([TARGET], str(tmp_path / "a.presman"), lambda _: None)
+    monkeypatch.setattr(recording, "trim", mock.Mock(side_effect=AssertionError("nothing is to go")))
+    one._trim()
+    one.location.close()
+
+
+def test_it_records_until_all_are_over_or_the_time_is_up(recorder: tuple[Recorder, list[LogEvent]]) -> None:
+    one, told = recorder
+    (database,) = one.databases
+    database._is_over.set()  # nothing waits for it
+    steps: list[int] = []
+    with mock.patch.object(database, "start"), mock.patch.object(one, "_trim"):
+        assert one.run(-1.0, lambda: steps.append(1)) is False
+        assert steps == []
+        database._is_gone = True
+        assert one.run(None, lambda: steps.append(1)) is True
+    assert steps == []
+    database._stopping = False
+    database._post(Polled(SNAPSHOT))
+    one._finish()
+    assert messages(told)[-1:] == ["1 poll could not be written"]
+    assert told[-1].figures == {"waiting": 1}
