@@ -65,7 +65,9 @@ def chapters() -> tuple[Chapter, ...]:
         Chapter("Connecting", _named("connecting config targets grants security trouble")),
         Chapter(
             "Using it",
-            _named("fleet serve alerts actions whatif export json record metrics compare operations spool trace"),
+            _named(
+                "fleet serve alerts actions whatif advise export json record metrics compare operations spool trace"
+            ),
         ),
         Chapter("Before you trust it", _named("proof alternatives upgrading")),
         Chapter(

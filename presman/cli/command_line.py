@@ -34,6 +34,7 @@ COMMANDS = {
     "alerts": "the rules behind the alerts, their thresholds, and with a TARGET their state",
     "why": "why a queued statement has not started, when it should, and whose end would let it",
     "whatif": "replay observed parallel statements under other limits",
+    "advise": "directives under which statements would have started in time, as a script to read",
     "lint": "problems in the active plans, and why",
     "doctor": "what presman can see in a database, and which grants are missing",
     "grants": "grants.sql: creates a user who can read what presman reads, and nothing more",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 
+from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -21,10 +23,9 @@ from presman.reports.whatif_replay import (
     report,
 )
 from presman.rows.queries import DetailLevel
+from presman.rows.snapshot import Snapshot
 
-NEEDED = (
-    "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see presman whatif --help)"
-)
+NEEDED = "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see --help)"
 
 
 def arguments() -> Parser:
@@ -41,8 +42,7 @@ def arguments() -> Parser:
   presman whatif prod --live-minutes 15 --limit BATCH=50""",
         "scope start end",
     )
-    parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="arrivals, a recording, a target to watch")
-    parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")
+    add_observed(parser)
     parser.add_argument(
         "--target",
         "--servers-target",
@@ -61,9 +61,15 @@ def arguments() -> Parser:
     return parser
 
 
+def add_observed(parser: Parser) -> None:
+    """Add what tells which statements are replayed."""
+    parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="arrivals, a recording, a target to watch")
+    parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")
+
+
 def run(options: Namespace) -> int:
     """Print the comparison. Raises Failure."""
-    arrivals = _arrivals(options)
+    arrivals = arrivals_of(options)
     rules = observed_rules(arrivals)
     others = _others(rules, arrivals, options)
     seconds = (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
@@ -73,7 +79,8 @@ def run(options: Namespace) -> int:
     return exit_codes.OK
 
 
-def _arrivals(options: Namespace) -> list[Arrival]:
+def arrivals_of(options: Namespace, heard: Callable[[Snapshot, Reading], None] = lambda *_: None) -> list[Arrival]:
+    """Return the statements that the options name; of a target `heard` is told each poll. Raises Failure."""
     from presman.config.offline_targets import is_recording
 
     text = options.target or ""
@@ -84,10 +91,10 @@ def _arrivals(options: Namespace) -> list[Arrival]:
             raise Failure(str(error)) from error
     if options.live_minutes is None and not text:
         raise Failure(NEEDED)
-    return _watched(options)
+    return _watched(options, heard)
 
 
-def _watched(options: Namespace) -> list[Arrival]:
+def _watched(options: Namespace, heard: Callable[[Snapshot, Reading], None]) -> list[Arrival]:
     """Return the arrivals on a target: of one that ends those of all its moments, of others those of some minutes."""
     from presman.cli.polling import FINITE, Polling
     from presman.cli.settings import load, resolve
@@ -102,8 +109,9 @@ def _watched(options: Namespace) -> list[Arrival]:
         raise Failure(NEEDED)
     following = ArrivalTracker()
     found: list[Arrival] = []
-    for _, reading in Polling(resolved, detail_level=DetailLevel.NARROW).moments(duration=duration):
+    for snapshot, reading in Polling(resolved, detail_level=DetailLevel.NARROW).moments(duration=duration):
         found += following.add(reading)
+        heard(snapshot, reading)
     found += following.rest()
     if not found:
         raise Failure("no parallel statement was seen", exit_codes.SOURCE)

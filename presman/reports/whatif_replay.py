@@ -9,6 +9,7 @@ ran, however many others run beside it; it comes when it came.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
@@ -30,6 +31,7 @@ from presman.forecast.scheduler import (
     LEVELS,
     Group,
     Limits,
+    PlanNode,
     QueueEntry,
     Queueing,
     QueueOutcome,
@@ -139,7 +141,10 @@ _SETTLED = 1.0
 
 
 class Rules(Struct, frozen=True):
-    """What the replay is told: target of servers; per group its limit, weight, level (1..8), timeout and its action."""
+    """What the replay is told: target of servers; per group its limit, weight, level (1..8), timeout and its action.
+
+    `plan` orders the groups in place of weights and levels where it is known; `one_queue` tells that nothing does.
+    """
 
     target: int
     limits: Mapping[Group, int] = field(default_factory=dict)
@@ -147,6 +152,8 @@ class Rules(Struct, frozen=True):
     levels: Mapping[Group, int] = field(default_factory=dict)
     timeouts: Mapping[Group, float] = field(default_factory=dict)
     actions: Mapping[Group, str] = field(default_factory=dict)
+    plan: PlanNode | None = None
+    one_queue: bool = False
 
 
 class ReplayedStatement(NamedTuple):
@@ -186,6 +193,11 @@ def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
     return rules
 
 
+def rules_under(arrivals: Sequence[Arrival], plan: PlanNode | None, *, one_queue: bool = False) -> Rules:
+    """Return what held when the statements were observed, with the order of a plan that was seen."""
+    return replace(observed_rules(arrivals), plan=plan, one_queue=one_queue)
+
+
 def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
     """Return what really became of the statements."""
     return tuple(ReplayedStatement(Group(each.con_id, each.group), each.waited, _timed_out(each)) for each in arrivals)
@@ -195,14 +207,22 @@ def _timed_out(each: Arrival) -> bool:
     return each.outcome is ArrivalOutcome.LEFT and each.timeout is not None and each.waited >= each.timeout - 5
 
 
-def replay(arrivals: Sequence[Arrival], rules: Rules, seed: int = 1, courses: int = COURSES) -> Replayed:
+def replay(
+    arrivals: Sequence[Arrival],
+    rules: Rules,
+    seed: int = 1,
+    courses: int = COURSES,
+    free: frozenset[int] | None = None,
+) -> Replayed:
     """Play `arrivals` (by time) under `rules`, from the first reading of the observation to its last.
+
+    `free` are those that never queue; None for what :func:`bypassing` finds.
 
     The plan draws which group's statement is next, and nobody sees the draws. So it is played in several courses of
     them, and what is told of each statement is the middle one of its waits.
     """
-    free = bypassing(arrivals)
-    played = [_played(arrivals, rules, f"{seed}/whatif/{course}", free) for course in range(courses)]
+    never_queue = bypassing(arrivals) if free is None else free
+    played = [_played(arrivals, rules, f"{seed}/whatif/{course}", never_queue) for course in range(courses)]
     together = tuple(map(_middle, zip(*(each.statements for each in played), strict=True)))
     waits = [[one.waited for one in each.statements] for each in played]
     return Replayed(together, median_high(each.peak for each in played), _spread(waits))
@@ -236,7 +256,8 @@ def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
         for group in groups
     }
     nodes = tuple(Node(group.name, _weights(rules, group), group=group) for group in groups)
-    return Limits(rules.target, _UNLIMITED, Queueing.FULL, table, Node("observed", children=nodes))
+    queueing = Queueing.FIFO if rules.one_queue else Queueing.FULL
+    return Limits(rules.target, _UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
 
 
 def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
@@ -264,11 +285,15 @@ class _Play:
         """Play to the end of the observation."""
         for order, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
             heappush(self._events, (came, 1, order, number))
-        while self._events or self._queue.next_timeout() is not None:
-            now = min(self._events[0][0] if self._events else inf, self._queue.next_timeout() or inf)
+        while True:
+            timeout = self._queue.next_timeout()
+            now = min(self._events[0][0] if self._events else inf, inf if timeout is None else timeout)
             if now > self._end:
                 break
             self._at(now)
+            if now == timeout:
+                self._expire(now)
+            self._pump(now)
         for number, ticket in self._tickets.items():
             if number not in self._left and not ticket.running:
                 self._waited(number, self._end)
@@ -280,10 +305,14 @@ class _Play:
                 self._queue.release(self._tickets[number])
             else:
                 self._arrive(number, now)
+
+    def _expire(self, now: float) -> None:
         for ticket, outcome in self._queue.expire(now):
             self._waited(ticket.number, now, timed_out=True)
             if outcome is QueueOutcome.FORCED:
                 self._start(ticket.number, now)
+
+    def _pump(self, now: float) -> None:
         for ticket in self._queue.pump():
             self._waited(ticket.number, now)
             self._start(ticket.number, now)
@@ -344,28 +373,42 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
         for number, each in enumerate(arrivals)
         if each.outcome is not ArrivalOutcome.QUEUED and _starts(each) < begin.timestamp()
     }
-    for number, each in enumerate(arrivals):
-        if number in found or each.waited > _SETTLED or each.ran is None:
-            continue
-        start = _starts(each)
-        beside = [one for one in arrivals if one is not each and one.ran is not None and _runs_at(one, start)]
-        held = sum(one.servers for one in beside if (one.con_id, one.group) == (each.con_id, each.group))
-        in_use = sum(one.servers for one in beside)
-        past_target = each.target is not None and in_use + each.servers > each.target and in_use > 0
-        past_limit = each.limit is not None and held + each.servers > each.limit and held > 0
-        if past_target or past_limit:
+    ends: list[tuple[float, int]] = []
+    by_start = sorted(
+        (n for n in range(len(arrivals)) if arrivals[n].ran is not None), key=lambda n: _starts(arrivals[n])
+    )
+    coming = iter(by_start)
+    next_one = next(coming, None)
+    in_use, held = 0, Counter[Group]()
+    # Both ends are known to half a poll: what ends or starts at that moment is taken not to be there.
+    for number in by_start:
+        each, start = arrivals[number], _starts(arrivals[number])
+        while next_one is not None and _starts(arrivals[next_one]) < start - _SETTLED:
+            heappush(ends, (_starts(arrivals[next_one]) + (arrivals[next_one].ran or 0.0), next_one))
+            in_use += arrivals[next_one].servers
+            held[_group(arrivals[next_one])] += arrivals[next_one].servers
+            next_one = next(coming, None)
+        while ends and ends[0][0] <= start + 2 * _SETTLED:
+            _, over = heappop(ends)
+            in_use -= arrivals[over].servers
+            held[_group(arrivals[over])] -= arrivals[over].servers
+        if number not in found and each.waited <= _SETTLED and _is_past(each, in_use, held[_group(each)]):
             found.add(number)
     return frozenset(found)
 
 
+def _is_past(each: Arrival, in_use: int, held: int) -> bool:
+    """Whether a statement does not fit beside the servers in use, of which its group has `held`."""
+    past_target = each.target is not None and in_use + each.servers > each.target and in_use > 0
+    return past_target or (each.limit is not None and held + each.servers > each.limit and held > 0)
+
+
+def _group(each: Arrival) -> Group:
+    return Group(each.con_id, each.group)
+
+
 def _starts(each: Arrival) -> float:
     return each.at.timestamp() + each.waited
-
-
-def _runs_at(each: Arrival, when: float) -> bool:
-    start = _starts(each)
-    # Both ends are known to half a poll: what ends or starts at that moment is taken not to be there.
-    return start < when - _SETTLED and start + (each.ran or 0.0) > when + 2 * _SETTLED
 
 
 def _mean_runs(arrivals: Sequence[Arrival]) -> dict[tuple[int, str], float]:

@@ -1,0 +1,157 @@
+"""`presman advise`: searches for the directives that would have met goals of service, by replays."""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentTypeError, Namespace
+from datetime import UTC, datetime
+
+from presman.analysis.goals import EXAMPLES, Goal, parse_goal
+from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.statement_runs import Arrival
+from presman.base.errors import InputError, did_you_mean
+from presman.base.formats import duration
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.parser import OneOf, Parser, command_parser
+from presman.cli.whatif_command import add_observed, arrivals_of
+from presman.reports.advise_report import advise, as_page, as_text
+from presman.reports.advise_search import KINDS, Scored, SeenPlan, seen_plan
+from presman.rows.snapshot import Snapshot
+
+_DEFAULT = "target,limits,levels,shares"
+_TOLD_EACH = 5.0
+"""Seconds between two words about how the search goes."""
+
+
+def arguments() -> Parser:
+    """Return the parser of `presman advise`."""
+    parser = command_parser(
+        "advise",
+        "Search for the directives under which a group's parallel statements would have started in time: the waits\n"
+        "against the target and the group's limit, choices with what each group gains and loses, the best one as a\n"
+        "script with the script that undoes it. presman runs neither. Ctrl-C ends the search and keeps the best.",
+        """\
+  presman advise prod.presman --goal "REPORTS p95 wait <= 30s"
+  presman advise arrivals.csv --goal "95 % of REPORTS start within 30 s" --keep ETL
+  presman advise prod --live-minutes 60 --goal "REPORTS p95 <= 1m" --may-change limits,levels
+  presman advise prod.presman --goal "REPORTS p90 wait <= 30s" --format html -o advice.html""",
+        "scope start end",
+    )
+    add_observed(parser)
+    parser.add_argument(
+        "--goal",
+        type=_goal,
+        action="append",
+        metavar="GOAL",
+        help=f"what should hold, several times: {EXAMPLES}".replace("%", "%%"),
+    )
+    parser.add_argument(
+        "--keep", action="append", default=[], metavar="GROUP", help="a group that must not lose, several times"
+    )
+    parser.add_argument(
+        "--may-change",
+        type=_kinds,
+        default=_kinds(_DEFAULT),
+        metavar="LIST",
+        help=f"of {','.join(KINDS)} (default {_DEFAULT}); under another degree statements run longer, at a timeout "
+        "they end",
+    )
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "html"), default="text", metavar="F", help="text (default), json, html"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write it there; an existing file is replaced")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random order of the groups")
+    return parser
+
+
+def _goal(text: str) -> Goal:
+    try:
+        return parse_goal(text)
+    except InputError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    words = [word.strip().lower() for word in text.split(",")]
+    for word in words:
+        if word not in KINDS:
+            raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, KINDS)}")
+    return tuple(kind for kind in KINDS if kind in words)
+
+
+def run(options: Namespace) -> int:
+    """Print the advice. Raises Failure."""
+    if not options.goal:
+        raise Failure(f"--goal is needed, such as {EXAMPLES}")
+    watched = _Watched()
+    arrivals = arrivals_of(options, watched.hear)
+    keep = [name.upper() if name.islower() else name for name in options.keep]
+    _check(arrivals, [goal.group for goal in options.goal], "--goal")
+    _check(arrivals, keep, "--keep")
+    progress = _Progress(options.goal[0])
+    found = advise(arrivals, watched.plan(), options.goal, keep, options.may_change, options.seed, progress.hear)
+    if len(watched.plans) > 1:
+        console.note("the plan was changed meanwhile: statements are replayed under the last one")
+    if options.format == "json":
+        from presman.output.json_document import plain
+
+        text = json.dumps({"format": 1, **plain(found)}, indent=2, ensure_ascii=console.wants_ascii()) + "\n"
+    elif options.format == "html":
+        text = as_page(found, datetime.now(UTC))
+    else:
+        text = as_text(found)
+    _write(options, text)
+    return exit_codes.OK if found.verdict in {"met", "advised"} else exit_codes.FINDINGS
+
+
+def _write(options: Namespace, text: str) -> None:
+    from presman.base.private_files import expanded
+
+    if options.output in {None, "-"}:
+        (console.show if options.format == "text" else console.put)(text)
+        return
+    path = expanded(options.output)
+    console.write_whole(path, text.encode("utf-8"))
+    console.note(f"advice in {path}")
+
+
+class _Watched:
+    """Keeps the newest polls of a target, which have its plan."""
+
+    def __init__(self) -> None:
+        self.plans: set[str] = set()
+        self._last: tuple[Snapshot | None, Snapshot, Reading] | None = None
+
+    def hear(self, snapshot: Snapshot, reading: Reading) -> None:
+        """Take a poll."""
+        self.plans.add(reading.header.plan)
+        self._last = (None if self._last is None else self._last[1], snapshot, reading)
+
+    def plan(self) -> SeenPlan:
+        """Return the plan that was seen last."""
+        return SeenPlan() if self._last is None else seen_plan(*self._last)
+
+
+class _Progress:
+    """Tells on standard error how the search goes, every few seconds."""
+
+    def __init__(self, goal: Goal) -> None:
+        self._goal = goal
+        self._next = time.monotonic() + _TOLD_EACH
+
+    def hear(self, replayed: int, best: Scored) -> None:
+        """Take word of a choice that was replayed."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + _TOLD_EACH
+            wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
+            told = f"{self._goal.percentile} of {self._goal.group} {wait}"
+            console.note(f"{replayed} choices replayed, best so far: {told}; Ctrl-C keeps it")
+
+
+def _check(arrivals: list[Arrival], names: list[str], option: str) -> None:
+    known = sorted({each.group for each in arrivals})
+    for name in names:
+        if name not in known:
+            raise Failure(f"{option}: no statement of {name!r} was seen, {did_you_mean(name, known)}")

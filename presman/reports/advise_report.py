@@ -1,0 +1,550 @@
+"""Advice as values, as text and as a page: the curves, the choices, how sure it is, the scripts. Times are seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from math import ceil, inf
+from textwrap import wrap
+
+from msgspec import Struct
+
+from presman.analysis.goals import Goal
+from presman.analysis.trends.statement_runs import Arrival
+from presman.base.errors import InputError
+from presman.base.formats import count, counted, duration, spelled
+from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
+from presman.figures.drawing.bars import bar_runs, shared_scale
+from presman.figures.figure import Bar
+from presman.forecast.scheduler import Group
+from presman.reports.advise_script import Scripts, scripts
+from presman.reports.advise_search import (
+    PRESENT,
+    Change,
+    Choice,
+    ChoiceJudge,
+    ObservedLoad,
+    ReplayOutcome,
+    Scored,
+    Search,
+    SeenPlan,
+    interval,
+    percents,
+    quantile,
+    servers_needed,
+    sizes,
+)
+from presman.reports.html_page import page, section, word_table
+from presman.reports.whatif_replay import COURSES, error, observed
+
+ASSUMPTIONS = (
+    "statements come when they came, whatever happens to earlier ones",
+    "a run time does not depend on what runs beside it: with more servers at once on the same CPUs it would be longer, "
+    "and presman cannot say by how much",
+    "under a lower degree limit a statement runs longer, so that servers times seconds stay the same; its servers are "
+    "taken for two sets, twice the degree",
+    "levels and shares divide CPU, too: what else they change there is not told",
+    "limits of containers stay as they were, and are not replayed",
+    "a statement that timed out counts as one that never started; one that came before the observation began is "
+    "replayed, and is in no figure",
+)
+
+
+class GroupWaits(Struct, frozen=True):
+    """Waits of a group's statements before and after: median, 95th percentile, None where those timed out.
+
+    `unstarted` are those that timed out or still waited at the end: the waits of these are longer than told.
+    """
+
+    con_id: int
+    group: str
+    statements: int
+    median_before: float | None
+    median_after: float | None
+    p95_before: float | None
+    p95_after: float | None
+    unstarted_before: int
+    unstarted_after: int
+    runs_longer: float
+
+
+class ReplayedChoice(Struct, frozen=True):
+    """A choice: its changes in words, whether it meets all goals, the most servers at once, each group's waits."""
+
+    changes: tuple[str, ...]
+    meets: bool
+    peak: int
+    groups: tuple[GroupWaits, ...]
+
+
+class WaitCurve(Struct, frozen=True):
+    """The wait at a goal's part under each value of one directive; `now` is the value in force."""
+
+    goal: str
+    seconds: float
+    what: str
+    unit: str
+    now: int
+    points: tuple[tuple[int, float | None], ...]
+
+
+class GoalFinding(Struct, frozen=True):
+    """A goal: the wait it allows at its part, and that wait as it was observed, replayed, and under the advice.
+
+    `within` is the part that starts in time under the advice, of the statements held back; `low` and `high` bound it in
+    9 cases of 10. None without advice.
+    """
+
+    goal: str
+    limit: float
+    percentile: str
+    statements: int
+    needed: int
+    observed: float
+    now: float | None
+    advised: float | None = None
+    advised_low: float | None = None
+    advised_high: float | None = None
+    held_back: int = 0
+    within: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Advice(Struct, frozen=True):
+    """All that is told. `verdict` is met, advised, unmet, too_short, or autonomous."""
+
+    verdict: str
+    message: str
+    statements: int
+    seconds: float
+    seed: int
+    replay_error: float
+    replayed: int
+    interrupted: bool
+    goals: tuple[GoalFinding, ...]
+    curves: tuple[WaitCurve, ...]
+    now: ReplayedChoice
+    choices: tuple[ReplayedChoice, ...]
+    servers_needed: int | None
+    scripts: Scripts | None
+    notes: tuple[str, ...]
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+
+
+def advise(
+    arrivals: Sequence[Arrival],
+    plan: SeenPlan,
+    goals: Sequence[Goal],
+    keep: Iterable[str],
+    kinds: Sequence[str],
+    seed: int,
+    heard: Callable[[int, Scored], None] = lambda *_: None,
+) -> Advice:
+    """Return advice on statements by time, each goal's group among them. Ctrl-C ends the search early."""
+    seen = ObservedLoad.of(arrivals, plan, goals, seed)
+    courses = COURSES if len(arrivals) <= 1000 else 3
+    before = seen.played(PRESENT, courses, whole=True)
+    found = tuple(_finding(goal, before, seen) for goal in goals)
+    verdict, message = _at_once(found, goals, plan)
+    search, finals, interrupted = Search(seen, goals, keep, kinds), [], False
+    if not verdict:
+        try:
+            search.run(heard)
+        except KeyboardInterrupt:
+            interrupted = True
+        finals = _finals(search, before, 1 if interrupted else courses)
+        verdict, message = ("advised", "") if finals and _meets(finals[0][1], goals) else ("unmet", _unmet(kinds))
+    needed = servers_needed(seen, goals, courses) if verdict == "unmet" and not interrupted else None
+    best = finals[0] if finals and finals[0][0] else None
+    written, notes = _written(seen, best[0] if best else PRESENT)
+    begin, end = min(each.first for each in arrivals), max(each.last for each in arrivals)
+    return Advice(
+        verdict,
+        message,
+        len(arrivals),
+        (end - begin).total_seconds(),
+        seed,
+        error(observed(arrivals), before.replayed.statements),
+        len(search.scored),
+        interrupted,
+        tuple(_promised(each, goal, best[1], seen) for each, goal in zip(found, goals, strict=True)) if best else found,
+        () if interrupted else tuple(_curves(seen, goals, courses)),
+        _told(seen, PRESENT, before, before, goals),
+        tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
+        needed,
+        written,
+        (*notes, *_notes(seen, kinds)),
+    )
+
+
+def least(part: float) -> int:
+    """Return how many statements of a group it takes to speak of so large a part of them."""
+    return max(20, min(200, ceil(2 / max(1e-9, 1 - part) - 1e-6)))
+
+
+def _finding(goal: Goal, before: ReplayOutcome, seen: ObservedLoad) -> GoalFinding:
+    own = [each.waited for each in seen.arrivals[seen.skipped :] if each.group == goal.group]
+    now = quantile(before.of(goal.group), goal.part)
+    return GoalFinding(
+        str(goal), goal.seconds, goal.percentile, len(own), least(goal.part), quantile(own, goal.part), _finite(now)
+    )
+
+
+def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: SeenPlan) -> tuple[str, str]:
+    """Return what is to be said without a search, "" if that is nothing."""
+    if plan.autonomous:
+        return "autonomous", (
+            "this is an Autonomous Database: its directives are changed by CS_RESOURCE_MANAGER, not by "
+            "DBMS_RESOURCE_MANAGER, and its target follows its CPUs; what CS_RESOURCE_MANAGER's concurrency_limit and "
+            "degree_of_parallelism make of servers is not known well enough to advise on them"
+        )
+    for each in found:
+        if each.statements < each.needed:
+            few = f"{counted(each.statements, 'statement')} of the {each.needed} or more that {each.percentile} takes"
+            return "too_short", f"the observation is too short to advise on {each.goal!r}: {few}"
+    pairs = [*zip(found, goals, strict=True)]
+    if all(each.now is not None and max(each.now, each.observed) <= goal.seconds for each, goal in pairs):
+        return "met", "every goal is met already: nothing is to be changed"
+    return "", ""
+
+
+def _unmet(kinds: Sequence[str]) -> str:
+    return f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
+
+
+def _finals(search: Search, before: ReplayOutcome, courses: int) -> list[tuple[Choice, ReplayOutcome]]:
+    """Return the best choices once more in several orders and to the end, the best first, none that another beats."""
+    seen = search.seen
+    judge = ChoiceJudge(seen, search.goals, search.keep, before, range(seen.skipped, len(seen.early)), cautious=True)
+    played = {choice: seen.played(choice, courses, whole=True) for choice in search.finalists()}
+    scored = {choice: judge(choice, outcome) for choice, outcome in played.items()}
+    kept: list[Choice] = []
+
+    def rank(choice: Choice) -> tuple[bool, float, int]:
+        return not _meets(played[choice], search.goals), scored[choice].total, len(choice)
+
+    for each in sorted((each for each in played if scored[each].keeps), key=rank):
+        if not any(_as_good(_figures(one, played[one], search), _figures(each, played[each], search)) for one in kept):
+            kept.append(each)
+    return [(choice, played[choice]) for choice in kept if choice or choice in kept[:1]]
+
+
+def _figures(choice: Choice, outcome: ReplayOutcome, search: Search) -> list[float]:
+    """Return what is to be small: the waits of goals and of groups, the target, how much is changed."""
+    waits = [quantile(outcome.of(goal.group), goal.part) for goal in search.goals]
+    others = [quantile(outcome.of(group.name), 0.95) for group in search.seen.groups]
+    target = next((each.value for each in choice if each.kind == "target"), search.seen.rules.target)
+    return [*waits, *others, target, len(choice)]
+
+
+def _as_good(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether one is nowhere worse by more than a second and a twentieth, with no more servers and changes."""
+    waits = all(a <= 1.05 * b + 1 for a, b in zip(one[:-2], other[:-2], strict=True))
+    return waits and all(a <= b for a, b in zip(one[-2:], other[-2:], strict=True))
+
+
+def _meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
+    return all(quantile(outcome.of(goal.group), goal.part) <= goal.seconds for goal in goals)
+
+
+def _promised(found: GoalFinding, goal: Goal, after: ReplayOutcome, seen: ObservedLoad) -> GoalFinding:
+    """Add what the advice promises, and how that did for statements that the search did not see."""
+    waits = after.of(goal.group)
+    later = after.of(goal.group, range(len(seen.early), len(seen.arrivals)))
+
+    def within(some: Sequence[float]) -> float:
+        return sum(wait <= goal.seconds for wait in some) / len(some)
+
+    low, high = interval(waits, lambda some: quantile(some, goal.part), seen.seed)
+    sure = interval(later, within, seen.seed) if later else (None, None)
+    return GoalFinding(
+        found.goal, found.limit, found.percentile, found.statements, found.needed, found.observed, found.now,
+        _finite(quantile(waits, goal.part)), _finite(low), _finite(high),
+        len(later), within(later) if later else None, *sure,
+    )  # fmt: skip
+
+
+def _finite(seconds: float) -> float | None:
+    return None if seconds == inf else seconds
+
+
+def _written(seen: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
+    if not choice:
+        return None, []
+    try:
+        return scripts(seen, choice), []
+    except InputError as problem:
+        return None, [str(problem)]
+
+
+def _notes(seen: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
+    if not seen.plan.directives:
+        yield (
+            "a file of arrivals names neither the plan nor its levels: all groups are taken to be on one level, and "
+            "levels and shares are not tried; a recording has them"
+        )
+    elif not seen.plan.is_ordered and {"levels", "shares"} & set(kinds):
+        yield (
+            "levels and shares are not tried: groups stand in subplans or several containers, divide by shares, or one "
+            "queue serves all of them"
+        )
+    if seen.plan.instances > 1:
+        yield f"the target is that of {seen.plan.instances} instances together; each gets the same part of it"
+    elif not seen.plan.directives:
+        yield "the target is that of all instances together: on RAC divide it by their number"
+    if seen.plan.maximum is None:
+        yield "PARALLEL_MAX_SERVERS is not known: the target should stay below it"
+
+
+def _curves(seen: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable[WaitCurve]:
+    """Yield for each goal its wait against the target and against its groups' limits."""
+    target, instances = seen.rules.target, seen.plan.instances
+    factors = (0.5, 0.75, 0.875, 1, 1.125, 1.25, 1.5, 2)
+    targets = sorted({max(1, round(target * factor / instances)) * instances for factor in factors} | {target})
+    for goal in goals:
+        yield _curve(seen, goal, "PARALLEL_SERVERS_TARGET", ("target", None), target, targets, courses)
+        for group in (each for each in seen.groups if each.name == goal.group):
+            steps = percents(seen, group, min(sizes(seen, group), default=1))
+            values = sorted({*steps[:: max(1, len(steps) // 8)], seen.percent(group), 100})
+            what = f"the limit of {group.name}"
+            yield _curve(seen, goal, what, ("limits", group), seen.percent(group), values, courses)
+
+
+def _curve(
+    seen: ObservedLoad,
+    goal: Goal,
+    what: str,
+    knob: tuple[str, Group | None],
+    now: int,
+    values: Sequence[int],
+    courses: int,
+) -> WaitCurve:
+    points = []
+    for value in values:
+        choice = PRESENT if value == now else frozenset({Change(*knob, value)})
+        waits = seen.played(choice, courses, whole=True).of(goal.group)
+        points.append((value, _finite(quantile(waits, goal.part))))
+    unit = "servers" if knob[0] == "target" else "%"
+    return WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, tuple(points))
+
+
+def _told(
+    seen: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
+) -> ReplayedChoice:
+    changes = tuple(in_words(seen, each) for each in sorted(choice, key=str))
+    there = {*after.groups[seen.skipped :]}
+    groups = tuple(_group_waits(group, before, after) for group in seen.groups if group in there)
+    return ReplayedChoice(changes, _meets(after, goals), after.replayed.peak, groups)
+
+
+def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome) -> GroupWaits:
+    own = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group]
+    first, then = ([outcome.waits[n] for n in own] for outcome in (before, after))
+    return GroupWaits(
+        con_id=group.con_id,
+        group=group.name,
+        statements=len(own),
+        median_before=_finite(quantile(first, 0.5)),
+        median_after=_finite(quantile(then, 0.5)),
+        p95_before=_finite(quantile(first, 0.95)),
+        p95_after=_finite(quantile(then, 0.95)),
+        unstarted_before=sum(n in before.unstarted for n in own),
+        unstarted_after=sum(n in after.unstarted for n in own),
+        runs_longer=sum(after.slower[n] for n in own) / len(own),
+    )
+
+
+def in_words(seen: ObservedLoad, change: Change) -> str:
+    """Return a change as people say it: ``limit of BATCH 50 % -> 75 %``."""
+    kind, group, value = change
+    name = group.name if group is not None else ""
+    if kind == "target":
+        return f"PARALLEL_SERVERS_TARGET {seen.rules.target} -> {value}"
+    if kind == "limits" and group is not None:
+        return f"limit of {name} {seen.percent(group)} % -> {value} %"
+    if kind == "levels" and group is not None:
+        return f"level of {name} {seen.level(group)} -> {value}"
+    if kind == "shares" and group is not None:
+        return f"share of {name} {seen.percentage(group)} -> {value}"
+    return f"degree limit of {name} -> {value}" if kind == "degree" else f"queue timeout of {name} -> {value} s"
+
+
+# ---- The text.
+
+_WIDE = 100
+_BAR = 36
+
+
+def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
+    """Return all of it as lines. Ends in a newline."""
+    lines = [*wrap(_first(advice), wide), *_goals(advice), ""]
+    for curve in advice.curves:
+        lines += [*_drawn(curve), ""]
+    lines += _choices(advice)
+    for line in _closing(advice):
+        lines += wrap(line, wide)
+    if advice.scripts is not None:
+        lines += ["", "The first choice as a script, which presman never runs:", "", advice.scripts.change]
+        lines += ["The script that undoes it:", "", advice.scripts.undo.rstrip()]
+    for name, texts in (("notes", advice.notes), ("assumptions", advice.assumptions)):
+        if texts:
+            lines += ["", f"{name}:"]
+            lines += [each for text in texts for each in wrap(f"  - {text}", wide, subsequent_indent="    ")]
+    return "\n".join(lines) + "\n"
+
+
+def _first(advice: Advice) -> str:
+    return (
+        f"{count(advice.statements)} parallel statements in {spelled(advice.seconds)}; replayed under the plan of that "
+        f"time, a wait is off by {advice.replay_error:.1f} s on average; seed {advice.seed}"
+    )
+
+
+def _goals(advice: Advice) -> Iterable[str]:
+    for each in advice.goals:
+        now = f"{each.percentile} was {_time(each.observed)}, replayed {_time(each.now)}"
+        yield f"goal: {each.goal}; {now}, of {count(each.statements)} statements"
+
+
+def _time(seconds: float | None) -> str:
+    return "timed out" if seconds is None else duration(seconds)
+
+
+def _drawn(curve: WaitCurve) -> Iterable[str]:
+    """Yield a curve as bars; a mark stands where the goal is."""
+    yield f"{curve.goal} against {curve.what} (┊ goal, {duration(curve.seconds)})"
+    bars = [None if wait is None else Bar(0, wait, limit=curve.seconds) for _, wait in curve.points]
+    scale = shared_scale(bars)
+    for (value, wait), bar in zip(curve.points, bars, strict=True):
+        cells = "".join(text for text, _ in bar_runs(bar, _BAR, scale)) if bar is not None else "".ljust(_BAR)
+        mark = "now" if value == curve.now else ""
+        yield f"{value:>7} {curve.unit:<7} {mark:<3} {cells} {_time(wait):>9}".rstrip()
+
+
+def _choices(advice: Advice) -> Iterable[str]:
+    if not advice.choices:
+        return
+    yield "choices, none of which another beats in everything; waits before -> after"
+    yield f"{'':3} {'group':<24} {'statements':>10} {'median':>18} {'p95':>18} {'not started':>11}"
+    for number, choice in enumerate(advice.choices, 1):
+        told = "; ".join(choice.changes) or "as it is"
+        meets, peak = "meets" if choice.meets else "misses", counted(choice.peak, "server")
+        yield f"{number:>2}. {told} ({meets} the goals; peak {peak})"
+        yield from (_row(each) for each in choice.groups)
+    yield "(not started: timed out, or still queued at the end, where waits are cut)"
+    yield ""
+
+
+def _row(each: GroupWaits) -> str:
+    name, statements, middle, most, unstarted, longer = _cells(each)
+    return f"{'':3} {name:<24} {statements:>10} {middle:>18} {most:>18} {unstarted:>11}  {longer}".rstrip()
+
+
+def _cells(each: GroupWaits) -> tuple[str, ...]:
+    middle, most = (
+        f"{_time(before)} -> {_time(after)}"
+        for before, after in ((each.median_before, each.median_after), (each.p95_before, each.p95_after))
+    )
+    return (
+        f"{each.group}#{each.con_id}" if each.con_id else each.group,
+        count(each.statements),
+        middle,
+        most,
+        f"{each.unstarted_before} -> {each.unstarted_after}" if each.unstarted_before + each.unstarted_after else "",
+        f"run {duration(each.runs_longer)} longer" if each.runs_longer >= 1 else "",
+    )
+
+
+def _closing(advice: Advice) -> Iterable[str]:
+    """Yield what comes of it, and how sure that is."""
+    if advice.message:
+        yield advice.message[0].upper() + advice.message[1:] + "."
+    if advice.servers_needed is not None:
+        yield (
+            f"It would take a target of {counted(advice.servers_needed, 'server')}, if the CPUs are enough for them, "
+            "and no limit on the groups of the goals."
+        )
+    elif advice.verdict == "unmet" and not advice.interrupted:
+        yield "No target alone would do."
+    if any(advice.replay_error > each.limit for each in advice.goals) and advice.choices:
+        yield "A replayed wait is off by more than a goal allows: take the waits under other directives as rough."
+    if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
+        yield f"The first choice costs others: {'; '.join(losers)}. Who must not lose is named with --keep."
+    if advice.interrupted:
+        yield f"Interrupted after {counted(advice.replayed, 'choice')}: these are the best of them."
+    for each in advice.goals:
+        if each.advised is not None or each.within is not None:
+            yield _sureness(each)
+
+
+def _loses(each: GroupWaits) -> bool:
+    pairs = ((each.median_before, each.median_after), (each.p95_before, each.p95_after))
+    later = any(before is not None and (after is None or after > 1.05 * before + 1) for before, after in pairs)
+    return later or each.unstarted_after > each.unstarted_before or each.runs_longer >= 1
+
+
+def _lost(each: GroupWaits) -> str:
+    _, _, middle, most, unstarted, longer = _cells(each)
+    more = [f"{unstarted} do not start"] * (each.unstarted_after > each.unstarted_before) + [longer] * bool(longer)
+    return ", ".join([f"{each.group} median {middle}, p95 {most}", *more])
+
+
+def _sureness(each: GoalFinding) -> str:
+    promise = f"{each.goal}: the first choice promises {each.percentile} {_time(each.advised)}"
+    promise += f" ({_time(each.advised_low)} to {_time(each.advised_high)} in 9 cases of 10)"
+    if each.within is None or each.low is None or each.high is None:
+        return f"{promise}; nothing was held back to judge it by."
+    return (
+        f"{promise}; of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % "
+        f"start in time ({100 * each.low:.0f} to {100 * each.high:.0f} %)."
+    )
+
+
+# ---- The page.
+
+_LINE, _TOP, _LEFT, _ROOM = 20.0, 6.0, 150.0, 100.0
+
+
+def as_page(advice: Advice, made: datetime) -> str:
+    """Return all of it as one HTML page without a script."""
+    story = [_first(advice), *_goals(advice), *_closing(advice)]
+    parts = [element("header", element("h1", "Advice on goals of service"), *(element("p", line) for line in story))]
+    for curve in advice.curves:
+        note = f"The mark is the goal, {duration(curve.seconds)}."
+        parts.append(section(f"{curve.goal} against {curve.what}", element("figure", _picture(curve)), note=note))
+    for number, choice in enumerate(advice.choices, 1):
+        parts.append(_choice_section(number, choice))
+    if advice.scripts is not None:
+        note = "presman never runs it."
+        parts.append(section("The first choice as a script", element("pre", advice.scripts.change), note=note))
+        parts.append(section("The script that undoes it", element("pre", advice.scripts.undo)))
+    for name, texts in (("Notes", advice.notes), ("Assumptions", advice.assumptions)):
+        if texts:
+            parts.append(section(name, element("ul", *(element("li", text) for text in texts))))
+    parts.append(element("p", f"Seed {advice.seed}; {made.astimezone():%Y-%m-%d %H:%M:%S}.", class_="note"))
+    return page("Advice on goals of service", *parts)
+
+
+def _choice_section(number: int, choice: ReplayedChoice) -> Markup:
+    heads = ("Group", "Statements", "Median before -> after", "95th percentile", "Not started", "")
+    told = "; ".join(choice.changes) or "As it is"
+    note = f"{'Meets' if choice.meets else 'Misses'} the goals; at most {counted(choice.peak, 'server')} at once."
+    return section(f"{number}. {told}", word_table(heads, map(_cells, choice.groups)), note=note)
+
+
+def _picture(curve: WaitCurve) -> Markup:
+    """Return a curve as bars, one below the other."""
+    longest = max([curve.seconds, *(wait for _, wait in curve.points if wait is not None)]) or 1.0
+    scale = (WIDTH - _LEFT - _ROOM) / longest
+    parts = []
+    for index, (value, wait) in enumerate(curve.points):
+        y = _TOP + _LINE * index
+        mark = " (now)" if value == curve.now else ""
+        parts.append(label(_LEFT - 8, y + 13, f"{value} {curve.unit}{mark}", "end"))
+        width = (longest if wait is None else wait) * scale
+        parts.append(element("rect", x=_LEFT, y=y, width=max(1.0, width), height=_LINE - 4, fill="#0072b2"))
+        parts.append(label(_LEFT + width + 6, y + 13, _time(wait), "start"))
+    bottom, at = _TOP + _LINE * len(curve.points), _LEFT + curve.seconds * scale
+    parts.append(element("path", d=f"M{at:.1f} {_TOP}V{bottom}", stroke=BAD, stroke_width=2))
+    return drawing(bottom + 8, f"{curve.goal} against {curve.what}", parts)

@@ -1,0 +1,151 @@
+"""Advice as SQL: a script that makes the changes through DBMS_RESOURCE_MANAGER, and one that undoes it. Never run here.
+
+Parameters are those of UPDATE_PLAN_DIRECTIVE in PL/SQL Packages and Types Reference 19c; -1 resets one to its default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from presman.base.errors import InputError
+from presman.base.release import Release
+from presman.forecast.scheduler import LEVELS, Group
+from presman.reports.advise_search import Choice, ObservedLoad
+
+_PLAIN = re.compile(r"[A-Z][A-Z0-9_$#]*")
+_UNSAFE = re.compile('["\ufffd\u2400-\u2421…]')
+"""A quote, and what stands for characters that cannot be shown: the name is not the database's own."""
+
+_UNNAMED_PLAN = "YOUR_PLAN"
+_CLEARED = -1
+_DEFAULTS_OF_12 = Release(12, 1)
+
+
+class Scripts(Struct, frozen=True):
+    """The changes and their undoing, as SQL*Plus and SQLcl run them."""
+
+    change: str
+    undo: str
+
+
+Values = dict[tuple[str, Group], dict[str, int]]
+"""What parameters become, by plan and group."""
+
+
+def scripts(seen: ObservedLoad, choice: Choice) -> Scripts:
+    """Return both scripts of a choice. Raises InputError for a name that cannot be written safely."""
+    new, old = _values(seen, choice)
+    target = next((each.value for each in choice if each.kind == "target"), None)
+    former = None if target is None else seen.rules.target
+    return Scripts(_script("Makes the changes", new, target, seen), _script("Undoes the changes", old, former, seen))
+
+
+def quoted(name: str) -> str:
+    """Return a name as a literal of PL/SQL. Raises InputError where presman does not know the name exactly.
+
+    >>> quoted("BATCH"), quoted("O'Brien")
+    ("'BATCH'", '\\'"O\\'\\'Brien"\\'')
+    """
+    if not name or _UNSAFE.search(name):
+        raise InputError(f"no script: the name {name!r} has characters that cannot be written in one")
+    text = name if _PLAIN.fullmatch(name) else f'"{name}"'
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _values(seen: ObservedLoad, choice: Choice) -> tuple[Values, Values]:
+    new: Values = {}
+    old: Values = {}
+    for kind, group, value in sorted(choice, key=str):
+        if group is None or kind in {"levels", "shares"}:
+            continue
+        parameter, former = _parameter(seen, kind, group)
+        new.setdefault((_plan_of(seen, group), group), {})[parameter] = value
+        old.setdefault((_plan_of(seen, group), group), {})[parameter] = former
+    for group, before, after in _levels(seen, choice):
+        for index in range(LEVELS):
+            if before[index] != after[index]:
+                new.setdefault((_plan_of(seen, group), group), {})[f"new_mgmt_p{index + 1}"] = after[index]
+                old.setdefault((_plan_of(seen, group), group), {})[f"new_mgmt_p{index + 1}"] = before[index]
+    return new, old
+
+
+def _plan_of(seen: ObservedLoad, group: Group) -> str:
+    row = seen.plan.directives.get(group)
+    return row.plan if row is not None else _UNNAMED_PLAN
+
+
+def _parameter(seen: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
+    """Return the parameter of a change, and what it is now."""
+    row = seen.plan.directives.get(group)
+    if kind == "limits":
+        is_old = seen.plan.release is not None and seen.plan.release < _DEFAULTS_OF_12
+        name = "new_parallel_target_percentage" if is_old else "new_parallel_server_limit"
+        known = row.parallel_server_limit if row is not None else _of_file(seen, group)
+    elif kind == "degree":
+        name, known = "new_parallel_degree_limit_p1", row.parallel_degree_limit_p1 if row is not None else None
+    else:
+        timeout = seen.rules.timeouts.get(group)
+        name = "new_parallel_queue_timeout"
+        known = row.parallel_queue_timeout if row is not None else None if timeout is None else int(timeout)
+    return name, _CLEARED if known is None else known
+
+
+def _of_file(seen: ObservedLoad, group: Group) -> int | None:
+    return seen.percent(group) if group in seen.rules.limits else None
+
+
+def _levels(seen: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], list[int]]]:
+    """Return the percentages by level before and after, of groups whose they change: a level adds up to 100 at most."""
+    levels = {each.group: each.value for each in choice if each.kind == "levels"}
+    shares = {each.group: each.value for each in choice if each.kind == "shares"}
+    if not levels and not shares:
+        return []
+    before = {group: list(row[4:12]) for group, row in seen.plan.directives.items()}
+    after: dict[Group, list[int]] = {}
+    for group, own in before.items():
+        after[group] = list(own)
+        if group in shares:
+            after[group] = [shares[group] if part == max(own) else part for part in own]
+        if group in levels:
+            top = max(after[group])
+            after[group] = [top if index == levels[group] - 1 else 0 for index in range(LEVELS)]
+    for index in range(LEVELS):
+        total = sum(own[index] for own in after.values())
+        if total > max(100, sum(own[index] for own in before.values())):
+            for own in after.values():
+                own[index] = max(1, 100 * own[index] // total) if own[index] else 0
+    return [(group, before[group], after[group]) for group in before if before[group] != after[group]]
+
+
+def _script(what: str, values: Values, target: int | None, seen: ObservedLoad) -> str:
+    needed = ["ADMINISTER_RESOURCE_MANAGER"] * bool(values) + ["ALTER SYSTEM"] * (target is not None)
+    lines = [
+        f"-- {what}. Written by presman advise, which runs nothing. Read it, and try it where it may fail, first.",
+        f"-- It takes the privilege {' and '.join(needed)}",
+        "SET DEFINE OFF",
+    ]
+    if any(plan == _UNNAMED_PLAN for plan, _ in values):
+        lines.append(f"-- The plan is not known here: write its name in place of {_UNNAMED_PLAN}")
+    if values:
+        lines += ["BEGIN", "  DBMS_RESOURCE_MANAGER.CREATE_PENDING_AREA;", "  BEGIN", *_directives(values)]
+        lines += ["    DBMS_RESOURCE_MANAGER.VALIDATE_PENDING_AREA;", "    DBMS_RESOURCE_MANAGER.SUBMIT_PENDING_AREA;"]
+        lines += ["  EXCEPTION", "    WHEN OTHERS THEN", "      DBMS_RESOURCE_MANAGER.CLEAR_PENDING_AREA;"]
+        lines += ["      RAISE;", "  END;", "END;", "/"]
+    if target is not None:
+        each = -(-target // seen.plan.instances)
+        everywhere = " SID = '*'" if seen.plan.instances > 1 else ""
+        lines.append(f"ALTER SYSTEM SET PARALLEL_SERVERS_TARGET = {each}{everywhere};")
+    return "\n".join(lines) + "\n"
+
+
+def _directives(values: Mapping[tuple[str, Group], Mapping[str, int]]) -> Sequence[str]:
+    lines = []
+    for (plan, group), parameters in values.items():
+        lines.append("    DBMS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE(")
+        given = {"plan": quoted(plan), "group_or_subplan": quoted(group.name), **parameters}
+        lines += [f"      {name} => {value}," for name, value in given.items()]
+        lines[-1] = lines[-1].removesuffix(",") + ");"
+    return lines

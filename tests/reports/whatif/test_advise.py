@@ -1,0 +1,325 @@
+"""Advice: faults whose cure is known by arithmetic, the scripts, and what is said where there is no advice."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from benchmarks.advise import directive, every_choice, plan_of, planted
+from presman.analysis.goals import Goal, parse_goal
+from presman.analysis.trends.statement_runs import Arrival
+from presman.base.errors import InputError
+from presman.base.release import Release
+from presman.forecast.scheduler import Group
+from presman.reports.advise_report import Advice, advise, as_page, as_text, in_words, least
+from presman.reports.advise_script import quoted, scripts
+from presman.reports.advise_search import (
+    KINDS,
+    PRESENT,
+    Change,
+    ObservedLoad,
+    Scored,
+    Search,
+    SeenPlan,
+    interval,
+    quantile,
+    servers_needed,
+)
+from presman.reports.whatif_replay import COLUMNS
+from tests.analysis.make import NOON
+from tests.cli.run import Run
+from tests.reports.whatif.test_whatif import came
+
+BATCH, ETL = Group(0, "BATCH"), Group(0, "ETL")
+GOAL = Goal("BATCH", 0.95, 30.0)
+
+
+def steady(
+    servers: int, every: float, ran: float, *, group: str = "BATCH", many: int = 40, **more: object
+) -> list[Arrival]:
+    """Statements that come one after the other, `every` so many seconds."""
+    last = {"first": NOON, "last": NOON + timedelta(seconds=every * many + 1000)}
+    return [came(every * n, servers, ran, group=group, waited=50.0 * n, **(last | more)) for n in range(many)]
+
+
+def best(arrivals: list[Arrival], *kinds: str, plan: SeenPlan | None = None, goal: Goal = GOAL) -> list[Change]:
+    search = Search(ObservedLoad.of(arrivals, plan or SeenPlan(), [goal], 1), [goal], [], kinds)
+    search.run(lambda *_: None)
+    return sorted(search.best, key=str)
+
+
+def given(
+    arrivals: list[Arrival], goal: Goal = GOAL, kinds: tuple[str, ...] = ("target", "limits"), **more: object
+) -> Advice:
+    return advise(arrivals, more.pop("plan", SeenPlan()), [goal], more.pop("keep", ()), kinds, 1, **more)  # type: ignore[arg-type]
+
+
+LIMITED = steady(16, 50, 100, limit=16)
+"""Two run at once if they may: 16 servers for 100 s every 50 s. Their limit has room for one."""
+
+SMALL = steady(32, 50, 100, target=32)
+"""The same with a target that has room for one."""
+
+
+def test_a_limit_too_low_is_raised_to_two_statements() -> None:
+    assert best(LIMITED, "target", "limits") == [Change("limits", BATCH, 50)]
+
+
+def test_a_target_too_small_is_doubled() -> None:
+    assert best(SMALL, "target", "limits") == [Change("target", None, 64)]
+
+
+def swapped() -> tuple[list[Arrival], SeenPlan]:
+    """BATCH takes all servers all the time, and is on the level before that of REPORTS, which want little."""
+    batch = steady(32, 10, 10.5, many=200, target=32)
+    reports = steady(32, 100, 1, group="REPORTS", many=20, target=32)
+    plan = plan_of(directive("BATCH", 1, 100), directive("REPORTS", 2, 100))
+    return sorted(batch + reports, key=lambda each: each.at), plan
+
+
+def test_swapped_levels_are_put_right() -> None:
+    arrivals, plan = swapped()
+    assert best(arrivals, "levels", plan=plan, goal=Goal("REPORTS", 0.9, 15.0)) == [
+        Change("levels", BATCH, 2),
+        Change("levels", Group(0, "REPORTS"), 1),
+    ]
+    assert best(arrivals, "levels", plan=SeenPlan(), goal=Goal("REPORTS", 0.9, 15.0)) == [], "none are known"
+
+
+def test_a_lower_degree_keeps_servers_times_seconds() -> None:
+    arrivals = steady(32, 50, 100)
+    seen = ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1)
+    found = seen.played(frozenset({Change("degree", BATCH, 4)}), 1, whole=True)
+    assert set(found.slower) == {300.0}, "8 servers in place of 32 take four times as long"
+    assert found.replayed.peak == 64, "eight of eight servers"
+
+
+def test_others_lose_no_more_than_they_must() -> None:
+    """With twice the target nobody waits; a limit on ETL would do for BATCH, too, but ETL would wait."""
+    arrivals = sorted(steady(32, 50, 60) + steady(32, 50, 60, group="ETL", target=64), key=lambda each: each.at)
+    loose, kept = (
+        Search(ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1), [GOAL], keep, KINDS) for keep in ([], ["ETL"])
+    )
+    tight = frozenset({Change("timeouts", ETL, 60), Change("limits", ETL, 50)})
+    for each in (loose, kept):
+        each.score(PRESENT)
+    assert loose.score(tight).keeps
+    assert kept.score(frozenset({Change("degree", ETL, 2)})).total > 1e6, "its statements run longer"
+
+
+@pytest.mark.parametrize("family", ["limit too low", "degree too high"])
+def test_the_search_comes_near_the_best_with_a_tenth_of_the_replays(family: str) -> None:
+    arrivals, plan, goal = planted(family, 3, 30)
+    kinds = ("limits", "degree") if family == "degree too high" else ("target", "limits")
+    search, whole = (Search(ObservedLoad.of(arrivals, plan, [goal], 3), [goal], [], kinds) for _ in range(2))
+    search.courses = whole.courses = 1
+    search.run(lambda *_: None)
+    totals = [whole.score(choice).total for choice in every_choice(whole)]
+    assert search.scored[search.best].total <= 1.05 * min(totals)
+    assert len(search.scored) <= len(totals) / 10
+
+
+def test_what_is_said_of_a_limit_too_low() -> None:
+    found = given(LIMITED)
+    assert found.verdict == "advised"
+    assert found.choices[0].changes == ("limit of BATCH 25 % -> 50 %",)
+    assert found.choices[0].groups[0].p95_after == 0
+    assert found.goals[0].within == 1.0
+    assert found.goals[0].held_back == 16
+    text = as_text(found)
+    assert "replayed under the plan of that time, a wait is off by" in text
+    assert "seed 1" in text
+    assert "p95 wait of BATCH against PARALLEL_SERVERS_TARGET" in text
+    assert "25 %       now" in text
+    assert "presman never runs" in text
+    assert "a run time does not depend on what runs beside it" in " ".join(text.split())
+    assert text == as_text(given(LIMITED)), "the same seed says the same"
+
+
+def test_scripts_change_and_undo() -> None:
+    plan = plan_of(
+        directive("BATCH", 1, 60, limit=25), directive("ETL", 2, 70), directive("SYS_GROUP", 1, 40), instances=2
+    )
+    seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
+    choice = frozenset({Change("limits", BATCH, 50), Change("target", None, 128), Change("levels", ETL, 1)})
+    found = scripts(seen, choice)
+    flat = " ".join(found.change.split())
+    assert "plan => 'DAY_PLAN', group_or_subplan => 'BATCH', new_parallel_server_limit => 50, new_mgmt_p1 => 35" in flat
+    assert "group_or_subplan => 'ETL', new_mgmt_p1 => 41, new_mgmt_p2 => 0" in flat, "170 on level 1 become 100"
+    assert "group_or_subplan => 'SYS_GROUP', new_mgmt_p1 => 23" in flat
+    assert "ALTER SYSTEM SET PARALLEL_SERVERS_TARGET = 64 SID = '*';" in flat, "of two instances"
+    order = [flat.index(word) for word in ("CREATE_PENDING", "UPDATE_PLAN", "VALIDATE_PENDING", "SUBMIT_PENDING")]
+    assert order == sorted(order)
+    undo = " ".join(found.undo.split())
+    assert "group_or_subplan => 'BATCH', new_parallel_server_limit => 25, new_mgmt_p1 => 60" in undo
+    assert "group_or_subplan => 'ETL', new_mgmt_p1 => 0, new_mgmt_p2 => 70" in undo
+    assert "ALTER SYSTEM SET PARALLEL_SERVERS_TARGET = 32 SID = '*';" in undo
+
+
+def test_what_was_not_set_is_cleared_and_11_2_has_its_own_name() -> None:
+    plan = plan_of(directive("BATCH", 1, 60), release=Release(11, 2))
+    seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
+    found = scripts(
+        seen, frozenset({Change("limits", BATCH, 50), Change("timeouts", BATCH, 60), Change("degree", BATCH, 4)})
+    )
+    for name, value in (
+        ("parallel_target_percentage", 50),
+        ("parallel_queue_timeout", 60),
+        ("parallel_degree_limit_p1", 4),
+    ):
+        assert f"new_{name} => {value}" in found.change
+        assert f"new_{name} => -1" in found.undo
+
+
+def test_a_script_of_a_file_says_that_the_plan_is_not_known() -> None:
+    found = given(LIMITED).scripts
+    assert found is not None
+    assert "write its name in place of YOUR_PLAN" in found.change
+    assert "new_parallel_server_limit => 25" in found.undo
+    assert "ALTER SYSTEM" not in found.change
+
+
+@pytest.mark.parametrize(
+    ("name", "literal"),
+    [("BATCH", "'BATCH'"), ("my group", "'\"my group\"'"), ("x'); DROP--", "'\"x''); DROP--\"'"), ("&1", "'\"&1\"'")],
+)
+def test_names_are_quoted(name: str, literal: str) -> None:
+    assert quoted(name) == literal
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\u241bb", "a\ufffd", ""])
+def test_a_name_that_is_not_known_exactly_has_no_script(name: str) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        quoted(name)
+
+
+def test_no_script_but_the_advice_for_such_a_name() -> None:
+    found = given([each._replace(group='A"B') for each in LIMITED], Goal('A"B', 0.95, 30.0))
+    assert found.verdict == "advised"
+    assert found.scripts is None
+    assert any("cannot be written" in note for note in found.notes)
+
+
+def test_too_short_met_unmet_and_autonomous() -> None:
+    few = given(LIMITED[:12])
+    assert few.verdict == "too_short"
+    assert "12 statements of the 40 or more that p95 takes" in few.message
+    assert not few.choices
+    assert few.curves, "the curve is there all the same"
+    met = given([each._replace(waited=0.0, limit=None) for each in LIMITED])
+    assert (met.verdict, met.choices, met.scripts) == ("met", (), None)
+    unmet = given(SMALL, kinds=("limits",))
+    assert unmet.verdict == "unmet"
+    assert unmet.servers_needed == 64
+    assert "It would take a target of 64 servers" in as_text(unmet)
+    assert "CS_RESOURCE_MANAGER" in given(LIMITED, plan=SeenPlan(autonomous=True)).message
+
+
+def test_how_many_statements_a_part_takes() -> None:
+    assert [least(part) for part in (0.5, 0.9, 0.95, 0.99, 1.0)] == [20, 20, 40, 200, 200]
+
+
+def test_what_came_before_the_observation_counts_for_nothing() -> None:
+    early = [came(-600, 16, 100, waited=700, limit=16, first=NOON, last=LIMITED[0].last)] * 3
+    seen = ObservedLoad.of([*early, *LIMITED], SeenPlan(), [GOAL], 1)
+    assert seen.skipped == 3
+    assert given([*early, *LIMITED]).goals[0].statements == 40
+
+
+def test_a_limit_is_percent_of_what_its_container_allows() -> None:
+    plan = plan_of(directive("BATCH", 1, 100, limit=50))
+    seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
+    assert [seen.allowed(BATCH, percent) for percent in (25, 50, 100)] == [8, 16, 32], "16 of 64 at 50 %"
+
+
+def test_the_quantile_and_its_interval() -> None:
+    waits = [float(n) for n in range(1, 21)]
+    assert [quantile(waits, part) for part in (0.05, 0.5, 0.95, 1.0)] == [1, 10, 19, 20]
+    assert interval([5.0] * 40, lambda some: quantile(some, 0.95), 1) == (5, 5)
+    low, high = interval([0.0] * 50 + [60.0] * 50, lambda some: quantile(some, 0.5), 1)
+    assert (low, high) == (0, 60), "waits side by side are drawn together"
+
+
+def test_servers_that_it_takes() -> None:
+    seen = ObservedLoad.of(SMALL, SeenPlan(), [GOAL], 1)
+    assert servers_needed(seen, [GOAL], 1) == 64
+
+
+def test_ctrl_c_keeps_the_best_so_far() -> None:
+    def stop(replayed: int, best: Scored) -> None:
+        if best.total < 2:
+            raise KeyboardInterrupt
+
+    found = given(LIMITED, heard=stop)
+    assert (found.interrupted, found.verdict) == (True, "advised")
+    assert found.replayed < 10
+    assert found.choices[0].meets
+    assert "Interrupted after" in as_text(found)
+
+
+def test_changes_in_words() -> None:
+    plan = plan_of(directive("BATCH", 1, 60), directive("ETL", 2, 70))
+    seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
+    values = zip(("shares", "levels", "degree", "timeouts"), (30, 2, 4, 9), strict=True)
+    assert [in_words(seen, Change(kind, BATCH, value)) for kind, value in values] == [
+        "share of BATCH 60 -> 30", "level of BATCH 1 -> 2", "degree limit of BATCH -> 4",
+        "queue timeout of BATCH -> 9 s",
+    ]  # fmt: skip
+
+
+def test_the_page_has_no_script_and_names_are_text() -> None:
+    found = given([each._replace(group="<B>") for each in LIMITED], parse_goal("<B> p95 wait <= 30s"))
+    text = as_page(found, NOON)
+    assert "&lt;B&gt;" in text
+    assert not re.search(r"<script|<B>", text)
+    assert text.count("<svg") == 2
+
+
+@pytest.fixture
+def arrivals_file(tmp_path: Path) -> Path:
+    path = tmp_path / "arrivals.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for each in LIMITED:
+            row = each._asdict() | {"outcome": each.outcome.value}
+            writer.writerow("" if value is None else value for value in row.values())
+    return path
+
+
+def test_the_command(arrivals_file: Path, inside: Run) -> None:
+    done = inside("advise", str(arrivals_file), "--goal", "batch p95 wait <= 30s", "--format", "json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert found["verdict"] == "advised"
+    assert found["choices"][0]["changes"] == ["limit of BATCH 25 % -> 50 %"]
+    assert found["seed"] == 1
+    page = arrivals_file.with_name("advice.html")
+    done = inside("advise", str(arrivals_file), "--goal", "BATCH p95 <= 30s", "--format", "html", "-o", str(page))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+    done = inside("advise", str(arrivals_file), "--goal", "BATCH p99 wait <= 30s")
+    assert done.returncode == 5
+    assert "too short" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ((), "--goal is needed, such as 'REPORTS p95 wait <= 30s'"),
+        (("--goal", "BATCH soon"), "is not a goal such as"),
+        (("--goal", "BATHC p95 wait <= 30s"), "--goal: no statement of 'BATHC' was seen, did you mean 'BATCH'?"),
+        (("--goal", "BATCH p95 wait <= 30s", "--keep", "ETL"), "--keep: no statement of 'ETL' was seen"),
+        (("--goal", "BATCH p95 wait <= 30s", "--may-change", "limit"), "unknown 'limit', did you mean 'limits'?"),
+    ],
+)
+def test_mistakes_are_one_line(arrivals_file: Path, inside: Run, more: tuple[str, ...], why: str) -> None:
+    done = inside("advise", str(arrivals_file), *more)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
