@@ -184,12 +184,14 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_while_servers_come_and_go_the_answer_stays(seed: int) -> None:
-    """In a minute of the storm: not with each statement that ends, only where another limit binds all that wait."""
+def test_while_servers_come_and_go_it_is_about_the_same_idle_holder(seed: int) -> None:
+    """Whether its end is enough changes with each statement that ends; who it is about, and what is proven, do not."""
     source, clock = started("storm", seed)
-    answers = [(step.step, step.script) for reading in play(source, clock, 30, 2.0) if (step := to_do(reading))]
+    answers = [step for reading in play(source, clock, 30, 2.0) if (step := to_do(reading))]
     assert len(answers) == 30
-    assert sum(before != after for before, after in pairwise(answers)) <= 3
+    named = [set(re.findall(r"MARTIN \d+:\d+", each.text)) for each in answers]
+    assert len(set().union(*named)) == 1
+    assert sum(map(bool, named)) > 20, "else the head should start by itself soon"
 
 
 def test_what_is_looked_for_would_be_found() -> None:

@@ -2,12 +2,11 @@
 
 The rules. Nobody is named to be ended but an idle holder against whose end nothing speaks (`ending.objection`), and
 only where it is proven to help: he alone or with other idle ones keeps what a head is short of; or the forecast says
-that the queue is through sooner by more than it takes to decide; or he keeps at least half of what a head wants, who
-is waiting for no end that is in sight, and no forecast says that it helps nobody. The last two hold while servers
-come and go, so DO does, too. What should end by itself soon is waited for. Where servers are held by who waits for a
-session, one looks at that session first. Whose work would be lost is decided by a person, on the tab that lists them.
-Of what only a plan can cure, it says what. That a head starts by itself is promised only where no other queue wants
-the same servers. What somebody can do (set a plan, raise a limit, look at a session) comes before a wait.
+that the queue is through sooner by more than it takes to decide, which holds while servers come and go. What should end
+by itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first. Whose
+work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what. That
+a head starts by itself is promised only where no other queue wants the same servers. What somebody can do (set a plan,
+raise a limit, look at a session) comes before a wait.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from presman.analysis.advice.ending import (
 from presman.analysis.advice.unblock import (
     effect_of,
     is_sooner,
-    keeps_much,
     queues_behind_itself,
     refused_holder,
     unblock,
@@ -116,7 +114,7 @@ _OF_THE_QUEUE = frozenset({"queue_waits", "queue_timeout"})
 def _queue(reading: Reading) -> ToDo | None:
     """Return what to do about the parallel queue: for the head that can be helped best, else has waited longest."""
     heads = sorted(unblock(reading), key=_urgency)
-    ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading) or _end_for_a_part(heads, reading)
+    ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
     if ended is not None:
         return ended
     found = [_head(each, reading) for each in heads]
@@ -156,32 +154,6 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     if each is None or gain <= NEARLY_DONE:
         return None
     return _end((each,), reading, "", "the queue is through sooner", "", effect)
-
-
-def _end_for_a_part(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return which idle holder is to be ended because a head is short of far less then, None where none keeps so much.
-
-    That holds as long as this one is the head; how many servers it is short of does not.
-    """
-    for found in heads:
-        if not _is_open(found) or found.itself is not None or found.by_itself:
-            continue
-        idle = [each for each in found.candidates if each.statement.idle is not None and not each.objection]
-        each = next((each for each in idle if keeps_much(each.frees, found.head)), None)
-        if each is None or _helps_nobody(each.effect):
-            continue
-        short = max(one.short for one in found.head.shortages)
-        name, whose, left = _name(found.head), _whose(found.head), max(0, short - each.frees)
-        lacks = f"lacks {counted(left, 'server')} instead of {short}"
-        helps, brief = f"then {whose} {lacks}", f"{name} {lacks}"
-        if not left:
-            first = f"{listed(found.in_vain)} lack{'s' * (len(found.in_vain) == 1)} fewer"
-            helps, brief = (
-                f"then {whose} may start, or {first}, which may be served first",
-                f"{name} may start, or {first}",
-            )
-        return _end((each.statement,), reading, helps, brief, name, each.effect)
-    return None
 
 
 _NO_USE = "by the forecast nobody starts sooner if it is ended, so waiting is as good"
@@ -389,9 +361,6 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     more = missing - candidate.frees
     if _helps_nobody(candidate.effect):
         why = _NO_USE
-    elif pause(each) and keeps_much(candidate.frees, found.head):
-        offer = f"from {duration(LONG_IDLE)} on"
-        return f"wait: {held}; {pause(each)} ({offer} DO offers it)", f"{held}: end it {offer}"
     elif candidate.frees == candidate.perhaps and more > 0:
         why = f"{whose} is short of {missing}: ending it is enough once {more} more are free"
         short = f"wait: ending {each.who} lets {_name(found.head)} start once {more} more are free"
