@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from math import ceil, inf
 from textwrap import wrap
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -36,6 +38,8 @@ from presman.reports.advise_search import (
 )
 from presman.reports.html_page import page, section, word_table
 from presman.reports.whatif_replay import COURSES, error, observed
+
+T = TypeVar("T")
 
 ASSUMPTIONS = (
     "statements come when they came, whatever happens to earlier ones",
@@ -147,15 +151,18 @@ def advise(
     before = seen.played(PRESENT, courses, whole=True)
     found = tuple(_finding(goal, before, seen) for goal in goals)
     verdict, message = _at_once(found, goals, plan)
-    search, finals, interrupted = Search(seen, goals, keep, kinds), [], False
+    search, patience = Search(seen, goals, keep, kinds), _Patience()
+    finals: list[tuple[Choice, ReplayOutcome]] = []
     if not verdict:
-        try:
-            search.run(heard)
-        except KeyboardInterrupt:
-            interrupted = True
-        finals = _finals(search, before, 1 if interrupted else courses)
+        patience.while_it_lasts(lambda: search.run(heard), None)
+        once_more = partial(_finals, search, before)
+        finals = patience.while_it_lasts(lambda: once_more(courses), finals) or once_more(1)
         verdict, message = ("advised", "") if finals and _meets(finals[0][1], goals) else ("unmet", _unmet(kinds))
-    needed = servers_needed(seen, goals, courses) if verdict == "unmet" and not interrupted else None
+    needed = None
+    if verdict == "unmet":
+        needed = patience.while_it_lasts(lambda: servers_needed(seen, goals, courses), None)
+    nothing: tuple[WaitCurve, ...] = ()
+    curves = patience.while_it_lasts(lambda: tuple(_curves(seen, goals, courses)), nothing)
     best = finals[0] if finals and finals[0][0] else None
     written, notes = _written(seen, best[0] if best else PRESENT)
     begin, end = min(each.first for each in arrivals), max(each.last for each in arrivals)
@@ -167,15 +174,30 @@ def advise(
         seed,
         error(observed(arrivals), before.replayed.statements),
         len(search.scored),
-        interrupted,
+        patience.is_over,
         tuple(_promised(each, goal, best[1], seen) for each, goal in zip(found, goals, strict=True)) if best else found,
-        () if interrupted else tuple(_curves(seen, goals, courses)),
+        curves,
         _told(seen, PRESENT, before, before, goals),
         tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
         needed,
         written,
         (*notes, *_notes(seen, kinds)),
     )
+
+
+class _Patience:
+    """That of whoever waits: over with the first Ctrl-C, after which nothing is begun that takes long."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+
+    def while_it_lasts(self, work: Callable[[], T], otherwise: T) -> T:
+        """Return what the work comes to, `otherwise` where it is broken off or not begun."""
+        try:
+            return otherwise if self.is_over else work()
+        except KeyboardInterrupt:
+            self.is_over = True
+            return otherwise
 
 
 def least(part: float) -> int:

@@ -16,6 +16,7 @@ from presman.analysis.trends.statement_runs import Arrival
 from presman.base.errors import InputError
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
+from presman.reports import advise_report
 from presman.reports.advise_report import Advice, advise, as_page, as_text, in_words, least
 from presman.reports.advise_script import quoted, scripts
 from presman.reports.advise_search import (
@@ -258,6 +259,23 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
     found = given(LIMITED, heard=stop)
     assert (found.interrupted, found.verdict) == (True, "advised")
     assert found.replayed < 10
+    assert found.choices[0].meets
+    assert "Interrupted after" in as_text(found)
+
+
+@pytest.mark.parametrize("what", ["_finals", "_curves"])
+def test_ctrl_c_behind_the_search_keeps_the_best_too(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, plain = [0], getattr(advise_report, what)
+
+    def stop(*given: object) -> object:
+        calls[0] += 1
+        if calls[0] == 1:
+            raise KeyboardInterrupt
+        return plain(*given)
+
+    monkeypatch.setattr(advise_report, what, stop)
+    found = given(LIMITED)
+    assert (found.interrupted, found.verdict, found.curves) == (True, "advised", ())
     assert found.choices[0].meets
     assert "Interrupted after" in as_text(found)
 
