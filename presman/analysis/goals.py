@@ -19,6 +19,11 @@ _LONGEST = 1e8
 EXAMPLES = "'REPORTS p95 wait <= 30s' or '95 % of REPORTS start within 30 s'"
 
 
+NOT_BY_ONE_LOOK = (
+    "goal_missed: one look does not judge goals of service; the monitor, fleet and metrics do, and recordings"
+)
+
+
 class Goal(Struct, frozen=True):
     """`part` (0..1, never 0) of the parallel statements of `group` start within `seconds` after they came."""
 
@@ -61,6 +66,8 @@ def parse_goal(text: str) -> Goal:
         raise InputError(f"goal {text!r}: {error}") from None
     if not 0 < part <= 1:
         raise InputError(f"goal {text!r}: {found['part']} is not a percentage of more than 0 and at most 100")
+    if not seconds:
+        raise InputError(f"goal {text!r}: nothing starts within no time")
     if not seconds <= _LONGEST:
         raise InputError(f"goal {text!r}: longer than three years")
     name = found["group"]

@@ -27,6 +27,7 @@ def arguments() -> Parser:
 def run(options: Namespace) -> int:
     """List the rules; with a target their state, and why."""
     from presman.analysis.alerts.judge import Judge
+    from presman.analysis.goals import NOT_BY_ONE_LOOK
     from presman.cli.polling import Polling, late_views
     from presman.cli.settings import load, resolve
     from presman.output.alert_list import listed
@@ -39,5 +40,7 @@ def run(options: Namespace) -> int:
     previous, snapshot, found = Polling(resolved, timeout=options.timeout).once(options.interval)
     judge = Judge(resolved.alerts, None)
     reading = judge.judge(found)
-    console.show(listed(resolved.alerts, reading, judge.unknown))
+    is_unjudged = bool(resolved.goals) and not reading.goals
+    lacking = (*judge.unknown, NOT_BY_ONE_LOOK) if is_unjudged else judge.unknown
+    console.show(listed(resolved.alerts, reading, lacking))
     return exit_codes.PARTIAL if late_views(previous, snapshot) else exit_codes.OK

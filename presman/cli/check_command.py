@@ -64,6 +64,7 @@ exit codes of check:
 def run(options: Namespace) -> int:
     """Check one target. Every error is UNKNOWN: main() sees to that."""
     from presman.analysis.alerts.judge import groupless
+    from presman.analysis.goals import NOT_BY_ONE_LOOK
     from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
     from presman.config.alert_lines import with_thresholds
@@ -85,6 +86,8 @@ def run(options: Namespace) -> int:
         )
         for each, text in groupless(settings, reading).items():
             console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")
+        if resolved.goals and not reading.goals:
+            problems.append(f"not known: {NOT_BY_ONE_LOOK}")
         found = result(reading, settings, lacking)
         more = [*found.more, *problems] if options.verbose else []
         console.show("".join(f"{line}\n" for line in (found.line, *more)))

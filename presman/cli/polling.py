@@ -11,7 +11,9 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.caches import RowCache
+from presman.analysis.goals import NOT_BY_ONE_LOOK
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.goal_counts import with_goals
 from presman.base.formats import spelled
 from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
@@ -105,14 +107,13 @@ class Polling:
         from presman.recording.statement_lives import goals_between
 
         if self._resolved.target.kind != "recording":
-            note = "Goals of service are not judged by one look: the monitor, metrics and recordings tell them."
-            return replace(reading, notes=(*reading.notes, note))
+            return replace(reading, notes=(*reading.notes, f"Not known: {NOT_BY_ONE_LOOK}."))
         source = self._resolved.target.make_source()
         assert isinstance(source, RecordingSource)
         try:
             source.open()
             first = source.playback.first or reading.at
-            return replace(reading, goals=goals_between(source.playback, goals, first, reading.at))
+            return with_goals(reading, goals_between(source.playback, goals, first, reading.at))
         finally:
             source.close()
 

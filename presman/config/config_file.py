@@ -388,7 +388,7 @@ def _port(value: str) -> int:
 
 def _goals(value: str) -> tuple[Goal, ...]:
     try:
-        return tuple(parse_goal(line) for line in value.splitlines() if line.strip())
+        return tuple(dict.fromkeys(parse_goal(line) for line in value.splitlines() if line.strip()))
     except InputError as error:
         raise ValueError(str(error)) from None
 

@@ -24,7 +24,7 @@ from presman.figures.statement_figures import at_timeout, forecast_record, start
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document
 
-_SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})", re.ASCII)
+_SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
 _NAMED = 3
 """Ways to let it start that are named."""
 
@@ -38,7 +38,7 @@ class AskedStatement(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> AskedStatement:
-        """Read ``507``, ``2:507`` or a SQL_ID."""
+        """Read ``507``, ``2:507``, either with its SERIAL# (``507,32323``), or a SQL_ID."""
         found = _SESSION.fullmatch(text)
         if found is None:
             return cls(sql_id=text.lower())

@@ -86,11 +86,12 @@ def goal_line(reading: Reading) -> Line:
     """Return how the goals of service fare over half an hour and a day; () where config.ini names none."""
     runs: list[Run] = [(" GOALS  ", "title")]
     for each in reading.goals:
-        half_hour = f"{percent(share(*each.recent))} % of {sum(each.recent)} in 30 min"
+        time = "30 min" if each.watched >= _HALF_HOUR else duration(each.watched)
+        recent = f"{percent(share(*each.recent))} % of {sum(each.recent)} in {time}"
         day = f", {percent(share(*each.day))} % of {sum(each.day)} in a day" if each.watched > _HALF_HOUR else ""
         wanted = f", {100 * each.goal.part:g} % wanted"
         runs += [(" · " if len(runs) > 1 else "", "dim"), (f"{each.group} within {duration(each.goal.seconds)}: ", "")]
-        fares = f"{half_hour}{day}{wanted}: {each.state}" if each.state else f"nothing started in 30 min{day}{wanted}"
+        fares = f"{recent}{day}{wanted}: {each.state}" if each.state else f"nothing started in {time}{day}{wanted}"
         runs.append((fares, "warn" if each.state == "missed" else ""))
     return tuple(run for run in runs if run[0]) if reading.goals else ()
 

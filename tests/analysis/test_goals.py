@@ -39,6 +39,7 @@ def test_a_quoted_name_stays_as_it_is() -> None:
         ("REPORTS p0 wait <= 3s", "0 is not a percentage"),
         ("101 % of REPORTS start within 3s", "101 is not a percentage"),
         ("REPORTS p95 wait <= 99999d", "longer than three years"),
+        ("REPORTS p95 wait <= 0s", "nothing starts within no time"),
     ],
 )
 def test_what_is_no_goal_is_told_in_a_line(text: str, why: str) -> None:
@@ -55,7 +56,7 @@ def test_a_goal_in_words() -> None:
     assert str(Goal("My group", 1.0, 90.0)) == '100 % of "My group" start within 90 s'
 
 
-@given(st.sampled_from([50, 95, 99.9, 100]), st.integers(0, 86_399), st.sampled_from(["REPORTS", "My group", "a"]))
+@given(st.sampled_from([50, 95, 99.9, 100]), st.integers(1, 86_399), st.sampled_from(["REPORTS", "My group", "a"]))
 def test_words_are_understood(percent: float, seconds: int, group: str) -> None:
     goal = Goal(group, percent / 100, float(seconds))
     assert parse_goal(f"{goal}") == goal

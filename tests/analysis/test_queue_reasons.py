@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.parallel.queue_reasons import head_reason, with_queue_reasons
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, QueueReason, Shortage
@@ -57,3 +58,10 @@ def test_the_others_are_behind_their_head() -> None:
     queue, heads = with_queue_reasons((first, second), (head(Cause.SYSTEM, row=first),), quiesced=False)
     assert [row.reason for row in queue] == [QueueReason.TARGET, QueueReason.BEHIND_IN_QUEUE]
     assert heads[0].statement is queue[0]
+
+
+def test_of_those_that_waited_alike_none_is_said_to_be_behind_the_head() -> None:
+    rows = [replace(queued(sid), waited=waited) for sid, waited in ((1, 60.0), (2, 59.5), (3, 58.0), (4, None))]
+    found, _ = with_queue_reasons(rows, (head(Cause.SYSTEM, row=rows[0]),), quiesced=False)
+    behind = QueueReason.BEHIND_IN_QUEUE
+    assert [row.reason for row in found] == [QueueReason.TARGET, QueueReason.TARGET, behind, behind]

@@ -111,3 +111,7 @@ def test_json_has_the_reason_and_what_stands_behind_it() -> None:
     assert found["unblock"]["candidates"][0]["effect"]["starts"] == 2
     assert json.loads(as_json(told(), AskedStatement.of("144"), history))["state"] == "running"
     assert json.loads(as_json(told(), AskedStatement.of("999"), history))["state"] == "gone"
+
+
+def test_a_session_is_also_named_as_screens_and_c_name_it() -> None:
+    assert answer("501,7") == answer("1:501,7") == answer("501")

@@ -318,6 +318,6 @@ def test_goals_are_told_beside_the_queue_with_their_arithmetic() -> None:
     idle = GoalReading(Goal("ETL", 0.5, 300.0), 0, 0, (0, 0), (0, 0), 60.0)
     assert plain(goal_line(replace(busy(), goals=(missed, idle)))) == (
         " GOALS  REPORTS within 0:30: 90 % of 10 in 30 min, 95 % of 20 in a day, 95 % wanted: missed"
-        " · ETL within 5:00: nothing started in 30 min, 50 % wanted"
+        " · ETL within 5:00: nothing started in 1:00, 50 % wanted"
     )
     assert goal_line(busy()) == ()

@@ -273,7 +273,9 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
     # That what wants more than its limit starts once nothing else runs was seen, and is promised nowhere.
     perhaps = found.head.cause is Cause.NEVER_FITS
-    lets = "with which it may start, though it is too large for the target" if perhaps else "that let it start"
+    whom = f"one of {found.head.equals + 1} that have waited as long" if found.head.equals else "it"
+    lets = f"that let {whom} start"
+    lets = "with which it may start, though it is too large for the target" if perhaps else lets
     waits = [each.ends_in for each in chosen if each.ends_in is not None]
     total = sum(each.statement.servers for each in chosen)
     if len(waits) == len(chosen):

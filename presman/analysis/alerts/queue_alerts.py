@@ -9,7 +9,7 @@ from presman.analysis.goals import share
 from presman.analysis.readings.reading import Alert, Reading, Severity
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, group_title, is_downgrade
 from presman.analysis.totals import downgrades_per_minute
-from presman.base.formats import counted, duration, number, percent
+from presman.base.formats import counted, duration, number, percent, spelled
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -138,7 +138,8 @@ def goals_missed(reading: Reading) -> list[Alert]:
         if each.state == "missed" and late is not None:
             within, wanted = duration(each.goal.seconds), f"{100 * each.goal.part:g} % wanted"
             short = f"{each.group}: {percent(100 - late)} % started within {within}, {wanted}"
-            many = f"{each.recent[0]} of {counted(sum(each.recent), 'statement')} in the last half hour"
+            time = spelled(min(each.watched, 1800.0))
+            many = f"{each.recent[0]} of {counted(sum(each.recent), 'statement')} in the last {time}"
             found.append(Alert("warn", "▲", f"Goal missed: {short} ({many})", short, "goal_missed", each.group, late))
     return found
 

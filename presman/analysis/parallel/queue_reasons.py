@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, QueueReason
 
@@ -22,14 +23,24 @@ def with_queue_reasons(
     queue: Iterable[QueuedStatement], heads: Sequence[QueueHead], *, quiesced: bool
 ) -> tuple[tuple[QueuedStatement, ...], tuple[QueueHead, ...]]:
     """Return the queue and its heads with the reason of each statement."""
-    found = {head.statement.executing(): head_reason(head, heads, quiesced=quiesced) for head in heads}
+    found = {(head.con_id, head.group): (head, head_reason(head, heads, quiesced=quiesced)) for head in heads}
     by_statement: dict[Executing, QueuedStatement] = {}
     for each in queue:
-        reason = found.get(each.executing(), QueueReason.BEHIND_IN_QUEUE)
+        head, reason = found.get((each.con_id, each.group), (None, QueueReason.BEHIND_IN_QUEUE))
+        if head is not None and not _is_first(each, head):
+            reason = QueueReason.BEHIND_IN_QUEUE
         by_statement[each.executing()] = replace(each, reason=reason)
     return tuple(by_statement.values()), tuple(
         replace(head, statement=by_statement[head.statement.executing()]) for head in heads
     )
+
+
+def _is_first(each: QueuedStatement, head: QueueHead) -> bool:
+    """Whether it is the head, or has waited as long, so that which of them is first is not known."""
+    first = head.statement
+    if each.executing() == first.executing():
+        return True
+    return each.waited is not None and first.waited is not None and abs(each.waited - first.waited) < SAME_WAIT
 
 
 def head_reason(head: QueueHead, heads: Sequence[QueueHead], *, quiesced: bool) -> QueueReason:

@@ -72,9 +72,8 @@ class GoalCounts:
             step = inf
         else:
             step = (reading.at - before).total_seconds()
-        return replace(
-            reading, goals=tuple(self._goal(index, runs, reading.at, step) for index in range(len(self._goals)))
-        )
+        goals = tuple(self._goal(index, runs, reading.at, step) for index in range(len(self._goals)))
+        return with_goals(reading, goals)
 
     def _goal(self, index: int, runs: Iterable[StatementRun], at: datetime, step: float) -> GoalReading:
         goal, minutes = self._goals[index], self._minutes[index]
@@ -106,6 +105,14 @@ def _who(run: StatementRun) -> _Who:
 def _sums(minutes: Iterable[_Minute], since: datetime) -> tuple[int, int]:
     found = [each for each in minutes if each.at >= since]
     return sum(each.good for each in found), sum(each.bad for each in found)
+
+
+def with_goals(reading: Reading, goals: tuple[GoalReading, ...]) -> Reading:
+    """Return a reading with how goals fared, and a note of those about a group that is not defined."""
+    names = {*(reading.group_names or ()), *(row.name for row in reading.cluster_groups())}
+    lost = dict.fromkeys(each.group for each in goals if reading.group_names is not None and each.group not in names)
+    notes = (f"Goals of {name}: there is no group {name}." for name in lost)
+    return replace(reading, goals=goals, notes=(*reading.notes, *notes))
 
 
 def recorded_goals(

@@ -110,7 +110,7 @@ def test_a_missed_goal_is_an_alert_with_its_arithmetic() -> None:
     (alert,) = goals_missed(replace(busy(), goals=(missed, GoalReading(GOAL, 4, 0, (4, 0), (4, 0), 600.0))))
     assert (alert.key, alert.subject, alert.state, alert.amount) == ("goal_missed", "BATCH", "warn", 50.0)
     assert alert.text == (
-        "Goal missed: BATCH: 50 % started within 0:30, 75 % wanted (2 of 4 statements in the last half hour)"
+        "Goal missed: BATCH: 50 % started within 0:30, 75 % wanted (2 of 4 statements in the last 10 min)"
     )
 
 
