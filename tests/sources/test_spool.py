@@ -461,3 +461,10 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(tmp_path: Path, data: bytes
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"cannot read .*nowhere: No such file"):
         SpoolSource(tmp_path / "nowhere").open()
+
+
+def test_a_file_that_would_take_gigabytes_of_memory_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "v$version.csv").open("wb") as file:
+        file.truncate(256 << 20)  # holes: it takes no room
+    message = refusal(tmp_path, {})
+    assert message.endswith("v$version.csv has 256 MB; presman reads files below 256 MB: split it")

@@ -412,8 +412,15 @@ def _take_out_errors(lines: list[str]) -> str:
     return one_line(clean(text), 200)
 
 
+LARGEST = 256
+"""Megabytes of one file that are read: it takes some eight times as much memory."""
+
+
 def _text(path: Path, encoding: str) -> SpoolText:
     try:
+        large = path.stat().st_size >> 20
+        if large >= LARGEST:
+            raise SourceError(f"{path} has {large} MB; presman reads files below {LARGEST} MB: split it", retry=False)
         return decoded(path.read_bytes(), encoding)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}", retry=False) from None
