@@ -121,7 +121,7 @@ def test_labels_are_few_and_hold_no_secret(scraped: Scraped) -> None:
         "__name__", "instance", "job", "target", "inst_id", "container", "consumer_group", "wait_class", "event",
         "statistic", "rule", "severity", "subject", "view", "query", "size", "direction", "le", "version", "database",
         "role", "instance_name", "host", "plan", "cpu_managed", "caging", "px_managed", "verdict", "state", "cause",
-        "io_verdict", "alertname", "alertstate",
+        "reason", "goal", "io_verdict", "alertname", "alertstate",
     }  # fmt: skip
     assert "tiger" not in str(found)
     assert "somebody" not in str(found)
