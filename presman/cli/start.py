@@ -98,9 +98,8 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
     notifier = None
     with ending_at_once():
         head_start = _head_start(resolved, gateway)  # before all that is imported for the screen
-        if (
-            resolved.alerts or resolved.on_alert or resolved.goals
-        ):  # what it imports, the first frame need not wait for otherwise
+        # What it imports, the first frame need not wait for otherwise.
+        if resolved.alerts or resolved.on_alert or resolved.goals:
             from presman.output.alert_notifier import notifier_of
 
             notifier = notifier_of(

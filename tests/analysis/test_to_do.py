@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import LONG_IDLE
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.readings.forecasts import EndingEffect, QueueForecast
+from presman.analysis.readings.forecasts import EndingEffect, ForecastRecord, QueueForecast
 from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Servers, Shortage
@@ -325,6 +325,10 @@ def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
         f"the last now queued starts at {through} instead of {otherwise}"
     )
     assert found.short == "end MARTIN 1:526: the queue is through sooner"
+    poor = foreseen(little, 0, 1500.0, 2470.0)
+    assert poor.forecast is not None
+    record = replace(poor.forecast, record=ForecastRecord(5, 2, 30.0))
+    assert told(replace(poor, forecast=record)).step is Step.WAIT, "fewer than half of the forecasts held"
     assert told(foreseen(little, 0, 2445.0, 2470.0)).step is Step.WAIT, "to decide takes longer than is gained"
     assert told(foreseen(little, 0, 2430.0, 2470.0)).step is Step.WAIT, "so much differs by chance"
     assert told(foreseen(little, 3, None, None)).step is Step.WAIT

@@ -145,8 +145,12 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
 
 
 def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return which idle holder is to be ended because the queue is through sooner then, None where none is known to."""
-    if all(each.blocked for each in heads):
+    """Return which idle holder is to be ended because the queue is through sooner then, None where none is known to.
+
+    Forecasts of which fewer than half held are no proof.
+    """
+    record = None if reading.forecast is None else reading.forecast.record
+    if record is None or 2 * record.held < record.judged or all(each.blocked for each in heads):
         return None
     known = [(each, effect) for each in idle_to_end(reading) if (effect := effect_of(reading, each)) is not None]
     gains = [(_gain(effect), each, effect) for each, effect in known if is_sooner(effect)]

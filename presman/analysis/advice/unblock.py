@@ -88,7 +88,7 @@ def in_order(
     """Return those that let a head start together, and the others; the first to be named and copied first.
 
     Who would do alone stands before who would not. Where somebody holds others up, nobody else is said to be needed.
-    `first` are idle holders whom DO names: they are among those that are chosen, unless others end by themselves.
+    `first` are idle holders who keep much: one of them is among the chosen, unless others end by themselves.
     """
     chosen = _choose(helpers, short, first)
     if blocked and any(each.ends_in is None for each in chosen):
