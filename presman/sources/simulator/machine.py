@@ -140,7 +140,8 @@ class Machine:
         for name in _BACKGROUND:
             client = background(scenario.header.host, inst_id, name)
             sid, serial = self.sids.take()
-            self.background.append(SimulatedSession(inst_id, 0, sid, serial, client, "", start, changed=start))
+            con_id = 1 if scenario.pdbs else 0
+            self.background.append(SimulatedSession(inst_id, con_id, sid, serial, client, "", start, changed=start))
 
     @property
     def cpus(self) -> int:
