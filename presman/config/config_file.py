@@ -6,18 +6,12 @@ mistake is one line that names file, line, section and option, and never repeats
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import shlex
 import stat
 from collections.abc import Callable, Mapping
-from configparser import (
-    ConfigParser,
-    DuplicateOptionError,
-    DuplicateSectionError,
-    MissingSectionHeaderError,
-    ParsingError,
-)
 from contextlib import suppress
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -217,24 +211,24 @@ def _text_of(path: Path) -> str:
     return data.decode("utf-8-sig")
 
 
-def _parse(text: str, path: Path) -> ConfigParser:
+def _parse(text: str, path: Path) -> configparser.ConfigParser:
     # No section is special to the parser: [DEFAULT] would inherit passwords.
-    parser = ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
+    parser = configparser.ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
     try:
         parser.read_string(text)
-    except DuplicateSectionError as error:
+    except configparser.DuplicateSectionError as error:
         raise ConfigError(f"{path}, line {error.lineno}: section [{error.section}] appears twice") from None
-    except DuplicateOptionError as error:
+    except configparser.DuplicateOptionError as error:
         raise ConfigError(f"{path}, line {error.lineno}: [{error.section}] {error.option} appears twice") from None
-    except MissingSectionHeaderError as error:
+    except configparser.MissingSectionHeaderError as error:
         raise ConfigError(f"{path}, line {error.lineno}: an option before the first [section]") from None
-    except ParsingError as error:
+    except configparser.ParsingError as error:
         line = error.errors[0][0] if error.errors else 0
         raise ConfigError(f"{path}, line {line}: neither [section] nor NAME = VALUE") from None
     return parser
 
 
-def _section(path: Path, text: str, section: str, parser: ConfigParser) -> Settings:
+def _section(path: Path, text: str, section: str, parser: configparser.ConfigParser) -> Settings:
     settings: dict[str, Any] = {}
     for option, value in parser.items(section):
         name, setting = _setting(path, text, section, option, value)
@@ -374,7 +368,7 @@ def _scope(value: str) -> Scope:
 
 
 def _flag(value: str) -> bool:
-    states = ConfigParser.BOOLEAN_STATES
+    states = configparser.ConfigParser.BOOLEAN_STATES
     if value.lower() not in states:
         raise ValueError(f"{value!r} is not yes or no")
     return states[value.lower()]
