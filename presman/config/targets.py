@@ -43,22 +43,8 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     secret = Secret(password) if slash and password else settings.password
     if secret is None and settings.password_command is None:
         secret = of_environment(PASSWORD)
-    given = {
-        name: value
-        for name in (
-            "mode",
-            "wallet_location",
-            "wallet_password",
-            "config_dir",
-            "thick",
-            "lib_dir",
-            "https_proxy",
-            "https_proxy_port",
-            "call_timeout",
-            "packs",
-        )
-        if (value := getattr(settings, name)) is not None
-    }
+    how = ConnectSettings.__struct_fields__[3:]
+    given = {name: value for name in how if (value := getattr(settings, name)) is not None}
     connect = ConnectSettings(dsn, (user or settings.user) or None, secret, **given)
     return connected(connect.name, connect, settings)
 
