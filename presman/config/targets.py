@@ -19,8 +19,17 @@ from presman.base.private_files import expanded
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
 from presman.config.config_file import NAME, Config, Settings, has_password, others_may_change
-from presman.config.offline_targets import is_recording, recording_target
-from presman.config.target import Target, TargetError, connected
+from presman.config.target import (
+    DEMO,
+    Target,
+    TargetError,
+    connected,
+    demo_target,
+    is_recording,
+    recording_target,
+    scenarios,
+    spool_target,
+)
 from presman.sources.oracle.settings import ConnectSettings
 
 FORMS = (
@@ -59,8 +68,6 @@ def _aliases(settings: Settings) -> set[str]:
 
 
 def _unknown(text: str, config: Config) -> str:
-    from presman.config.offline_targets import scenarios
-
     if expanded(text).is_dir():
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
     if expanded(text).is_file():
@@ -162,12 +169,8 @@ def _literal(text: str, settings: Settings, config: Config, within: str = "") ->
     scheme, colon, rest = text.partition(":")
     try:
         if scheme.lower() == "demo" and (colon or not rest):
-            from presman.config.offline_targets import DEMO, demo_target
-
             return demo_target(rest or DEMO, settings)
         if scheme.lower() == "spool" and colon:
-            from presman.config.offline_targets import spool_target
-
             return spool_target(rest, settings)
         if is_recording(text):
             return recording_target(rest if scheme.lower() == "recording" else text, settings)
