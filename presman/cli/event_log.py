@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
@@ -18,8 +19,6 @@ from presman.base.log_event import LogEvent
 from presman.base.text import clean
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
 def begin(options: Namespace) -> None:
@@ -44,15 +43,14 @@ class EventLog:
     def __init__(self, form: str, level: str, path: str | None) -> None:
         self._to_file = path is not None
         self._handler: logging.Handler = logging.StreamHandler() if path is None else _opened(path)
-        timed = form == "text" and path is not None
-        self._handler.setFormatter(_Json() if form == "json" else _Timed() if timed else _Plain())
-        self._handler.setLevel(_LEVELS[level])
+        self._handler.setFormatter(_Lines(_json if form == "json" else _plain if path is None else _timed))
+        self._handler.setLevel(level.upper())
         self._logger = logging.Logger("presman", logging.DEBUG)
         self._logger.addHandler(self._handler)
 
     def write(self, event: LogEvent) -> bool:
         """Write an event; return whether nobody else need be told: errors in a file are for the terminal, too."""
-        self._logger.log(_LEVELS[event.level], "%s", event.message, extra={"event": event})
+        self._logger.log(logging.getLevelName(event.level.upper()), "%s", event.message, extra={"event": event})
         return not (self._to_file and event.level == "error")
 
     def close(self) -> None:
@@ -94,39 +92,31 @@ class _File(WatchedFileHandler):
                 sys.stderr.write(f"presman: the log {clean(self.baseFilename)} cannot be written: {why}\n")
 
 
-def _event(record: logging.LogRecord) -> LogEvent:
-    event = record.__dict__["event"]
-    assert isinstance(event, LogEvent)
-    return event
+def _json(at: str, event: LogEvent) -> str:
+    """Return one object: time (UTC), level, database, event, message, and the figures of the event."""
+    found: dict[str, str | int | float] = {"time": at, "level": event.level}
+    found |= {"database": clean(event.database), "event": event.event, "message": clean(event.message)}
+    return json.dumps(found | dict(event.figures), ensure_ascii=False)
 
 
-def _time(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _timed(at: str, event: LogEvent) -> str:
+    """Return a line for people with time and level before it."""
+    return f"{at} {event.level:<7} {clean(event.line)}"
 
 
-class _Json(logging.Formatter):
-    """One object a line: time (UTC), level, database, event, message, and the figures of the event."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        event = _event(record)
-        found: dict[str, str | int | float] = {"time": _time(record), "level": event.level}
-        found |= {"database": clean(event.database), "event": event.event, "message": clean(event.message)}
-        return json.dumps(found | dict(event.figures), ensure_ascii=False)
+def _plain(_at: str, event: LogEvent) -> str:
+    """Return a line as presman says it."""
+    return f"presman: {clean(event.line)}"
 
 
-class _Timed(logging.Formatter):
-    """A line for people with time and level before it."""
+class _Lines(logging.Formatter):
+    """Makes lines by one of these."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        event = _event(record)
-        return f"{_time(record)} {event.level:<7} {clean(event.line)}"
-
-
-class _Plain(logging.Formatter):
-    """A line as presman says it."""
+    def __init__(self, written: Callable[[str, LogEvent], str]) -> None:
+        super().__init__()
+        self._written = written
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        return f"presman: {clean(_event(record).line)}"
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return self._written(at, record.__dict__["event"])

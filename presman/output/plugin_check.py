@@ -7,7 +7,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -23,7 +23,7 @@ from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.totals import totals
 from presman.base.formats import ABSENT, duration
-from presman.base.private_files import open_private, read_private, state_folder
+from presman.base.private_files import open_private, read_private, replace_private, state_folder
 from presman.base.text import one_line
 from presman.tabs.alerts import availability_notes
 
@@ -73,15 +73,7 @@ class StateFile:
     def save(self, state: CheckState) -> None:
         """Put the state in place of the one before, whole or not at all. Raises OSError."""
         state = CheckState(FORMAT, self._target, _newest(state.marks), _newest(state.reported))
-        path = self._path.with_suffix(f".{os.getpid()}.new")
-        try:
-            with os.fdopen(open_private(path, os.O_TRUNC), "wb") as file:
-                file.write(msgspec.json.encode(state))
-            path.replace(self._path)
-        except OSError:
-            with suppress(OSError):
-                path.unlink()
-            raise
+        replace_private(self._path, msgspec.json.encode(state))
 
     @property
     def lock(self) -> Path:

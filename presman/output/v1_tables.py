@@ -8,7 +8,7 @@ the I/O of all groups on the same instance.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -28,15 +28,11 @@ PARAMETERS = ("resource_manager_plan", "resource_manager_cpu_allocation", "cpu_c
 
 
 class V1Table(Struct, frozen=True):
-    """One table: headings, rows, the index of the column with the groups' names.
-
-    `figures` are the indexes of columns that hold numbers, so can be drawn as bars and written to CSV.
-    """
+    """One table: headings, rows, the index of the column with the groups' names; behind it are numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     name: int
-    figures: tuple[int, ...]
 
     def values(self, column: int) -> dict[str, Value]:
         """Return the value of `column` per group; where there are several instances, per ``GROUP@instance``."""
@@ -51,44 +47,24 @@ class V1Table(Struct, frozen=True):
 
 
 CPU = (
-    "INST_ID",
-    "CONSUMER_GROUP",
-    "N_CPUS",
-    "CONSUMED_CPU",
-    "CONSUMED_CPU_PERCT",
-    "THROTTLED_CPU",
-    "UTILIZATION_LIMIT",
-    "ORACLE_CPU",
-    "HOST_CPU",
-)
+    "INST_ID", "CONSUMER_GROUP", "N_CPUS", "CONSUMED_CPU", "CONSUMED_CPU_PERCT", "THROTTLED_CPU", "UTILIZATION_LIMIT",
+    "ORACLE_CPU", "HOST_CPU",
+)  # fmt: skip
 SESSION_IO = (
-    "INST_ID",
-    "NAME",
-    "SESSIONS",
-    "SINGLE_BREAD",
-    "MULTI_BREAD",
-    "SINGLE_BWRITE",
-    "MULTI_BWRITE",
-    "SQL_CANCELED",
-    "TOTAL_IO",
-    "TOTAL_IO_PERCT",
-)
+    "INST_ID", "NAME", "SESSIONS", "SINGLE_BREAD", "MULTI_BREAD", "SINGLE_BWRITE", "MULTI_BWRITE", "SQL_CANCELED",
+    "TOTAL_IO", "TOTAL_IO_PERCT",
+)  # fmt: skip
 PARALLEL = (
-    "INST_ID",
-    "CONSUMER_GROUP",
-    "PX_STMT_ACTIVE_SECS",
-    "PX_STMT",
-    "PX_QUEUED_SESSIONS",
-    "PX_SESSIONS_QUEUE_TIME",
-    "PX_SERVERS",
-    "PX_STMT_TIMEOUTS",
-)
+    "INST_ID", "CONSUMER_GROUP", "PX_STMT_ACTIVE_SECS", "PX_STMT", "PX_QUEUED_SESSIONS", "PX_SESSIONS_QUEUE_TIME",
+    "PX_SERVERS", "PX_STMT_TIMEOUTS",
+)  # fmt: skip
 EMPHASIS = ("GROUP_OR_SUBPLAN", *(f"MGMT_P{level}" for level in range(1, LEVELS + 1)))
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "cpu": CPU, "session_io": SESSION_IO, "parallel": PARALLEL, "emphasis": EMPHASIS,
+}  # fmt: skip
+"""The headings of each measure, known before anything is read."""
 
-
-NOTES: Mapping[str, str] = MappingProxyType(
-    {"cpu": "(the last whole minute; HOST_CPU: since the last poll, so it may be less than ORACLE_CPU)"}
-)
+NOTES = {"cpu": "(the last whole minute; HOST_CPU: since the last poll, so it may be less than ORACLE_CPU)"}
 """What must be known of a table's figures, by measure."""
 
 
@@ -120,16 +96,11 @@ def cpu(snapshot: Snapshot, reading: Reading) -> V1Table:
         consumed = row.cpu_consumed_time / 1000
         host_busy = busy.get(row.inst_id)
         return (
-            row.inst_id,
-            label(row.consumer_group_name, row.con_id),
-            row.num_cpus,
-            round(consumed, 2),
-            _percent(consumed, row.num_cpus * seconds),
-            round(row.cpu_wait_time / 1000, 2),
-            row.cpu_utilization_limit,
+            row.inst_id, label(row.consumer_group_name, row.con_id), row.num_cpus, round(consumed, 2),
+            _percent(consumed, row.num_cpus * seconds), round(row.cpu_wait_time / 1000, 2), row.cpu_utilization_limit,
             _percent(consumed, host_cpus.get(row.inst_id, 0) * seconds),
             None if host_busy is None else round(100 * host_busy, 2),
-        )
+        )  # fmt: skip
 
     return _table(CPU, map(line, metrics))
 
@@ -139,33 +110,21 @@ def session_io(snapshot: Snapshot, _reading: Reading) -> V1Table:
     names = {row.consumer_group_id: row.consumer_group for row in snapshot.rows(ConsumerGroupDefinition)}
     sessions = snapshot.rows(SessionInfo)
     label = _labels(row.con_id for row in sessions)
-    sums: dict[tuple[int, str], tuple[int, ...]] = {}
+    sums: dict[tuple[int, str], list[int]] = {}
     for row in sessions:
         if group := row.current_consumer_group or names.get(row.current_consumer_group_id, ""):
-            key = row.inst_id, label(group, row.con_id)
-            sums[key] = _added(sums.get(key, (0,) * 6), row)
+            own = sums.setdefault((row.inst_id, label(group, row.con_id)), [0] * 6)
+            own[:] = [before + more for before, more in zip(own, (1, *_MEGABYTES(row), row.sql_canceled), strict=True)]
     totals: dict[int, int] = {}
     for (inst_id, _), figures in sums.items():
         totals[inst_id] = totals.get(inst_id, 0) + sum(figures[1:5])
-    return _table(
-        SESSION_IO,
-        (
-            (inst_id, group, *figures, sum(figures[1:5]), _percent(sum(figures[1:5]), totals[inst_id]))
-            for (inst_id, group), figures in sums.items()
-        ),
-    )
+    rows = ((*key, *own, (total := sum(own[1:5])), _percent(total, totals[key[0]])) for key, own in sums.items())
+    return _table(SESSION_IO, rows)
 
 
-def _added(figures: Sequence[int], row: SessionInfo) -> tuple[int, ...]:
-    own = (
-        1,
-        row.small_read_megabytes,
-        row.large_read_megabytes,
-        row.small_write_megabytes,
-        row.large_write_megabytes,
-        row.sql_canceled,
-    )
-    return tuple(before + more for before, more in zip(figures, own, strict=True))
+_MEGABYTES = attrgetter(
+    "small_read_megabytes", "large_read_megabytes", "small_write_megabytes", "large_write_megabytes"
+)
 
 
 def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:
@@ -176,22 +135,14 @@ def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:
     """
     found = snapshot.rows(ConsumerGroup)
     label = _labels(row.con_id for row in found)
-    return _table(
-        PARALLEL,
+    rows = (
         (
-            (
-                row.inst_id,
-                label(row.name, row.con_id),
-                round(row.pq_active_time / 1000, 2),
-                row.current_pqs_active,
-                row.current_pqs_queued,
-                row.pq_queued_time,
-                row.current_pq_servers_active,
-                row.pq_queue_time_outs,
-            )
-            for row in found
-        ),
-    )
+            row.inst_id, label(row.name, row.con_id), round(row.pq_active_time / 1000, 2), row.current_pqs_active,
+            row.current_pqs_queued, row.pq_queued_time, row.current_pq_servers_active, row.pq_queue_time_outs,
+        )
+        for row in found
+    )  # fmt: skip
+    return _table(PARALLEL, rows)
 
 
 def emphasis(snapshot: Snapshot, reading: Reading) -> V1Table:
@@ -206,7 +157,7 @@ def emphasis(snapshot: Snapshot, reading: Reading) -> V1Table:
     for line in lines:
         name = label(line.name, line.con_id) if line.kind == GROUP else line.name
         rows.append((name, *(round(100 * part, 2) for part in line.by_level)))
-    return V1Table(EMPHASIS, tuple(rows), 0, tuple(range(1, LEVELS + 1)))
+    return V1Table(EMPHASIS, tuple(rows), 0)
 
 
 def _labels(containers: Iterable[int]) -> Callable[[str, int], str]:
@@ -221,19 +172,13 @@ def _percent(part: float, whole: float) -> float | None:
 
 def _table(columns: tuple[str, ...], rows: Iterable[tuple[Value, ...]]) -> V1Table:
     ordered = tuple(sorted(rows, key=lambda row: (row[0], row[1])))
-    return V1Table(columns, ordered, 1, tuple(range(2, len(columns))))
+    return V1Table(columns, ordered, 1)
 
 
-TABLES: Mapping[str, Callable[[Snapshot, Reading], V1Table]] = MappingProxyType(
-    {"cpu": cpu, "session_io": session_io, "parallel": parallel, "emphasis": emphasis}
-)
+TABLES: Mapping[str, Callable[[Snapshot, Reading], V1Table]] = {
+    "cpu": cpu, "session_io": session_io, "parallel": parallel, "emphasis": emphasis,
+}  # fmt: skip
 """The measures of presman 1.x."""
-
-COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"cpu": CPU, "session_io": SESSION_IO, "parallel": PARALLEL, "emphasis": EMPHASIS}
-)
-"""The headings of each, known before anything is read."""
-
 
 # ---- The screen of presman 1.x as text: parameters, table, one bar per group.
 
@@ -252,11 +197,10 @@ def boxed(table: V1Table) -> str:
     texts = [[_text(value) for value in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
-    numeric = {*table.figures, 0} - {table.name}
 
     def line(row: Sequence[str]) -> str:
         padded = (
-            text.rjust(width) if index in numeric else text.ljust(width)
+            text.ljust(width) if index == table.name else text.rjust(width)
             for index, (text, width) in enumerate(zip(row, widths, strict=True))
         )
         return "| " + " | ".join(padded) + " |"

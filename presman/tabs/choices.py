@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct, field
 
@@ -52,7 +52,8 @@ def _title(scope: DrillScope, before: DrillScope | None) -> str:
     return scope.title if is_whole_instance or scope.inst_id in {None, known} else f"{scope.title} on {scope.inst_id}"
 
 
-WINDOWS = (15, 60, 5)
+Window = Literal[15, 60, 5]
+WINDOWS: tuple[Window, ...] = get_args(Window)
 """Minutes a chart can show; the first is usual."""
 
 STEPS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
@@ -73,7 +74,7 @@ class Choices(Struct, frozen=True):
     paused: float | None = None
     behind: int = 0
     refresh: float = 2.0
-    window: int = WINDOWS[0]
+    window: Window = WINDOWS[0]
     filters: dict[str, str] = field(default_factory=dict)
     packs: tuple[str, ...] = ()
     scopes: tuple[DrillScope, ...] = ()

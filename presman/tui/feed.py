@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from textual.message import Message
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Post = Callable[[Message], object]
 
 
+@dataclass(eq=False)
 class Arrived(Message):
     """A poll succeeded. `snapshot` is what the reading was made of.
 
@@ -29,48 +31,42 @@ class Arrived(Message):
     read `age` seconds ago. In a replay so many `keys` asked for a poll before this one was shown.
     """
 
-    def __init__(
-        self, reading: Reading, snapshot: Snapshot | None = None, *, whole: bool = True, age: float = 0.0, keys: int = 0
-    ) -> None:
-        super().__init__()
-        self.keys = keys
-        self.whole = whole
-        self.age = age
-        self.reading = reading
-        self.snapshot = snapshot
+    reading: Reading
+    snapshot: Snapshot | None = None
+    _: KW_ONLY
+    whole: bool = True
+    age: float = 0.0
+    keys: int = 0
 
 
+@dataclass(eq=False)
 class Lost(Message):
     """The source is lost, and has been for so many seconds; `retry_in` seconds to the next attempt, None for none."""
 
-    def __init__(self, text: str, retry_in: float | None, lasting: float = 0.0) -> None:
-        super().__init__()
-        self.text = text
-        self.retry_in = retry_in
-        self.lasting = lasting
+    text: str
+    retry_in: float | None
+    lasting: float = 0.0
 
 
 class Ended(Message):
     """A finite source has been read to its end."""
 
 
+@dataclass(eq=False)
 class Failed(Message):
     """A snapshot could not be turned into a reading; the ones before stay on screen."""
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
+    error: Exception
 
 
+@dataclass(eq=False)
 class Acted(Message):
     """A command was carried out, or was not; `text` says what became of it. One that was not `tried` is in no log."""
 
-    def __init__(self, command: Command, done: bool, text: str, *, tried: bool = True) -> None:
-        super().__init__()
-        self.tried = tried
-        self.command = command
-        self.done = done
-        self.text = text
+    command: Command
+    done: bool
+    text: str
+    tried: bool = True
 
 
 class Feed:

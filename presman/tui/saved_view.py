@@ -5,18 +5,18 @@ Filters are not saved: rows that are missing for what somebody typed last night 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Struct, field
-from msgspec.structs import asdict, fields, replace
+from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec.structs import asdict, replace
 
 from presman.base import private_files
 from presman.base.private_files import read_private, state_folder
-from presman.base.text import one_line
-from presman.tabs.choices import WINDOWS
+from presman.tabs.choices import Window
 
 if TYPE_CHECKING:
     from presman.tui.terminal_app import TerminalApp
@@ -28,10 +28,16 @@ LARGEST = 65_536
 _MOST = 100
 """Tables and columns that are believed to be there at most."""
 
-_LONGEST = 200
-"""Characters of a name."""
-
 _FILE = "view.json"
+
+_Name = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$")]
+"""A name as a file may have it: nothing in it steers a terminal."""
+
+_WHERE = re.compile(r"\$\.(\w+)")
+"""Where the setting stands that msgspec does not take."""
+
+_Seconds = Annotated[float, Meta(ge=0.5, le=3600)]
+_Columns = Annotated[tuple[_Name, ...], Meta(min_length=1, max_length=_MOST)]
 
 
 class SavedView(Struct, frozen=True, dict=True):
@@ -41,15 +47,15 @@ class SavedView(Struct, frozen=True, dict=True):
     (``parallel/queue``): what each is sorted by and whether that is descending, and its columns in order.
     """
 
-    theme: str | None = None
-    refresh: float | None = None
-    fleet_refresh: float | None = None
-    window: int | None = None
+    theme: _Name | None = None
+    refresh: _Seconds | None = None
+    fleet_refresh: _Seconds | None = None
+    window: Window | None = None
     by_instance: bool | None = None
     unfolded: bool | None = None
     ascii_only: bool | None = None
-    sorts: Mapping[str, tuple[str, bool] | None] = field(default_factory=dict)
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sorts: Annotated[Mapping[_Name, tuple[_Name, bool] | None], Meta(max_length=_MOST)] = field(default_factory=dict)
+    columns: Annotated[Mapping[_Name, _Columns], Meta(max_length=_MOST)] = field(default_factory=dict)
 
 
 def path() -> Path:
@@ -68,12 +74,13 @@ def load() -> tuple[SavedView, str]:
     import json  # the first frame does not wait for it where nothing is kept
 
     try:
-        return _read(json.loads(content)), ""
-    except (ValueError, RecursionError) as error:
-        problem = (
-            "it is not JSON" if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError) else str(error)
-        )
-        return SavedView(), f"The kept settings are not used: {path()}: {one_line(problem, 100)}."
+        return convert(json.loads(content), SavedView), ""
+    except ValidationError as error:
+        where = _WHERE.search(str(error))
+        problem = f"{where[1]} is not valid" if where else "it has no object"
+    except (ValueError, RecursionError):
+        problem = "it is not JSON"
+    return SavedView(), f"The kept settings are not used: {path()}: {problem}."
 
 
 def save_changes(before: SavedView, now: SavedView) -> SavedView:
@@ -123,73 +130,6 @@ def set_in_tables(grids: Mapping[str, Grid]) -> dict[str, Any]:
         now, first = (grid.rows.sort_key, grid.rows.descending), (grid.table.order, grid.table.descending)
         sorts[name], columns[name] = None if now == first else now, grid.drawing.chosen
     return {"sorts": sorts, "columns": columns}
-
-
-def _read(content: Any) -> SavedView:
-    """Return what a file says. Raises ValueError naming what makes no sense; what a later version wrote is left out."""
-    if not isinstance(content, dict):
-        raise ValueError("it has no object")
-    known = {each.name for each in fields(SavedView)}
-    found = {}
-    for name, value in content.items():
-        if name in known:
-            try:
-                found[name] = _CHECKS[name](value)
-            except (TypeError, ValueError, AttributeError):
-                raise ValueError(f"{name} is not valid") from None
-    return SavedView(**found)
-
-
-def _word(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
-        raise ValueError(value)
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(value)
-    return value
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.5 <= value <= 3600:
-        raise ValueError(value)
-    return float(value)
-
-
-def _window(value: Any) -> int:
-    if value not in WINDOWS or not isinstance(value, int):
-        raise ValueError(value)
-    return value
-
-
-def _each(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a check of an object by names, each of whose values passes `check`."""
-
-    def read(value: Any) -> dict[str, Any]:
-        if len(value) > _MOST:
-            raise ValueError(value)
-        return {_word(name): check(item) for name, item in value.items()}
-
-    return read
-
-
-def _sort(value: Any) -> tuple[str, bool]:
-    key, descending = value
-    return _word(key), _flag(descending)
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not 0 < len(value) <= _MOST:
-        raise ValueError(value)
-    return tuple(map(_word, value))
-
-
-_CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "theme": _word, "refresh": _seconds, "fleet_refresh": _seconds, "window": _window, "by_instance": _flag,
-    "unfolded": _flag, "ascii_only": _flag, "sorts": _each(_sort), "columns": _each(_names),
-}  # fmt: skip
 
 
 class ViewSaver:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -75,27 +76,33 @@ def test_a_file_or_a_line_of_one_can_be_asked_for() -> None:
     assert {each.line for each in mutants if each.named(["other.py", "room.py:3", "room.py:9"])} == {3, 9}
 
 
+@cache
+def near() -> Nearest:
+    """Who imports what in this project: every file is parsed once for all tests."""
+    return Nearest(ROOT)
+
+
 LINT_CDB = Mutant("presman/analysis/plans/lint_cdb.py", "_finding", 1, 0, 0, "", "")
 
 
 def test_the_nearest_tests_are_those_that_import_a_module_where_none_is_known_to_call_it() -> None:
-    stages = [files for files, _, _ in Nearest(ROOT).stages(LINT_CDB, Calls({}))]
+    stages = [files for files, _, _ in near().stages(LINT_CDB, Calls({}))]
     assert stages[0] == ["tests/analysis/test_lint_cdb.py"]
     assert "tests/analysis/test_lint.py" in stages[1]
 
 
 def test_what_a_simulation_is_made_of_is_played_by_each_mutant_itself(tmp_path: Path) -> None:
-    near = Nearest(ROOT)
+    nearest = near()
     text = Mutant("presman/base/text.py", "", 1, 0, 0, "", "")
     plays = Mutant("presman/sources/simulator/machine.py", "", 1, 0, 0, "", "")
-    shared = warm_ups(LINT_CDB, near, tmp_path)
+    shared = warm_ups(LINT_CDB, nearest, tmp_path)
     (shared / "one").write_text("played")
-    own = warm_ups(text, near, tmp_path)
+    own = warm_ups(text, nearest, tmp_path)
     assert own != shared
     assert (own / "one").read_text() == "played"
-    assert warm_ups(plays, near, tmp_path) == own
+    assert warm_ups(plays, nearest, tmp_path) == own
     assert list(own.iterdir()) == []
-    assert warm_ups(LINT_CDB, near, tmp_path) == shared
+    assert warm_ups(LINT_CDB, nearest, tmp_path) == shared
 
 
 def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> None:
@@ -111,7 +118,7 @@ def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> 
         "b.py": {"b.py::one": 0.5, "b.py::two": 0.6},
         "a.py": {"a.py::slow": 2.0},
     }
-    (files, tests, before), (_, none, tried), *_ = Nearest(ROOT).stages(LINT_CDB, Calls(survey))
+    (files, tests, before), (_, none, tried), *_ = near().stages(LINT_CDB, Calls(survey))
     assert files == ["b.py", "a.py"]
     assert tests.keys() == tried == {"b.py::one", "b.py::two", "a.py::slow"}
     assert (before, none) == (frozenset(), {})

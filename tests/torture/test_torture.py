@@ -81,8 +81,12 @@ def test_machines_that_refuse(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["record", "metrics", "fleet"])
-def test_some_minutes_of_a_month(part: str, tmp_path: Path) -> None:
-    """Thirty polls of a course of twelve: three rounds, each with statements and sessions of its own."""
+def test_some_minutes_of_a_month(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty polls of a course of twelve: three rounds, each with statements and sessions of its own.
+
+    Each look collects the garbage of all tests before: three will do.
+    """
+    monkeypatch.setattr(endurance, "LOOKS", 3)
     told = getattr(endurance, part)(task(f"{part} mixed", 30, tmp_path), course=12)
     assert told.startswith("30 polls, 0.00 days at 5 s,")
 

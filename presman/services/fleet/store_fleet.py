@@ -178,20 +178,12 @@ def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member
     since = None if row.since is None else row.since + passed
     every = max(row.every or USUAL, interval)  # more often than it is looked at nothing can be new
     if row.link == LOST:
-        return Member(
-            row.target,
-            ConnectionState.LOST,
-            None,
-            age,
-            since,
-            f"its recorder lost the connection: {row.reason}",
-            past=past,
-        )
-    if row.link == STOPPED or age is None:
-        reason = row.reason or "nothing was recorded since this format"
-        return Member(row.target, ConnectionState.STOPPED, None, age, since, reason, past=past)
-    if is_silent(age, every):
-        reason = f"its recorder has written nothing for {duration(age)}"
-        return Member(row.target, ConnectionState.LOST, None, age, age, reason, past=past)
-    connection = ConnectionState.LATE if is_late(age, every) else ConnectionState.LIVE
-    return Member(row.target, connection, row.key_figures, age, past=past)
+        connection, reason = ConnectionState.LOST, f"its recorder lost the connection: {row.reason}"
+    elif row.link == STOPPED or age is None:
+        connection, reason = ConnectionState.STOPPED, row.reason or "nothing was recorded since this format"
+    elif is_silent(age, every):
+        connection, reason, since = ConnectionState.LOST, f"its recorder has written nothing for {duration(age)}", age
+    else:
+        connection = ConnectionState.LATE if is_late(age, every) else ConnectionState.LIVE
+        return Member(row.target, connection, row.key_figures, age, past=past)
+    return Member(row.target, connection, None, age, since, reason, past=past)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from textual.app import ComposeResult
@@ -26,25 +26,20 @@ if TYPE_CHECKING:
     from presman.tui.pages.content import Content
 
 
-_NONE: Mapping[str, str] = MappingProxyType({})
-
-
+@dataclass(eq=False)
 class QueryWanted(Message):
     """A query that runs on demand only is wanted: once, or (`lasting`) at each poll from now on."""
 
-    def __init__(self, query: str, binds: Mapping[str, str] = _NONE, *, lasting: bool = False) -> None:
-        super().__init__()
-        self.query = query
-        self.binds = binds
-        self.lasting = lasting
+    query: str
+    binds: Mapping[str, str] = field(default_factory=dict)
+    lasting: bool = False
 
 
+@dataclass(eq=False)
 class PageWanted(Message):
     """A page is to be read in place of the panel."""
 
-    def __init__(self, content: Content) -> None:
-        super().__init__()
-        self.content = content
+    content: Content
 
 
 class _Filled(NamedTuple):

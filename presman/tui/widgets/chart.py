@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import ceil
@@ -155,12 +156,11 @@ class Chart(LineView):
     """A chart whose plot is drawn anew only when its data, its size or the theme changed; the legend is of each
     poll."""
 
+    @dataclass(eq=False)
     class InstantClicked(Message):
         """A stretch of time was clicked: the instant at its end."""
 
-        def __init__(self, at: datetime) -> None:
-            super().__init__()
-            self.at = at
+        at: datetime
 
     _data: ChartData | None = None
     _levels: Sequence[GroupLevel] = ()

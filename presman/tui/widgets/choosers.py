@@ -1,9 +1,9 @@
-"""Dialogs that let one choose: the columns of a table and their order, another target."""
+"""Dialogs that let one choose from a table: its columns and their order, another target, what to copy."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -74,178 +74,134 @@ COPIES: Table[Copyable] = Table(
     (
         Figure[Copyable]("key", "", NAME, "The key that copies it.", "key", width=1, sortable=False),
         Figure[Copyable]("what", "what", NAME, "What it is.", "what", width=16, most=40, sortable=False),
-        Figure[Copyable](
-            "text",
-            "text",
-            NAME,
-            "What is copied, on one line.",
-            _copied,
-            width=20,
-            flexible=True,
-            sortable=False,
-        ),
+        Figure[Copyable]("text", "text", NAME, "What is copied, on one line.", _copied, width=20, flexible=True,
+                         sortable=False),
     ),
     lambda row: row.key,
     "There is nothing to copy.",
-)
+)  # fmt: skip
 
-_STYLE = """
-{name} {{ align: center middle; }}
-{name} > Vertical {{ width: 90%; max-width: {width}; height: auto; max-height: 90%; border: round $primary; }}
-{name} > Vertical {{ background: $background; }}
-{name} Grid {{ height: auto; max-height: 30; }}
-"""
+Chosen = TypeVar("Chosen")
 
 
-class ColumnChooser(ModalScreen["tuple[str, ...] | None"]):
-    """Returns the keys of the columns that were chosen, in order; () for those of the table, None for no change."""
+class _Chooser(ModalScreen[Chosen | None]):
+    """Offers `rows` of a table; Esc and q return None, Enter what `chosen` makes of the row under the cursor."""
 
-    CSS = _STYLE.format(name="ColumnChooser", width=110)
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "leave", "cancel", show=False),
-        Binding("space", "switch", "show or hide", show=False),
-        Binding("shift+up,less_than_sign,K", "carry(-1)", "up", show=False),
-        Binding("shift+down,greater_than_sign,J", "carry(1)", "down", show=False),
-        Binding("r", "reset", "reset", show=False),
-    ]
+    CSS = """
+    _Chooser { align: center middle; }
+    _Chooser > Vertical { width: 90%; max-width: 110; height: auto; max-height: 90%; border: round $primary; }
+    _Chooser > Vertical { background: $background; }
+    _Chooser Grid { height: auto; max-height: 30; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "cancel", show=False)]
 
-    def __init__(self, table: Table[Any], shown: Sequence[str], hidden: Collection[str]) -> None:
+    def __init__(self, table: Table[Any], rows: Sequence[Any], note: str) -> None:
         super().__init__()
-        self._table = table
-        self._shown = list(shown)
-        self._hidden = hidden
+        self.grid = Grid(table, counted=False)
+        self._rows, self._note = rows, note
 
     def compose(self) -> ComposeResult:
         """Lay the dialog out."""
-        with Vertical():
-            yield Grid(COLUMNS, counted=False)
-            yield LineView(id="choose-keys")
+        yield Vertical(self.grid)
 
     def on_mount(self) -> None:
         """Show what there is to choose."""
+        self.grid.show_rows(self._rows, note=self._note)
+        self.grid.focus()
+
+    def on_grid_opened(self, event: Grid.Opened) -> None:
+        """Return the choice."""
+        event.stop()
+        self.dismiss(self.chosen(event.row))
+
+    def chosen(self, row: Any) -> Chosen | None:
+        """Return what is chosen by a row, None in an empty table."""
+        found: Chosen | None = row
+        return found
+
+
+class ColumnChooser(_Chooser[tuple[str, ...]]):
+    """Returns the keys of the columns that were chosen, in order; () for those of the table, None for no change."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "switch", "show or hide", show=False),
+        Binding("shift+up,less_than_sign,K", "carry(-1)", "up", show=False),
+        Binding("shift+down,greater_than_sign,J", "carry(1)", "down", show=False),
+        Binding("r", "dismiss(())", "reset to those that the table has by itself", show=False),
+    ]
+
+    def __init__(self, table: Table[Any], shown: Sequence[str], hidden: Collection[str]) -> None:
+        self._known = {column.key: column for column in table.columns if column.key not in hidden}
+        self._shown = list(shown)
+        super().__init__(COLUMNS, self._columns(), f"of {table.title}: numbered ones are shown, in this order")
+
+    def compose(self) -> ComposeResult:
+        """Lay the dialog out, with its keys below the table."""
         words = " Space shows or hides < > moves r the table's own Enter done Esc changes nothing"
-        self.query_one(LineView).show_lines([((words, "dim"),)])
-        self._fill()
-        self._grid.focus()
+        keys = LineView(id="choose-keys")
+        keys.show_lines([((words, "dim"),)])
+        yield Vertical(self.grid, keys)
 
-    @property
-    def _grid(self) -> Grid:
-        return self.query_one(Grid)
-
-    def _fill(self) -> None:
-        known = {column.key: column for column in self._table.columns if column.key not in self._hidden}
-        order = [key for key in self._shown if key in known] + [key for key in known if key not in self._shown]
-        rows = [
-            _Column(key, known[key].head or key, self._shown.index(key) + 1 if key in self._shown else None,
-                    known[key].help)
-            for key in order
-        ]  # fmt: skip
-        self._grid.show_rows(rows, note=f"of {self._table.title}: numbered ones are shown, in this order")
+    def _columns(self) -> list[_Column]:
+        """Return the columns, those that are shown first, in their order."""
+        indexes = {key: index for index, key in enumerate(self._shown, start=1)}
+        order = dict.fromkeys([*(key for key in self._shown if key in self._known), *self._known])
+        columns = (self._known[key] for key in order)
+        return [_Column(each.key, each.head or each.key, indexes.get(each.key), each.help) for each in columns]
 
     def action_switch(self) -> None:
         """Show or hide the column under the cursor; one stays."""
-        row = self._grid.row
+        row = self.grid.row
         if row is None:
             return
         if row.position is None:
             self._shown.append(row.key)
         elif len(self._shown) > 1:
             self._shown.remove(row.key)
-        self._fill()
+        self.grid.show_rows(self._columns(), note=self._note)
 
     def action_carry(self, rows: int) -> None:
         """Move the column under the cursor."""
-        row = self._grid.row
+        row = self.grid.row
         if row is None or row.position is None:
             return
         index = max(0, min(len(self._shown) - 1, row.position - 1 + rows))
         self._shown.remove(row.key)
         self._shown.insert(index, row.key)
-        self._fill()
-        self._grid.select(row.key)
+        self.grid.show_rows(self._columns(), note=self._note)
+        self.grid.select(row.key)
 
-    def action_reset(self) -> None:
-        """Have the columns that the table has by itself."""
-        self.dismiss(())
-
-    def on_grid_opened(self, event: Grid.Opened) -> None:
-        """Return the choice."""
-        event.stop()
-        self.dismiss(tuple(self._shown))
-
-    def action_leave(self) -> None:
-        """Return no choice."""
-        self.dismiss(None)
+    def chosen(self, _row: _Column | None) -> tuple[str, ...]:
+        """Return the keys."""
+        return tuple(self._shown)
 
 
-class TargetChooser(ModalScreen["str | None"]):
-    """Returns the target that was chosen, None for none."""
+class TargetChooser(_Chooser[str]):
+    """Returns the target that was chosen."""
 
-    CSS = _STYLE.format(name="TargetChooser", width=60)
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "cancel", show=False)]
+    CSS = "TargetChooser > Vertical { max-width: 60; }"
 
     def __init__(self, targets: Sequence[str], present: str) -> None:
-        super().__init__()
-        self._targets = targets
-        self._present = present
+        rows = [_Target(name, "on the screen" if name == present else "") for name in targets]
+        super().__init__(TARGETS, rows, "Enter watches it, Esc stays here")
 
-    def compose(self) -> ComposeResult:
-        """Lay the dialog out."""
-        with Vertical():
-            yield Grid(TARGETS, counted=False)
-
-    def on_mount(self) -> None:
-        """Show what there is to choose."""
-        grid = self.query_one(Grid)
-        rows = [_Target(name, "on the screen" if name == self._present else "") for name in self._targets]
-        grid.show_rows(rows, note="Enter watches it, Esc stays here")
-        grid.focus()
-
-    def on_grid_opened(self, event: Grid.Opened) -> None:
-        """Return the choice."""
-        event.stop()
-        self.dismiss(event.row.name if event.row is not None else None)
-
-    def action_leave(self) -> None:
-        """Return no choice."""
-        self.dismiss(None)
+    def chosen(self, row: _Target | None) -> str | None:
+        """Return the name."""
+        return None if row is None else row.name
 
 
-class CopyChooser(ModalScreen["Copyable | None"]):
-    """Returns what is to be copied, None for nothing: each has its key, the first one is chosen by Enter, too."""
+class CopyChooser(_Chooser[Copyable]):
+    """Returns what is to be copied: each has its key, the first one is chosen by Enter, too."""
 
-    CSS = _STYLE.format(name="CopyChooser", width=110)
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "leave", "cancel", show=False),
-        *(Binding(key, f"take('{key}')", "copy", show=False) for key in "ctsrp123456789"),
+        Binding(key, f"take('{key}')", "copy", show=False) for key in "ctsrp123456789"
     ]
 
     def __init__(self, offered: Sequence[Copyable]) -> None:
-        super().__init__()
-        self._offered = offered
-
-    def compose(self) -> ComposeResult:
-        """Lay the dialog out."""
-        with Vertical():
-            yield Grid(COPIES, counted=False)
-
-    def on_mount(self) -> None:
-        """Show what there is to copy."""
-        grid = self.query_one(Grid)
-        grid.show_rows(self._offered, note="its key or Enter copies it, c once more the SQL_ID; Esc: nothing")
-        grid.focus()
+        super().__init__(COPIES, offered, "its key or Enter copies it, c once more the SQL_ID; Esc: nothing")
 
     def action_take(self, key: str) -> None:
         """Return what has this key, if anything has."""
-        found = next((each for each in self._offered if each.key == key), None)
+        found = next((each for each in self._rows if each.key == key), None)
         if found is not None:
             self.dismiss(found)
-
-    def on_grid_opened(self, event: Grid.Opened) -> None:
-        """Return the choice."""
-        event.stop()
-        self.dismiss(event.row)
-
-    def action_leave(self) -> None:
-        """Return no choice."""
-        self.dismiss(None)

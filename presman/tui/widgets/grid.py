@@ -6,6 +6,7 @@ Only the visible rows are rendered, and only the cells that changed are sent to 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -52,20 +53,18 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         Binding("enter", "open", "details", show=False, key_display="Enter"),
     ]
 
+    @dataclass(eq=False)
     class Opened(Message):
         """A row was chosen, to see its details; None in an empty table."""
 
-        def __init__(self, grid: Grid, row: Any) -> None:
-            super().__init__()
-            self.grid = grid
-            self.row = row
+        grid: Grid
+        row: Any
 
+    @dataclass(eq=False)
     class Moved(Message):
         """The user moved the cursor to another row."""
 
-        def __init__(self, grid: Grid) -> None:
-            super().__init__()
-            self.grid = grid
+        grid: Grid
 
     def __init__(
         self, table: Table[Any], *, trend: Trend | None = None, filterable: bool = True, counted: bool = True

@@ -7,6 +7,7 @@ room, columns are several cells wide and rows several lines high.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
@@ -46,13 +47,12 @@ class HeatMap(LineApiWidget, can_focus=True):
         Binding("down,j", "bucket(-1)", "shorter waits", show=False, key_display="↓ j"),
     ]
 
+    @dataclass(eq=False)
     class Read(Message):
         """The cursor was moved to bucket `number` (None: stays), or to a poll `steps` away from the one looked at."""
 
-        def __init__(self, number: int | None, steps: int = 0) -> None:
-            super().__init__()
-            self.number = number
-            self.steps = steps
+        number: int | None
+        steps: int = 0
 
     def __init__(self, quantity: Quantity, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)

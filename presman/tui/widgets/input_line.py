@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from textual.app import App
 from textual.message import Message
@@ -22,14 +23,13 @@ PLACEHOLDERS = {
 class InputLine(Input):
     """One line above the keys; → takes what is suggested. Its id says what it is for."""
 
+    @dataclass(eq=False)
     class Typed(Message):
         """This is typed so far in the line of that id; `done` once Enter was pressed."""
 
-        def __init__(self, line: str, text: str, *, done: bool) -> None:
-            super().__init__()
-            self.line = line
-            self.text = text
-            self.done = done
+        line: str
+        text: str
+        done: bool
 
     def begin(self, text: str, names: Iterable[str]) -> None:
         """Appear with a text, ready to be typed in, suggesting these names."""
@@ -49,7 +49,7 @@ class InputLine(Input):
         self.app.post_message(self._typed(done=True))
 
     def _typed(self, *, done: bool) -> InputLine.Typed:
-        return self.Typed(self.id or "", clean(self.value), done=done)
+        return self.Typed(self.id or "", clean(self.value), done)
 
 
 async def ask(app: App[None], line: str, text: str = "", *, names: Iterable[str] = (), before: str = "#keys") -> None:

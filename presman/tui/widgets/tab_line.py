@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from textual.events import Click
@@ -21,12 +22,11 @@ class Labelled(NamedTuple):
     action: str
 
 
+@dataclass(eq=False)
 class Clicked(Message):
     """Something on one of the lines was clicked: the name of its action."""
 
-    def __init__(self, action: str) -> None:
-        super().__init__()
-        self.action = action
+    action: str
 
 
 class _ClickLine(LineView):
