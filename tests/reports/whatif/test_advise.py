@@ -83,10 +83,8 @@ def swapped() -> tuple[list[Arrival], SeenPlan]:
 
 def test_swapped_levels_are_put_right() -> None:
     arrivals, plan = swapped()
-    assert best(arrivals, "levels", plan=plan, goal=Goal("REPORTS", 0.9, 15.0)) == [
-        Change("levels", BATCH, 2),
-        Change("levels", Group(0, "REPORTS"), 1),
-    ]
+    found = best(arrivals, "levels", plan=plan, goal=Goal("REPORTS", 0.9, 15.0))
+    assert found == [Change("levels", BATCH, 3)], "one change puts it behind REPORTS"
     assert best(arrivals, "levels", plan=SeenPlan(), goal=Goal("REPORTS", 0.9, 15.0)) == [], "none are known"
 
 
@@ -393,3 +391,16 @@ def test_mistakes_are_one_line(arrivals_file: Path, inside: Run, more: tuple[str
     assert done.returncode == 2
     assert why in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
+    """Statements of 32 servers where the limit and the target have room for one: each is in the way by itself."""
+    arrivals = steady(32, 50, 100, target=32, limit=16)
+    search = Search(ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
+    search.courses = 1
+    search.score(PRESENT)
+    for knob in search.grid:
+        for choice in search._with(PRESENT, knob):
+            assert search.score(choice).total >= search.scored[PRESENT].total
+    assert search._descend_by_two()
+    assert search.best == {Change("target", None, 64), Change("limits", BATCH, 100)}
