@@ -47,7 +47,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Write the file; the last line says which. Raises Failure."""
     resolved = resolve(options.target, load(options), options)
     path = Path(options.output or f"presman-bundle-{as_of(datetime.now(UTC))}.presman")
@@ -63,7 +63,6 @@ def run(options: Namespace) -> int:
         remove_recording(path)
         raise Failure(f"{resolved.target.name} has nothing to bundle", exit_codes.SOURCE)
     console.note(f"{counted(written, 'poll')} in {path}: it has no SQL text, bind, user, machine or program")
-    return exit_codes.OK
 
 
 def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:

@@ -38,7 +38,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Print the comparison. Raises Failure, TargetError, WindowError."""
     if options.at or options.start or options.end:
         raise Failure(f"each window has times of its own: write {FORM} instead of --at, --from and --to")
@@ -59,7 +59,6 @@ def run(options: Namespace) -> int:
         console.put(compare_page(found, datetime.now(UTC)))
     else:
         console.show(compare_text(found, console.width()))
-    return exit_codes.OK
 
 
 def _window(words: WindowWords, config: Config, options: Namespace) -> RecordingWindow:

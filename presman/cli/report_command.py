@@ -39,7 +39,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Write the page; the last line says where. Raises Failure, SourceError, TimeError."""
     moment, options.at = options.at, None
     config = load(options)
@@ -62,8 +62,7 @@ def run(options: Namespace) -> int:
     text = incident_page(incident, datetime.now(UTC))
     if options.output == "-":
         console.put(text)
-        return exit_codes.OK
+        return
     path = expanded(options.output)
     write_whole(path, text.encode("utf-8"))
     console.note(f"{counted(incident.polls, 'poll')} in {path}")
-    return exit_codes.OK

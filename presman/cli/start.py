@@ -58,12 +58,12 @@ def welcome(config: Config, options: Namespace) -> int:
         return watch("demo", config, options)
     if chosen == "c":
         options.section = None
-        return connect.run(options)
-    if chosen == "o" and target:
+        connect.run(options)
+    elif chosen == "o" and target:
         from presman.cli.doctor_command import run as doctor
 
         options.target, options.assumptions = target, False
-        return doctor(options)
+        doctor(options)
     return exit_codes.OK
 
 
