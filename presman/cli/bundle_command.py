@@ -94,11 +94,9 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
 
 def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
     """Copy the last minutes of a recording, or what --from and --to say: all of it or, if that fails, nothing."""
-    from presman.recording.recording_source import RecordingSource
     from presman.recording.store import Store
 
-    source = resolved.target.make_source()
-    assert isinstance(source, RecordingSource)
+    source = resolved.target.recording()
     source.open()
     for text in source.notes:
         console.note(text)

@@ -47,14 +47,11 @@ def run(options: Namespace) -> None:
     if resolved.target.recorded is None:
         hint = f"presman record {options.target or 'TARGET'} -o x.presman makes one"
         raise Failure(f"{resolved.target.name} is not a recording: {hint}")
-    from presman.recording.recording_source import RecordingSource
     from presman.recording.store import RecordingError
     from presman.reports.report.incident_page import incident_of, incident_page
 
-    source = resolved.target.make_source()
-    assert isinstance(source, RecordingSource)
     try:
-        incident = incident_of(source, moment or None, console.note, resolved.goals)
+        incident = incident_of(resolved.target.recording(), moment or None, console.note, resolved.goals)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error
     for text in incident.damage:
