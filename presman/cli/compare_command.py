@@ -11,7 +11,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config
-from presman.config.offline_targets import named_recording
+from presman.config.target import named_recording
 from presman.output.json_document import plain
 from presman.recording.store import RecordingError
 from presman.reports.compare.compare_text import compare_text

@@ -34,10 +34,10 @@ from presman.config.connect_answers import (
     wants_tls,
     with_address,
     writable,
+    write_section,
 )
 from presman.config.credentials import PasswordCommandError, has_keyring, password_of, to_keyring
 from presman.config.doctor import doctor
-from presman.config.section_writing import write_section
 from presman.config.target import Target
 from presman.rows.queries import Scope
 from presman.sources import Source, SourceError

@@ -66,16 +66,16 @@ class Parser(argparse.ArgumentParser):
 
 def seconds(text: str) -> float:
     """Read a refresh interval as config.ini does."""
-    from presman.config.config_file import refresh
+    from presman.config.config_file import refresh_seconds
 
-    return float(_read(refresh, text))
+    return float(_read(refresh_seconds, text))
 
 
 def measure(text: str) -> str:
     """Read a measure's name."""
-    from presman.config.config_file import measure as read
+    from presman.config.config_file import measure_named
 
-    return str(_read(read, text))
+    return str(_read(measure_named, text))
 
 
 def some_seconds(text: str) -> float:

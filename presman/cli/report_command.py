@@ -12,7 +12,7 @@ from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser
 from presman.cli.settings import load, resolve
-from presman.config.offline_targets import named_recording
+from presman.config.target import named_recording
 
 
 def arguments() -> Parser:

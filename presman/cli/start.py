@@ -240,7 +240,7 @@ def scenario_list() -> str:
     """Return the scenarios that come with presman, one per line with its title."""
     import tomllib
 
-    from presman.config.offline_targets import SCENARIOS, scenarios
+    from presman.config.target import SCENARIOS, scenarios
 
     titles = {name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")) for name in scenarios()}
     width = max(map(len, titles), default=0)

@@ -80,7 +80,7 @@ def run(options: Namespace) -> None:
 
 def arrivals_of(options: Namespace, heard: Callable[[Snapshot, Reading], None] = lambda *_: None) -> list[Arrival]:
     """Return the statements that the options name; of a target `heard` is told each poll. Raises Failure."""
-    from presman.config.offline_targets import is_recording
+    from presman.config.target import is_recording
 
     text = options.target or ""
     if text.endswith(".csv") or (options.live_minutes is None and Path(text).is_file() and not is_recording(text)):

@@ -168,6 +168,17 @@ def _order(unit: Unit, value: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda row: _word(value(row))
 
 
+class Figures(dict[str, Figure[T]]):
+    """The figures of a record by key, among which tables, files and metrics choose."""
+
+    def __init__(self, *figures: Figure[T]) -> None:
+        super().__init__((figure.key, figure) for figure in figures)
+
+    def pick(self, keys: str) -> tuple[Figure[T], ...]:
+        """Return the figures of some keys, which blanks divide, in their order. Raises KeyError."""
+        return tuple(self[key] for key in keys.split())
+
+
 class Table(Struct, Generic[T], frozen=True, dict=True):
     """A table as a value: its figures, what makes a row the same row at the next poll, and its usual order.
 

@@ -24,6 +24,7 @@ from presman.figures.figure import (
     WORD,
     Bar,
     Figure,
+    Figures,
     State,
     Table,
     Unit,
@@ -127,273 +128,150 @@ def _container(row: GroupReading) -> str:
 
 
 # fmt: off
-INST = Group("inst_id", "Inst", INSTANCE, "INST_ID of the instance; `all` is the sum over the cluster.", "inst_id")
-CON = Group(
-    "con_id", "PDB", NUMBER,
-    "The container whose plan the group belongs to, by its name where V$PDBS shows it; in files its CON_ID, 0 before "
-    "12.1 and in a non-CDB.", "con_id", text=_container, width=6, most=14,
-    side="left",
+GROUPS: Figures[GroupReading] = Figures(
+    Group("inst_id", "Inst", INSTANCE, "INST_ID of the instance; `all` is the sum over the cluster.", "inst_id"),
+    Group("con_id", "PDB", NUMBER, "The container whose plan the group belongs to, by its name where V$PDBS shows it; "
+          "in files its CON_ID, 0 before 12.1 and in a non-CDB.", "con_id", text=_container, width=6, most=14,
+          side="left"),
+    Group("consumer_group", "Group", TEXT, f"{_VIEW}.NAME. Dim when the active plan has no directive for it.", "name",
+          width=12, most=30, state=lambda row: "" if row.in_plan else "dim", vital=True),
+    Group("cpu_bar", "CPU", CPUS, "The whole width is all CPUs that Resource Manager manages. █ CPUs used and ▒ CPUs "
+          f"waited for (resmgr:cpu quantum), both the change of CONSUMED_CPU_TIME and CPU_WAIT_TIME in {_VIEW} since "
+          "the last poll; │ its entitlement among the groups with demand now; ┊ its UTILIZATION_LIMIT. ▶ marks a bar "
+          "that does not fit.", "used", side="left", width=12, bar=cpu_bar, flexible=True),
+    Group("used_cpus", "use CPU", CPUS, f"CPUs used: change of {_VIEW}.CONSUMED_CPU_TIME since the last poll / seconds "
+          "between the polls.", "used"),
+    Group("wanted_cpus", "want", CPUS, "CPUs wanted: used + waiting, the change of CONSUMED_CPU_TIME + CPU_WAIT_TIME "
+          f"in {_VIEW} since the last poll / seconds.", "wanted"),
+    Group("waited_cpus", "waiting", CPUS, f"CPUs waited for: change of {_VIEW}.CPU_WAIT_TIME (resmgr:cpu quantum only) "
+          "since the last poll / seconds.", "waiting", state=_throttle_state),
+    Group("capacity_cpus", "CPUs", CPUS, "CPUs that Resource Manager manages: V$RSRCMGRMETRIC.NUM_CPUS, else "
+          "UTILIZATION_LIMIT of V$RSRC_PLAN on an Autonomous Database, else CPU_COUNT if the instance is caged, else "
+          "the host's.", "capacity"),
+    Group("state", "state", TEXT, "The group's problems, the worst first: its CPU (the state on the CPU tab), its "
+          "parallel queue (statements queued, how long the first has waited, why), its active session pool (sessions "
+          "active of those allowed, + sessions waiting, how long the first has waited), servers that its statements "
+          "hold while they wait for another session, an I/O limit of its container that throttles it. ✕ critical, ▲ "
+          "warning, ▬ note. Files have one word for the worst.", "state.word", text=state_text,
+          order=lambda row: (row.rank, row.state.word), width=18, most=56, state=lambda row: row.state.level,
+          vital=True),
+    Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ● not throttled: it hardly waits for "
+          "CPU. ▬ at its limit: UTILIZATION_LIMIT caps it, even if CPU is free. ▬ contended, gets its share: all CPUs "
+          "are busy and it gets what it is entitled to. ✕ starved: it waits and gets much less than that, and other "
+          "groups have the rest. ▲ less than its due: the same by a little, or while not all CPUs were used. ▲ host "
+          "used by others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs "
+          "were left over. ✕ no share while others run: the plan gives it nothing under contention. ○ CPU not managed: "
+          "the operating system schedules CPU, not the plan.", "verdict", text=lambda row: verdict_text(row.verdict),
+          width=18, most=28, narrow=False, state=lambda row: VERDICT_MARKS[row.verdict][1]),
+    Group("limit_cpus", "limit", CPUS, "CPUs at the group's UTILIZATION_LIMIT, limits of the subplans above it "
+          "multiplied in; empty without one.", "limit"),
+    Group("guaranteed_cpus", "min", CPUS, "CPUs the group is guaranteed when every group wants all it can get "
+          "(DBA_RSRC_PLAN_DIRECTIVES, levels or shares); not known where CPU is divided over all instances of the "
+          "server (RESOURCE_MANAGER_CPU_SCOPE).", "guaranteed", narrow=False),
+    Group("guaranteed_share", "share", SHARE, "Part of all CPU the group is guaranteed when every group wants all it "
+          "can get, 0 to 1: levels or shares, nested plans multiplied in.", "share"),
+    Group("entitled_cpus", "entitled", CPUS, "CPUs the group is due now: the plan's levels or shares, applied to what "
+          "each group wants, never above its limit. A group that gets all it wants is entitled to what it is "
+          "guaranteed.", "entitled"),
+    Group("in_plan", "in plan", FLAG, "Whether the active plan has a directive for the group.", "in_plan"),
+    Group("used_percent", "use %", PERCENT, "Percent of all CPUs that the group used since the last poll: 100 x used / "
+          "capacity.", "used_percent", narrow=False),
+    Group("throttled_percent", "throttled %", PERCENT, "Percent of the CPU demand that had to wait since the last "
+          "poll: 100 x waiting / (used + waiting).", "throttled_percent", state=_throttle_state, narrow=False),
+    Group("consumed_percent", "of all use %", PERCENT, "Percent of the CPU that all groups together used since the "
+          "last poll; the whole width is 100 %. The bar further left is of all CPUs.", "consumed_percent", side="left",
+          narrow=False, bar=lambda row: None if row.consumed_percent is None else Bar(100.0, row.consumed_percent)),
+    Group("used_trend", "CPU trend", CPUS, "CPUs used over the last minutes, the newest at the right; a full block is "
+          "the highest value in the table.", "used", sortable=False, side="left", width=10, trend=True, narrow=False),
+    Group("active_sessions", "active", COUNT, f"Active sessions now ({_VIEW}.ACTIVE_SESSIONS). At the poll.",
+          "active_sessions", narrow=False),
+    Group("execution_waiters", "wait now", COUNT, "Active sessions that wait for a time slice right now "
+          f"({_VIEW}.EXECUTION_WAITERS). At the poll.", "execution_waiters", narrow=False),
+    Group("yields_per_s", "yields/s", RATE, f"How often sessions gave up the CPU to others: {_VIEW}.YIELDS, "
+          f"{_SINCE_POLL}", "yields_per_s", narrow=False),
+    Group("requests_per_s", "reqs/s", RATE, f"Requests executed in the group: {_VIEW}.REQUESTS, {_SINCE_POLL}",
+          "requests_per_s", width=7, narrow=False),
+    Group("cpu_waits_per_s", "held/s", RATE, f"How often sessions were throttled for a time slice: {_VIEW}.CPU_WAITS, "
+          f"{_SINCE_POLL}", "cpu_waits_per_s", narrow=False),
+    Group("cpu_wait_ms", "ms held", MILLISECONDS_EACH, "Milliseconds that a session was throttled each time, on "
+          f"average since the last poll: CPU_WAIT_TIME / CPU_WAITS of {_VIEW}.", "cpu_wait_ms", narrow=False),
+    Group("cpu_exhausted_percent", "full %", PERCENT, "Percent of the last full minute in which the CPUs were "
+          "exhausted (V$RSRCMGRMETRIC.CPU_EXHAUSTED, from an update of 23 on). A group that waits while it is near 0 "
+          "waits because of a limit, not for lack of CPU.", "cpu_exhausted", narrow=False),
+    Group("pool_queue_length", "pool q", COUNT, "Sessions that wait for the active session pool (ACTIVE_SESS_POOL_P1), "
+          f"not the parallel queue: {_VIEW}.QUEUE_LENGTH. At the poll.", "pool_queue_length", narrow=False),
+    Group("session_pool", "session pool", TEXT, "Sessions of the group in a call, of those its active session pool "
+          f"allows (ACTIVE_SESS_POOL_P1, summed over the instances shown; {_VIEW}.ACTIVE_SESSIONS), + those that wait "
+          "to become active and how long the first has waited (V$SESSION, resmgr:become active). At the poll.",
+          "pool.queued", text=_pool_text, state=_pool_state, side="left", width=14, narrow=False),
+    Group("session_pool_limit", "pool", COUNT, "Sessions that the group's active session pool allows in a call at a "
+          "time: ACTIVE_SESS_POOL_P1, summed over the instances shown; empty without one.", "pool.allowed",
+          narrow=False),
+    Group("session_pool_longest_s", "pool head", SECONDS, "The longest wait of a session to become active: V$SESSION, "
+          "resmgr:become active.", "pool.longest", narrow=False),
+    Group("session_pool_timeout_s", "pool timeout", SECONDS, "How long a session waits to become active before its "
+          "call ends with an error: QUEUEING_P1; empty: no timeout.", "pool.timeout", narrow=False),
+    Group("pool_waits_total", "pool waits*", TOTAL, "Calls that had to wait for the active session pool since the plan "
+          f"was activated ({_VIEW}.ACTIVE_SESSION_LIMIT_HIT).", "sessions.pool_waits", width=8, narrow=False),
+    Group("pool_ms_total", "pool ms*", TOTAL, "Milliseconds that calls waited for the active session pool since the "
+          f"plan was activated ({_VIEW}.QUEUED_TIME).", "sessions.pool_ms", width=8, narrow=False),
+    Group("switched_in_total", "in*", TOTAL, "Sessions that SWITCH_TIME moved into the group since the plan was "
+          f"activated ({_VIEW}.SWITCHES_IN_CPU_TIME).", "sessions.switched_in", narrow=False),
+    Group("switched_out_total", "out*", TOTAL, "Sessions that SWITCH_TIME moved out of the group since the plan was "
+          f"activated ({_VIEW}.SWITCHES_OUT_CPU_TIME).", "sessions.switched_out", narrow=False),
+    Group("io_mb_per_s", "I/O MB/s", MEGABYTES, "Megabytes read and written, small and large, by the group: "
+          f"*_MEGABYTES of {_VIEW}, {_SINCE_POLL} The database's view, not the storage cells'.", "io.mb", width=9,
+          narrow=False),
+    Group("io_trend", "I/O trend", MEGABYTES, "MB/s over the last minutes, the newest at the right; a full block is "
+          "the highest value in the table.", "io.mb", sortable=False, side="left", width=10, trend=True, narrow=False),
+    Group("px_statements_active", "running", COUNT, f"Parallel statements that run now ({_VIEW}.CURRENT_PQS_ACTIVE). "
+          "At the poll.", "px_active"),
+    Group("px_servers_active", "PX servers", COUNT, "Parallel servers the group holds now "
+          f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT, else "
+          "UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). The whole width of the bar is "
+          "PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. Statements that bypass the queue are "
+          "not in it.", "px_servers", text=_servers, side="left", width=18, most=26, bar=_servers_bar,
+          state=_servers_state, narrow=False, vital=True),
+    Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT, else "
+          "UTILIZATION_LIMIT, of the target; empty without a limit.", "servers_limit"),
+    Group("px_servers_limit_percent", "limit %", COUNT, "Percent of the servers target that the plan lets the group "
+          "hold: PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT.", "servers_limit_percent", narrow=False),
+    Group("px_statements_queued", "queued", COUNT, "Parallel statements that wait in the group's queue now "
+          f"({_VIEW}.CURRENT_PQS_QUEUED). At the poll.", "px_queued", state=_queued_state, vital=True),
+    Group("head_waited_s", "head", SECONDS, "How long the first statement of the group's queue has waited, from "
+          "V$SESSION. At the poll.", "head_waited", state=_queued_state),
+    Group("statements_queued_total", "queued*", TOTAL, "Statements that had to queue since the plan was activated "
+          f"({_VIEW}.PQS_QUEUED).", "totals.queued", width=8, narrow=False),
+    Group("statements_completed_total", "done*", TOTAL, "Parallel statements completed since the plan was activated "
+          f"({_VIEW}.PQS_COMPLETED).", "totals.completed", width=7, narrow=False),
+    Group("servers_used_total", "servers*", TOTAL, "Servers used by completed parallel statements since the plan was "
+          f"activated ({_VIEW}.PQ_SERVERS_USED).", "totals.servers_used"),
+    Group("active_ms_total", "ran ms*", TOTAL, "Milliseconds that parallel statements ran since the plan was activated "
+          f"({_VIEW}.PQ_ACTIVE_TIME).", "totals.active_ms"),
+    Group("queued_ms_total", "queued ms*", TOTAL, "Milliseconds that parallel statements queued since the plan was "
+          f"activated ({_VIEW}.PQ_QUEUED_TIME).", "totals.queued_ms"),
+    Group("queue_timeouts_total", "timeouts*", TOTAL, "Statements that reached PARALLEL_QUEUE_TIMEOUT since the plan "
+          f"was activated ({_VIEW}.PQ_QUEUE_TIME_OUTS).", "totals.timeouts", narrow=False,
+          state=lambda row: "warn" if row.totals.timeouts else ""),
 )
-NAME = Group(
-    "consumer_group", "Group", TEXT, f"{_VIEW}.NAME. Dim when the active plan has no directive for it.", "name",
-    width=12, most=30, state=lambda row: "" if row.in_plan else "dim", vital=True,
-)
-CPU_BAR = Group(
-    "cpu_bar", "CPU", CPUS,
-    "The whole width is all CPUs that Resource Manager manages. █ CPUs used and ▒ CPUs waited for "
-    f"(resmgr:cpu quantum), both the change of CONSUMED_CPU_TIME and CPU_WAIT_TIME in {_VIEW} since the last poll; "
-    "│ its entitlement among the groups with demand now; ┊ its UTILIZATION_LIMIT. ▶ marks a bar that does not "
-    "fit.", "used", side="left", width=12, bar=cpu_bar, flexible=True,
-)
-USED = Group(
-    "used_cpus", "use CPU", CPUS,
-    f"CPUs used: change of {_VIEW}.CONSUMED_CPU_TIME since the last poll / seconds between the polls.", "used",
-)
-WANTED = Group(
-    "wanted_cpus", "want", CPUS,
-    f"CPUs wanted: used + waiting, the change of CONSUMED_CPU_TIME + CPU_WAIT_TIME in {_VIEW} since the last poll "
-    "/ seconds.", "wanted",
-)
-WAITING = Group(
-    "waited_cpus", "waiting", CPUS,
-    f"CPUs waited for: change of {_VIEW}.CPU_WAIT_TIME (resmgr:cpu quantum only) since the last poll / seconds.",
-    "waiting", state=_throttle_state,
-)
-CAPACITY = Group(
-    "capacity_cpus", "CPUs", CPUS,
-    "CPUs that Resource Manager manages: V$RSRCMGRMETRIC.NUM_CPUS, else UTILIZATION_LIMIT of V$RSRC_PLAN on an "
-    "Autonomous Database, else CPU_COUNT if the instance is caged, else the host's.", "capacity",
-)
-STATE = Group(
-    "state", "state", TEXT,
-    "The group's problems, the worst first: its CPU (the state on the CPU tab), its parallel queue "
-    "(statements queued, how long the first has waited, why), its active session pool (sessions active of those "
-    "allowed, + sessions waiting, how long the first has waited), servers that its statements hold while they wait "
-    "for another session, an I/O limit of its container that throttles it. ✕ critical, ▲ warning, ▬ note. Files have "
-    "one word for the worst.",
-    "state.word", text=state_text, order=lambda row: (row.rank, row.state.word), width=18, most=56,
-    state=lambda row: row.state.level, vital=True,
-)
-VERDICT = Group(
-    "verdict", "CPU state", WORD,
-    "The group's CPU since the last poll. ● not throttled: it hardly waits for CPU. ▬ at its limit: "
-    "UTILIZATION_LIMIT caps it, even if CPU is free. ▬ contended, gets its share: all CPUs are busy and it gets what "
-    "it is entitled to. ✕ starved: it waits and gets much less than that, and other groups have the rest. "
-    "▲ less than its due: the same by a little, or while not all CPUs were used. ▲ host used by others: the host is "
-    "full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs were left over. ✕ no share while "
-    "others run: the plan gives it nothing under contention. ○ CPU not managed: the operating system schedules CPU, "
-    "not the plan.",
-    "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28, narrow=False,
-    state=lambda row: VERDICT_MARKS[row.verdict][1],
-)
-LIMIT = Group(
-    "limit_cpus", "limit", CPUS,
-    "CPUs at the group's UTILIZATION_LIMIT, limits of the subplans above it multiplied in; empty without one.", "limit",
-)
-GUARANTEED = Group(
-    "guaranteed_cpus", "min", CPUS,
-    "CPUs the group is guaranteed when every group wants all it can get (DBA_RSRC_PLAN_DIRECTIVES, levels or shares); "
-    "not known where CPU is divided over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE).",
-    "guaranteed", narrow=False,
-)
-GUARANTEED_SHARE = Group(
-    "guaranteed_share", "share", SHARE,
-    "Part of all CPU the group is guaranteed when every group wants all it can get, 0 to 1: levels or shares, nested "
-    "plans multiplied in.", "share",
-)
-ENTITLED = Group(
-    "entitled_cpus", "entitled", CPUS,
-    "CPUs the group is due now: the plan's levels or shares, applied to what each group wants, never above its limit. "
-    "A group that gets all it wants is entitled to what it is guaranteed.",
-    "entitled",
-)
-IN_PLAN = Group("in_plan", "in plan", FLAG, "Whether the active plan has a directive for the group.", "in_plan")
-USED_PERCENT = Group(
-    "used_percent", "use %", PERCENT, "Percent of all CPUs that the group used since the last poll: 100 x used / "
-    "capacity.", "used_percent", narrow=False,
-)
-THROTTLED = Group(
-    "throttled_percent", "throttled %", PERCENT,
-    "Percent of the CPU demand that had to wait since the last poll: 100 x waiting / (used + waiting).",
-    "throttled_percent", state=_throttle_state, narrow=False,
-)
-CONSUMED = Group(
-    "consumed_percent", "of all use %", PERCENT,
-    "Percent of the CPU that all groups together used since the last poll; the whole width is 100 %. The bar further "
-    "left is of all CPUs.", "consumed_percent", side="left", narrow=False,
-    bar=lambda row: None if row.consumed_percent is None else Bar(100.0, row.consumed_percent),
-)
-USED_TREND = Group(
-    "used_trend", "CPU trend", CPUS,
-    "CPUs used over the last minutes, the newest at the right; a full block is the highest value in the table.", "used",
-    sortable=False, side="left", width=10, trend=True, narrow=False,
-)
-ACTIVE = Group(
-    "active_sessions", "active", COUNT, f"Active sessions now ({_VIEW}.ACTIVE_SESSIONS). At the poll.",
-    "active_sessions", narrow=False,
-)
-CPU_WAITERS = Group(
-    "execution_waiters", "wait now", COUNT,
-    f"Active sessions that wait for a time slice right now ({_VIEW}.EXECUTION_WAITERS). At the poll.",
-    "execution_waiters", narrow=False,
-)
-YIELDS = Group(
-    "yields_per_s", "yields/s", RATE, f"How often sessions gave up the CPU to others: {_VIEW}.YIELDS, {_SINCE_POLL}",
-    "yields_per_s", narrow=False,
-)
-REQUESTS = Group(
-    "requests_per_s", "reqs/s", RATE, f"Requests executed in the group: {_VIEW}.REQUESTS, {_SINCE_POLL}",
-    "requests_per_s", width=7, narrow=False,
-)
-CPU_WAITS = Group(
-    "cpu_waits_per_s", "held/s", RATE,
-    f"How often sessions were throttled for a time slice: {_VIEW}.CPU_WAITS, {_SINCE_POLL}", "cpu_waits_per_s",
-    narrow=False,
-)
-CPU_WAIT_MS = Group(
-    "cpu_wait_ms", "ms held", MILLISECONDS_EACH,
-    "Milliseconds that a session was throttled each time, on average since the last poll: CPU_WAIT_TIME / CPU_WAITS of "
-    f"{_VIEW}.", "cpu_wait_ms", narrow=False,
-)
-CPU_EXHAUSTED = Group(
-    "cpu_exhausted_percent", "full %", PERCENT,
-    "Percent of the last full minute in which the CPUs were exhausted (V$RSRCMGRMETRIC.CPU_EXHAUSTED, from an update "
-    "of 23 on). A group that waits while it is near 0 waits because of a limit, not for lack of CPU.",
-    "cpu_exhausted", narrow=False,
-)
-POOL_QUEUE = Group(
-    "pool_queue_length", "pool q", COUNT,
-    "Sessions that wait for the active session pool (ACTIVE_SESS_POOL_P1), not the parallel queue: "
-    f"{_VIEW}.QUEUE_LENGTH. At the poll.", "pool_queue_length", narrow=False,
-)
-POOL = Group(
-    "session_pool", "session pool", TEXT,
-    "Sessions of the group in a call, of those its active session pool allows (ACTIVE_SESS_POOL_P1, summed over the "
-    f"instances shown; {_VIEW}.ACTIVE_SESSIONS), + those that wait to become active and how long the first has waited "
-    "(V$SESSION, resmgr:become active). At the poll.", "pool.queued", text=_pool_text, state=_pool_state, side="left",
-    width=14, narrow=False,
-)
-POOL_ALLOWED = Group(
-    "session_pool_limit", "pool", COUNT,
-    "Sessions that the group's active session pool allows in a call at a time: ACTIVE_SESS_POOL_P1, summed over the "
-    "instances shown; empty without one.", "pool.allowed", narrow=False,
-)
-POOL_LONGEST = Group(
-    "session_pool_longest_s", "pool head", SECONDS,
-    "The longest wait of a session to become active: V$SESSION, resmgr:become active.",
-    "pool.longest", narrow=False,
-)
-POOL_TIMEOUT = Group(
-    "session_pool_timeout_s", "pool timeout", SECONDS,
-    "How long a session waits to become active before its call ends with an error: QUEUEING_P1; empty: no timeout.",
-    "pool.timeout", narrow=False,
-)
-POOL_WAITS = Group(
-    "pool_waits_total", "pool waits*", TOTAL,
-    "Calls that had to wait for the active session pool since the plan was activated "
-    f"({_VIEW}.ACTIVE_SESSION_LIMIT_HIT).", "sessions.pool_waits", width=8, narrow=False,
-)
-POOL_MS = Group(
-    "pool_ms_total", "pool ms*", TOTAL,
-    f"Milliseconds that calls waited for the active session pool since the plan was activated ({_VIEW}.QUEUED_TIME).",
-    "sessions.pool_ms", width=8, narrow=False,
-)
-SWITCHED_IN = Group(
-    "switched_in_total", "in*", TOTAL,
-    f"Sessions that SWITCH_TIME moved into the group since the plan was activated ({_VIEW}.SWITCHES_IN_CPU_TIME).",
-    "sessions.switched_in", narrow=False,
-)
-SWITCHED_OUT = Group(
-    "switched_out_total", "out*", TOTAL,
-    f"Sessions that SWITCH_TIME moved out of the group since the plan was activated ({_VIEW}.SWITCHES_OUT_CPU_TIME).",
-    "sessions.switched_out", narrow=False,
-)
-IO_MB = Group(
-    "io_mb_per_s", "I/O MB/s", MEGABYTES,
-    f"Megabytes read and written, small and large, by the group: *_MEGABYTES of {_VIEW}, {_SINCE_POLL} The "
-    "database's view, not the storage cells'.", "io.mb", width=9, narrow=False,
-)
-IO_TREND = Group(
-    "io_trend", "I/O trend", MEGABYTES,
-    "MB/s over the last minutes, the newest at the right; a full block is the highest value in the table.", "io.mb",
-    sortable=False, side="left", width=10, trend=True, narrow=False,
-)
-PX_STATEMENTS = Group(
-    "px_statements_active", "running", COUNT,
-    f"Parallel statements that run now ({_VIEW}.CURRENT_PQS_ACTIVE). At the poll.", "px_active",
-)
-PX_SERVERS = Group(
-    "px_servers_active", "PX servers", COUNT,
-    f"Parallel servers the group holds now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold "
-    "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). The whole width "
-    "of the bar is PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. "
-    "Statements that bypass the queue are not in it.", "px_servers", text=_servers, side="left", width=18,
-    most=26, bar=_servers_bar, state=_servers_state, narrow=False, vital=True,
-)
-PX_LIMIT = Group(
-    "px_servers_limit", "PX limit", COUNT,
-    "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target; empty without "
-    "a limit.", "servers_limit",
-)
-PX_LIMIT_PERCENT = Group(
-    "px_servers_limit_percent", "limit %", COUNT,
-    "Percent of the servers target that the plan lets the group hold: PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT.",
-    "servers_limit_percent", narrow=False,
-)
-QUEUED = Group(
-    "px_statements_queued", "queued", COUNT,
-    f"Parallel statements that wait in the group's queue now ({_VIEW}.CURRENT_PQS_QUEUED). At the poll.", "px_queued",
-    state=_queued_state, vital=True,
-)
-HEAD = Group(
-    "head_waited_s", "head", SECONDS,
-    "How long the first statement of the group's queue has waited, from V$SESSION. At the poll.", "head_waited",
-    state=_queued_state,
-)
-EVER_QUEUED = Group(
-    "statements_queued_total", "queued*", TOTAL,
-    f"Statements that had to queue since the plan was activated ({_VIEW}.PQS_QUEUED).", "totals.queued", width=8,
-    narrow=False,
-)
-COMPLETED = Group(
-    "statements_completed_total", "done*", TOTAL,
-    f"Parallel statements completed since the plan was activated ({_VIEW}.PQS_COMPLETED).", "totals.completed",
-    width=7, narrow=False,
-)
-SERVERS_USED = Group(
-    "servers_used_total", "servers*", TOTAL,
-    f"Servers used by completed parallel statements since the plan was activated ({_VIEW}.PQ_SERVERS_USED).",
-    "totals.servers_used",
-)
-ACTIVE_MS = Group(
-    "active_ms_total", "ran ms*", TOTAL,
-    f"Milliseconds that parallel statements ran since the plan was activated ({_VIEW}.PQ_ACTIVE_TIME).",
-    "totals.active_ms",
-)
-QUEUED_MS = Group(
-    "queued_ms_total", "queued ms*", TOTAL,
-    f"Milliseconds that parallel statements queued since the plan was activated ({_VIEW}.PQ_QUEUED_TIME).",
-    "totals.queued_ms",
-)
-TIMEOUTS = Group(
-    "queue_timeouts_total", "timeouts*", TOTAL,
-    f"Statements that reached PARALLEL_QUEUE_TIMEOUT since the plan was activated ({_VIEW}.PQ_QUEUE_TIME_OUTS).",
-    "totals.timeouts", narrow=False,
-    state=lambda row: "warn" if row.totals.timeouts else "",
-)
+"""All figures of a group."""
 # fmt: on
 
-WHICH = (INST, CON, NAME)
+WHICH = GROUPS.pick("inst_id con_id consumer_group")
 
-IN_CPU = (
-    *(*WHICH, USED, WAITING, CAPACITY, LIMIT, GUARANTEED, ENTITLED, USED_PERCENT, THROTTLED, VERDICT, STATE, ACTIVE),
-    *(CPU_WAITERS, YIELDS, REQUESTS, POOL_QUEUE, POOL_ALLOWED, POOL_LONGEST, POOL_TIMEOUT),
+IN_CPU = GROUPS.pick(
+    "inst_id con_id consumer_group used_cpus waited_cpus capacity_cpus limit_cpus guaranteed_cpus entitled_cpus "
+    "used_percent throttled_percent verdict state active_sessions execution_waiters yields_per_s requests_per_s "
+    "pool_queue_length session_pool_limit session_pool_longest_s session_pool_timeout_s"
 )
-IN_PARALLEL = (
-    *(*WHICH, PX_STATEMENTS, PX_SERVERS, QUEUED, PX_LIMIT, PX_LIMIT_PERCENT, HEAD),
-    *(EVER_QUEUED, COMPLETED, SERVERS_USED, ACTIVE_MS, QUEUED_MS, TIMEOUTS),
+IN_PARALLEL = GROUPS.pick(
+    "inst_id con_id consumer_group px_statements_active px_servers_active px_statements_queued px_servers_limit "
+    "px_servers_limit_percent head_waited_s statements_queued_total statements_completed_total servers_used_total "
+    "active_ms_total queued_ms_total queue_timeouts_total"
 )
-IN_EMPHASIS = (*WHICH, IN_PLAN, GUARANTEED_SHARE, GUARANTEED, ENTITLED, LIMIT, PX_LIMIT)
+IN_EMPHASIS = GROUPS.pick(
+    "inst_id con_id consumer_group in_plan guaranteed_share guaranteed_cpus entitled_cpus limit_cpus px_servers_limit"
+)
 """What files have of a group, by the names of measures."""
 
 NO_GROUPS = "No consumer groups: V$RSRC_CONSUMER_GROUP has no rows."
@@ -402,10 +280,13 @@ OVERVIEW: Table[GroupReading] = Table(
     "overview",
     "Consumer groups",
     (
-        *(replace(INST, vital=True), replace(CON, vital=True), NAME, replace(CPU_BAR, width=9, most=12), USED),
-        *(replace(WANTED, narrow=False, vital=True), replace(STATE, width=25), IO_MB, IO_TREND),
-        *(replace(QUEUED, narrow=False), replace(HEAD, narrow=False)),  # the state says both
-        *(replace(PX_SERVERS, narrow=True, width=10), POOL),
+        *(replace(GROUPS["inst_id"], vital=True), replace(GROUPS["con_id"], vital=True), GROUPS["consumer_group"]),
+        *(replace(GROUPS["cpu_bar"], width=9, most=12), GROUPS["used_cpus"]),
+        *(replace(GROUPS["wanted_cpus"], narrow=False, vital=True), replace(GROUPS["state"], width=25)),
+        *GROUPS.pick("io_mb_per_s io_trend"),
+        # What the state says comes second.
+        *(replace(each, narrow=False) for each in GROUPS.pick("px_statements_queued head_waited_s")),
+        *(replace(GROUPS["px_servers_active"], narrow=True, width=10), GROUPS["session_pool"]),
     ),
     identity,
     NO_GROUPS,
@@ -415,10 +296,11 @@ OVERVIEW: Table[GroupReading] = Table(
 CPU: Table[GroupReading] = Table(
     "cpu",
     "CPU by consumer group",
-    (
-        *(INST, CON, NAME, CPU_BAR, USED, WAITING, STATE, ENTITLED, LIMIT, USED_PERCENT, THROTTLED, CPU_EXHAUSTED),
-        *(ACTIVE, CPU_WAITERS, YIELDS, REQUESTS, CPU_WAITS, GUARANTEED, CONSUMED, CPU_WAIT_MS, USED_TREND, POOL),
-        *(VERDICT, POOL_WAITS, POOL_MS, SWITCHED_IN, SWITCHED_OUT),
+    GROUPS.pick(
+        "inst_id con_id consumer_group cpu_bar used_cpus waited_cpus state entitled_cpus limit_cpus used_percent "
+        "throttled_percent cpu_exhausted_percent active_sessions execution_waiters yields_per_s requests_per_s "
+        "cpu_waits_per_s guaranteed_cpus consumed_percent cpu_wait_ms used_trend session_pool verdict pool_waits_total "
+        "pool_ms_total switched_in_total switched_out_total"
     ),
     identity,
     NO_GROUPS,
@@ -429,8 +311,11 @@ PARALLEL_GROUPS: Table[GroupReading] = Table(
     "parallel_groups",
     "Servers by consumer group",
     (
-        *(INST, CON, NAME, replace(PX_SERVERS, narrow=True), PX_STATEMENTS, QUEUED, HEAD, PX_LIMIT_PERCENT),
-        *(EVER_QUEUED, COMPLETED, TIMEOUTS),
+        *(*WHICH, replace(GROUPS["px_servers_active"], narrow=True)),
+        *GROUPS.pick(
+            "px_statements_active px_statements_queued head_waited_s px_servers_limit_percent statements_queued_total "
+            "statements_completed_total queue_timeouts_total"
+        ),
     ),
     identity,
     NO_GROUPS,

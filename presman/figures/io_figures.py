@@ -7,7 +7,7 @@ from dataclasses import replace
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.figure import MEGABYTES, MILLISECONDS, RATE, Bar, Figure, Table, Unit
-from presman.figures.group_figures import CON, INST, IO_MB, IO_TREND, NAME, NO_GROUPS, WHICH, Group, identity
+from presman.figures.group_figures import GROUPS, NO_GROUPS, WHICH, Group, identity
 from presman.figures.session_figures import SESSIONS
 
 _VIEW = "V$RSRC_CONSUMER_GROUP"
@@ -55,13 +55,14 @@ IO_WAITS = Group(
     "io_waits_per_s", "waits/s", RATE, f"Waits for I/O per second: {_VIEW}.IO_SERVICE_WAITS, change since the last "
     "poll.", "io.waits", narrow=False,
 )
-IN_SESSION_IO = (*WHICH, IO_MB, REQUESTS, *MEGABYTES_OF_KINDS, *REQUESTS_OF_KINDS, SERVICE)
+IN_SESSION_IO = (*WHICH, GROUPS["io_mb_per_s"], REQUESTS, *MEGABYTES_OF_KINDS, *REQUESTS_OF_KINDS, SERVICE)
 """What files have of a group's I/O."""
 IO: Table[GroupReading] = Table(
     "io", "I/O by consumer group",
     (
-        *(INST, CON, NAME, MB_BAR, replace(IO_MB, head="MB/s", width=6, narrow=True), REQUESTS, SERVICE, IO_WAITS),
-        *(IO_TREND, *MEGABYTES_OF_KINDS[2:], *MEGABYTES_OF_KINDS[:2], *REQUESTS_OF_KINDS[2:], *REQUESTS_OF_KINDS[:2]),
+        *(*WHICH, MB_BAR, replace(GROUPS["io_mb_per_s"], head="MB/s", width=6, narrow=True), REQUESTS, SERVICE),
+        *(IO_WAITS, GROUPS["io_trend"], *MEGABYTES_OF_KINDS[2:], *MEGABYTES_OF_KINDS[:2]),
+        *(*REQUESTS_OF_KINDS[2:], *REQUESTS_OF_KINDS[:2]),
     ),
     identity, NO_GROUPS,
     json="groups",

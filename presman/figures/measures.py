@@ -18,8 +18,9 @@ from presman.analysis.readings.wait_readings import Bucket, Histogram, WaitReadi
 from presman.analysis.trends.statement_runs import Arrival
 from presman.base.formats import count
 from presman.base.measure_names import MEASURES as NAMES
-from presman.figures import group_figures, io_figures, session_figures, statement_figures
+from presman.figures import io_figures, session_figures, statement_figures
 from presman.figures.figure import COUNT, INSTANT, NAME, NUMBER, SECONDS, SHARE, TEXT, TOTAL, Figure, Unit
+from presman.figures.group_figures import GROUPS, IN_CPU, IN_EMPHASIS, IN_PARALLEL, WHICH
 from presman.rows.queries import DetailLevel
 
 T = TypeVar("T")
@@ -158,22 +159,20 @@ def _latency_means(reading: Reading, _key: str) -> Mapping[str, Any]:
 
 
 def _of_groups(name: str, figures: tuple[Figure[GroupReading], ...], wide: str) -> Measure[GroupReading]:
-    others = (figure.key for figure in figures[len(group_figures.WHICH) :] if figure.key != wide)
+    others = (figure.key for figure in figures[len(WHICH) :] if figure.key != wide)
     return Measure(name, groups, figures, (wide, *others), _across_groups(figures))
 
 
-_QUEUED_KEY = group_figures.QUEUED.key
-_queued = _across_groups((group_figures.QUEUED,))
-_ACTIVE_KEY = group_figures.ACTIVE.key
-_active = _across_groups((group_figures.ACTIVE,))
+_QUEUED_KEY, _ACTIVE_KEY = "px_statements_queued", "active_sessions"
+_queued, _active = (_across_groups(GROUPS.pick(key)) for key in (_QUEUED_KEY, _ACTIVE_KEY))
 
 MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
     {
         measure.name: measure
         for measure in (
-            _of_groups("cpu", group_figures.IN_CPU, "used_cpus"),
+            _of_groups("cpu", IN_CPU, "used_cpus"),
             _of_groups("session_io", io_figures.IN_SESSION_IO, "io_mb_per_s"),
-            _of_groups("parallel", group_figures.IN_PARALLEL, "px_servers_active"),
+            _of_groups("parallel", IN_PARALLEL, "px_servers_active"),
             Measure("queue", lambda reading: reading.queue, statement_figures.IN_QUEUE, (_QUEUED_KEY,), _queued),
             Measure(
                 "sessions",
@@ -193,7 +192,7 @@ MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
                 detail_level=DetailLevel.HISTOGRAMS,
             ),
             Measure("arrivals", lambda _: (), _ARRIVALS, (_QUEUED_KEY,), _queued),
-            _of_groups("emphasis", group_figures.IN_EMPHASIS, "guaranteed_share"),
+            _of_groups("emphasis", IN_EMPHASIS, "guaranteed_share"),
         )
     }
 )

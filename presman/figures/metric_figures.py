@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
@@ -30,14 +30,13 @@ from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, LateView, R
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.readings.statement_readings import Downgrades, QueueHead
 from presman.analysis.readings.wait_readings import Histogram, InstanceTotals
-from presman.figures import group_figures, usage_figures
 from presman.figures.container_figures import PDBS
-from presman.figures.figure import BYTES, COUNT, CPUS, SECONDS, Figure, Unit
+from presman.figures.figure import BYTES, COUNT, CPUS, SECONDS, TOTAL, Figure, Unit
+from presman.figures.group_figures import GROUPS
 from presman.figures.history_figures import GOALS
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.measures import groups
 from presman.figures.metric import NAMESPACE, Distribution, Metric, MetricKind, Subject, info, of_figure, of_figures
-from presman.figures.usage_figures import ActiveSessions, ClassWaits, class_waits, io_kinds, usage
 from presman.rows.snapshot import Snapshot
 
 MOST_EVENTS = 24
@@ -129,19 +128,9 @@ def counted_groups(observation: ObservedReading) -> Sequence[GroupReading]:
     return [row for row in group_rows(observation) if row.usage is not None]
 
 
-def pooled_groups(observation: ObservedReading) -> Sequence[GroupReading]:
-    """Return those that have an active session pool."""
-    return [row for row in counted_groups(observation) if row.pool is not None]
-
-
 def container_rows(observation: ObservedReading) -> Sequence[PdbReading]:
     """Return the pluggable databases on each instance."""
     return _largest(observation.containers)
-
-
-def counted_containers(observation: ObservedReading) -> Sequence[PdbReading]:
-    """Return those that the view counts: before 12.2 there is none."""
-    return [row for row in container_rows(observation) if row.usage is not None]
 
 
 def _largest(rows: Sequence[Any]) -> Sequence[Any]:
@@ -150,25 +139,35 @@ def _largest(rows: Sequence[Any]) -> Sequence[Any]:
     return sorted(rows, key=lambda row: -(row.usage.cpu_ms if row.usage else 0))[:MOST_ROWS]
 
 
-def wait_rows(reading: Reading) -> list[ClassWaits]:
+class ClassWaits(NamedTuple):
+    """The waits of one class on one instance that ended since it started."""
+
+    inst_id: int
+    wait_class: str
+    waits: int
+    microseconds: int
+
+
+def class_waits(reading: Reading) -> list[ClassWaits]:
     """Return the waits of each instance by class."""
-    return [waits for totals in reading.since_startup for waits in class_waits(totals)]
+    return [
+        ClassWaits(totals.inst_id, name, each.waits, each.microseconds)
+        for totals in reading.since_startup
+        for name, each in sorted(totals.waits.items())
+    ]
 
 
-def event_rows(observation: ObservedReading) -> list[Histogram]:
-    """Return the histograms of the events that are waited for longest."""
-    return longest_waited(observation.histograms)
+class ActiveSessions(NamedTuple):
+    """The user sessions that are active now in one wait class, or on CPU."""
+
+    wait_class: str
+    sessions: int
 
 
-def activity_rows(reading: Reading) -> list[ActiveSessions]:
+def active_sessions(reading: Reading) -> list[ActiveSessions]:
     """Return how many sessions are active in each wait class; none where that is not known."""
     found = reading.activity
     return [] if found is None else [ActiveSessions(name, found.by_class.get(name, 0)) for name in CLASSES]
-
-
-def alert_rows(reading: Reading) -> list[Alert]:
-    """Return what is wrong."""
-    return [alert for alert in wrong(reading) if alert.state != "good"]
 
 
 def container_label(row: GroupReading | QueueHead) -> str:
@@ -183,23 +182,54 @@ def _instance(row: Any) -> str:
     return str(row.inst_id)
 
 
-def _io(prefix: str, view: str) -> tuple[Metric[Any], ...]:
-    """Return the metrics of the I/O that a view counts."""
-    found = []
-    for kind in io_kinds(view):
-        labels = {"size": kind.size, "direction": kind.direction}
-        found += [of_figure(prefix, figure, labels=labels) for figure in (kind.megabytes, kind.requests)]
-    return tuple(found)
+_SINCE = "since the plan was activated"
+
+
+def _usage(prefix: str, view: str) -> tuple[Metric[Any], ...]:
+    """Return the metrics of what a view counts of CPU and I/O."""
+    cpu: tuple[Figure[Any], ...] = (
+        Figure("cpu_ms_total", "CPU ms*", TOTAL,
+               f"Milliseconds of CPU used {_SINCE} ({view}.CONSUMED_CPU_TIME).", "usage.cpu_ms"),
+        Figure("cpu_wait_ms_total", "CPU wait ms*", TOTAL,
+               f"Milliseconds that sessions were throttled {_SINCE} ({view}.CPU_WAIT_TIME, resmgr:cpu quantum).",
+               "usage.cpu_wait_ms"),
+        Figure("io_service_ms_total", "I/O ms*", TOTAL,
+               f"Milliseconds that I/O requests took {_SINCE} ({view}.IO_SERVICE_TIME).", "usage.io_service_ms"),
+    )  # fmt: skip
+    more = _MORE if view == _GROUPS else ()
+    return (*of_figures(prefix, (*cpu, *more)), *(metric for kind in _KINDS for metric in _io(prefix, view, *kind)))
+
+
+_GROUPS, _CONTAINERS = "V$RSRC_CONSUMER_GROUP", "V$RSRC_PDB"
+_KINDS = (("small", "read"), ("small", "write"), ("large", "read"), ("large", "write"))
+_MORE: tuple[Figure[Any], ...] = (
+    Figure("cpu_waits_total", "CPU waits*", TOTAL,
+           f"How often sessions were throttled for a time slice {_SINCE} ({_GROUPS}.CPU_WAITS).", "usage.cpu_waits"),
+    Figure("requests_total", "reqs*", TOTAL, f"Requests executed {_SINCE} ({_GROUPS}.REQUESTS).", "usage.requests"),
+)  # fmt: skip
+"""What V$RSRC_CONSUMER_GROUP counts, and V$RSRC_PDB does not."""
+
+
+def _io(prefix: str, view: str, size: str, direction: str) -> tuple[Metric[Any], ...]:
+    """Return the metrics of one kind of I/O that a view counts."""
+    path, labels = f"usage.{size}_{direction}", {"size": size, "direction": direction}
+    figures: tuple[Figure[Any], ...] = (
+        Figure("io_mb_total", "I/O MB*", TOTAL, f"Megabytes read and written {_SINCE} ({view}.*_MEGABYTES). The "
+               "database's view, not the storage cells'.", f"{path}_mb"),
+        Figure("io_requests_total", "I/O reqs*", TOTAL, f"I/O requests {_SINCE} ({view}.*_REQUESTS).",
+               f"{path}_requests"),
+    )  # fmt: skip
+    return tuple(of_figure(prefix, figure, labels=labels) for figure in figures)
 
 
 _HELD = "Parallel servers the group holds now (V$RSRC_CONSUMER_GROUP.CURRENT_PQ_SERVERS_ACTIVE). At the poll."
 _OF_GROUP: Mapping[str, Callable[[GroupReading], str]] = {
     "container": container_label,
-    group_figures.NAME.key: attrgetter("name"),
+    "consumer_group": attrgetter("name"),
 }
 _OF_HEAD: Mapping[str, Callable[[QueueHead], str]] = {
     "container": container_label,
-    group_figures.NAME.key: attrgetter("group"),
+    "consumer_group": attrgetter("group"),
 }
 _PDB_LABELS: Mapping[str, Callable[[PdbReading], str]] = {
     "inst_id": _instance,
@@ -207,201 +237,193 @@ _PDB_LABELS: Mapping[str, Callable[[PdbReading], str]] = {
 }
 
 # fmt: off
-DATABASE: Subject[Header] = Subject(
-    "The database", {}, of_reading(lambda reading: (reading.header,)),
-    (
-        info("database", "Identity of the database (V$DATABASE, V$INSTANCE), and the container connected to.",
-             {name: attrgetter(name) for name in ("database", "version", "role", "container")}),
-    ),
-)
-INSTANCES: Subject[InstanceReading] = Subject(
-    "An instance", {"inst_id": _instance}, of_reading(lambda reading: reading.header.instances),
-    (
-        info("instance", "Name, host and plan of the instance (V$INSTANCE, V$RSRC_PLAN), and what the plan manages.", {
-            "instance_name": attrgetter("name"), "host": attrgetter("host"), "plan": attrgetter("plan"),
-            "cpu_managed": attrgetter("cpu_managed"), "caging": attrgetter("caging"),
-            "px_managed": attrgetter("px_managed"),
-        }),
-        of_figure("instance_", Figure(
-            "start_time_s", "started", _EPOCH, "When the instance started, since 1970 (V$INSTANCE.STARTUP_TIME).",
-            lambda row: row.started.timestamp() if row.started else None)),
-        of_figure("instance_", Figure("cpus", "CPUs", CPUS, group_figures.CAPACITY.help, "num_cpus")),
-        of_figure("instance_", Figure("host_cpus", "host CPUs", CPUS, "CPUs of the host (V$OSSTAT, NUM_CPUS).",
-                                      "host_cpus")),
-        of_figure("instance_", SERVERS.column("host_busy_percent")),
-        *of_figures("parallel_", (
-            SERVERS.column(f"servers_{name}")
-            for name in ("in_use", "counted", "target", "maximum", "available", "highwater")
-        )),
-    ),
-)
-GROUPS: Subject[GroupReading] = Subject(
-    "A consumer group on an instance: what the plan gives it", {"inst_id": _instance, **_OF_GROUP}, group_rows,
-    (
-        info("group_state", "State of the group: its CPU, and one word for the worst of CPU, parallel queue, "
-             "session pool and its container's I/O limit; the words are those of CSV.",
-             {"verdict": group_figures.VERDICT.value, "state": group_figures.STATE.value}),
-        *of_figures("group_", (
-            group_figures.LIMIT, group_figures.GUARANTEED, group_figures.ENTITLED, group_figures.POOL_ALLOWED,
-        )),
-    ),
-)
-GROUP_SERVERS: Subject[GroupReading] = Subject(
-    "A consumer group on all instances", _OF_GROUP, of_reading(lambda reading: reading.cluster_groups()),
-    (of_figure("group_", group_figures.PX_LIMIT),),
-)
-GROUP_COUNTS: Subject[GroupReading] = Subject(
-    "A consumer group on an instance: its counters", {"inst_id": _instance, **_OF_GROUP},
-    rows_of("V$RSRC_CONSUMER_GROUP", counted_groups),
-    (
-        *of_figures("group_", (
-            group_figures.ACTIVE, group_figures.CPU_WAITERS, group_figures.PX_STATEMENTS,
-            replace(group_figures.PX_SERVERS, help=_HELD), group_figures.QUEUED,
-        )),
-        *of_figures("group_", usage(usage_figures.GROUPS)),
-        *_io("group_", usage_figures.GROUPS),
-        *of_figures("group_", (
-            group_figures.SWITCHED_IN, group_figures.SWITCHED_OUT, group_figures.EVER_QUEUED,
-            group_figures.COMPLETED, group_figures.SERVERS_USED, group_figures.TIMEOUTS,
-        )),
-        of_figure("group_", group_figures.ACTIVE_MS, stem="statements_active_ms_total"),
-        of_figure("group_", group_figures.QUEUED_MS, stem="statements_queued_ms_total"),
-    ),
-)
-POOLS: Subject[GroupReading] = Subject(
-    "A consumer group on an instance that has an active session pool", {"inst_id": _instance, **_OF_GROUP},
-    rows_of("V$RSRC_CONSUMER_GROUP", pooled_groups),
-    (
-        of_figure("group_", group_figures.POOL_QUEUE),
-        of_figure("group_", group_figures.POOL_WAITS),
-        of_figure("group_", group_figures.POOL_MS, stem="pool_wait_ms_total"),
-    ),
-)
-HEADS: Subject[QueueHead] = Subject(
-    "The first of a group's parallel queue",
-    _OF_HEAD, rows_of("V$SESSION", of_reading(lambda reading: reading.heads)),
-    (
-        info("queue_head", "Why the first statement of the group's queue waits.", {
-            "cause": attrgetter("cause"), "reason": attrgetter("statement.reason"),
-        }),
-        of_figure("queue_head_", Figure("waited_s", "waited", SECONDS, group_figures.HEAD.help, "statement.waited")),
-        of_figure("queue_head_", Figure(
-            "servers_short", "short", COUNT,
-            "Parallel servers that must be freed before it can start; absent where that is not known.", "short")),
-        *of_figures("queue_head_", (
-            Figure("starts_in_s", "starts in", SECONDS,
-                   "Seconds until it should start, in the median of possible courses of the queue; absent where that "
-                   "is not known.", "statement.starts.median"),
-            Figure("starts_low_s", "at least", SECONDS, "Seconds before which it starts in one case of ten.",
-                   "statement.starts.low"),
-            Figure("starts_high_s", "at most", SECONDS, "Seconds after which it starts in one case of ten.",
-                   "statement.starts.high"),
-        )),
-    ),
-)
-PLUGGABLE: Subject[PdbReading] = Subject(
-    "A pluggable database on an instance: what the CDB plan gives it", _PDB_LABELS, container_rows,
-    (
-        info("pdb_state", "State of the container: its plan, its CPU, and what MAX_IOPS and MAX_MBPS do to it.", {
-            "plan": attrgetter("plan"), "verdict": PDBS.column("verdict").value,
-            "io_verdict": PDBS.column("io_verdict").value,
-        }),
-        *of_figures("pdb_", map(PDBS.column, (
-            "limit_cpus", "guaranteed_cpus", "entitled_cpus", "active_sessions", "io_throttle_ms",
-        ))),
-    ),
-)
-PLUGGABLE_COUNTS: Subject[PdbReading] = Subject(
-    "A pluggable database on an instance: its counters (from 12.2 on)", _PDB_LABELS,
-    rows_of("V$RSRC_PDB", counted_containers),
-    (
-        *of_figures("pdb_", map(PDBS.column, ("px_statements_queued", "px_servers_active"))),
-        of_figure("pdb_", Figure("sga_bytes", "SGA", BYTES, "SGA in use now (V$RSRC_PDB.SGA_BYTES).", "sga_bytes")),
-        of_figure("pdb_", Figure("pga_bytes", "PGA", BYTES, "PGA in use now (V$RSRC_PDB.PGA_BYTES).", "pga_bytes")),
-        *of_figures("pdb_", usage(usage_figures.CONTAINERS)),
-        *_io("pdb_", usage_figures.CONTAINERS),
-    ),
-)
-SESSIONS: Subject[ActiveSessions] = Subject(
-    "Active sessions", {"wait_class": attrgetter("wait_class")}, of_reading(activity_rows),
-    (of_figure("", usage_figures.ACTIVE),),
-)
-WAITS: Subject[ClassWaits] = Subject(
-    "Waits by class on an instance", {"inst_id": _instance, "wait_class": attrgetter("wait_class")},
-    rows_of("V$SYSTEM_EVENT", of_reading(wait_rows)),
-    of_figures("", (usage_figures.WAITS, usage_figures.WAITED)),
-)
-EVENTS: Subject[Histogram] = Subject(
-    "Waits for an event on an instance", {"inst_id": _instance, "event": attrgetter("event")},
-    rows_of("V$EVENT_HISTOGRAM_MICRO", rows_of("V$EVENT_HISTOGRAM", event_rows)),
-    (
-        Metric(
-            f"{NAMESPACE}event_wait_seconds", MetricKind.HISTOGRAM, "seconds",
-            "Waits for the event since the instance started, by how long they took. Buckets are those of "
-            "V$EVENT_HISTOGRAM_MICRO (V$EVENT_HISTOGRAM before 12.1), which is read once a minute; the sum is "
-            "V$SYSTEM_EVENT.TIME_WAITED_MICRO at that time.", distribution,
-        ),
-    ),
-)
-OPERATIONS: Subject[Downgrades] = Subject(
-    "Parallel operations on an instance", {"inst_id": _instance, "statistic": attrgetter("name")},
-    rows_of("V$SYSSTAT", of_reading(lambda reading: reading.downgrades)),
-    (of_figure("parallel_", DOWNGRADES.column("operations_total")),),
-)
-STARTED: Subject[InstanceTotals] = Subject(
-    "Redo of an instance", {"inst_id": _instance},
-    rows_of("V$SYSSTAT", of_reading(lambda reading: reading.since_startup)), (of_figure("", usage_figures.REDO),),
-)
-ALERTS: Subject[Alert] = Subject(
-    "An alert", {
-        "rule": attrgetter("key"), "severity": lambda row: SEVERITY_WORDS[row.state], "subject": attrgetter("subject"),
-    },
-    of_reading(alert_rows),
-    (
-        Metric(
-            f"{NAMESPACE}alert", MetricKind.GAUGE, "", "An alert: 1 while it lasts. The "
-            "rules are those of `presman alerts`, with the thresholds of config.ini.", lambda _: 1,
-        ),
-    ),
-)
-GOALS_OF_SERVICE: Subject[GoalReading] = Subject(
-    "A goal of service of config.ini", {"consumer_group": attrgetter("group"), "goal": lambda row: str(row.goal)},
-    of_reading(lambda reading: reading.goals),
-    tuple(of_figure("goal_", GOALS.column(key)) for key in ("good_total", "bad_total", "wanted_percent")),
-)
-LATE_VIEWS: Subject[LateView] = Subject(
-    "A view that is late", {"view": attrgetter("view")}, of_reading(lambda reading: reading.late),
-    (
-        of_figure("", Figure(
-            "view_age_s", "age", SECONDS, "Age of the rows of a view that did not answer in time; absent while they "
-            "are of the last poll. After a minute they are left out.", "age")),
-    ),
-)
-UNANSWERED: Subject[UnansweredQuery] = Subject(
-    "A question without an answer",
-    {"query": attrgetter("query"), "view": attrgetter("view")}, of_reading(lambda reading: reading.troubles),
-    (
-        Metric(
-            f"{NAMESPACE}query_unanswered", MetricKind.GAUGE, "", "A query that got no answer: 1 while this lasts. "
-            "Usually a grant is missing; `presman doctor` shows which.", lambda _: 1,
-        ),
-    ),
-)
-# fmt: on
-
 READING_SUBJECTS: tuple[Subject[Any], ...] = (
-    *(
-        DATABASE,
-        INSTANCES,
-        GROUPS,
-        GROUP_SERVERS,
-        GROUP_COUNTS,
-        POOLS,
-        HEADS,
-        PLUGGABLE,
-        PLUGGABLE_COUNTS,
-        GOALS_OF_SERVICE,
+    Subject[Header](
+        "The database", {}, of_reading(lambda reading: (reading.header,)),
+        (
+            info("database", "Identity of the database (V$DATABASE, V$INSTANCE), and the container connected to.",
+                 {name: attrgetter(name) for name in ("database", "version", "role", "container")}),
+        ),
     ),
-    *(SESSIONS, WAITS, EVENTS, OPERATIONS, STARTED, ALERTS, LATE_VIEWS, UNANSWERED),
+    Subject[InstanceReading](
+        "An instance", {"inst_id": _instance}, of_reading(lambda reading: reading.header.instances),
+        (
+            info("instance", "Name, host and plan of the instance (V$INSTANCE, V$RSRC_PLAN), and what the plan "
+                 "manages.", {"instance_name": attrgetter("name")} | {
+                name: attrgetter(name) for name in ("host", "plan", "cpu_managed", "caging", "px_managed")
+            }),
+            of_figure("instance_", Figure(
+                "start_time_s", "started", _EPOCH, "When the instance started, since 1970 (V$INSTANCE.STARTUP_TIME).",
+                lambda row: row.started.timestamp() if row.started else None)),
+            of_figure("instance_", Figure("cpus", "CPUs", CPUS, GROUPS["capacity_cpus"].help, "num_cpus")),
+            of_figure("instance_", Figure("host_cpus", "host CPUs", CPUS, "CPUs of the host (V$OSSTAT, NUM_CPUS).",
+                                          "host_cpus")),
+            of_figure("instance_", SERVERS.column("host_busy_percent")),
+            *of_figures("parallel_", (
+                SERVERS.column(f"servers_{name}")
+                for name in ("in_use", "counted", "target", "maximum", "available", "highwater")
+            )),
+        ),
+    ),
+    Subject[GroupReading](
+        "A consumer group on an instance: what the plan gives it", {"inst_id": _instance, **_OF_GROUP}, group_rows,
+        (
+            info("group_state", "State of the group: its CPU, and one word for the worst of CPU, parallel queue, "
+                 "session pool and its container's I/O limit; the words are those of CSV.",
+                 {name: GROUPS[name].value for name in ("verdict", "state")}),
+            *of_figures("group_", GROUPS.pick("limit_cpus guaranteed_cpus entitled_cpus session_pool_limit")),
+        ),
+    ),
+    Subject[GroupReading](
+        "A consumer group on all instances", _OF_GROUP, of_reading(lambda reading: reading.cluster_groups()),
+        (of_figure("group_", GROUPS["px_servers_limit"]),),
+    ),
+    Subject[GroupReading](
+        "A consumer group on an instance: its counters", {"inst_id": _instance, **_OF_GROUP},
+        rows_of(_GROUPS, counted_groups),
+        (
+            *of_figures("group_", GROUPS.pick("active_sessions execution_waiters px_statements_active")),
+            of_figure("group_", replace(GROUPS["px_servers_active"], help=_HELD)),
+            of_figure("group_", GROUPS["px_statements_queued"]),
+            *_usage("group_", _GROUPS),
+            *of_figures("group_", GROUPS.pick(
+                "switched_in_total switched_out_total statements_queued_total statements_completed_total "
+                "servers_used_total queue_timeouts_total"
+            )),
+            of_figure("group_", GROUPS["active_ms_total"], stem="statements_active_ms_total"),
+            of_figure("group_", GROUPS["queued_ms_total"], stem="statements_queued_ms_total"),
+        ),
+    ),
+    Subject[GroupReading](
+        "A consumer group on an instance that has an active session pool", {"inst_id": _instance, **_OF_GROUP},
+        rows_of(_GROUPS, lambda observation: [row for row in counted_groups(observation) if row.pool is not None]),
+        (
+            *of_figures("group_", GROUPS.pick("pool_queue_length pool_waits_total")),
+            of_figure("group_", GROUPS["pool_ms_total"], stem="pool_wait_ms_total"),
+        ),
+    ),
+    Subject[QueueHead](
+        "The first of a group's parallel queue",
+        _OF_HEAD, rows_of("V$SESSION", of_reading(lambda reading: reading.heads)),
+        (
+            info("queue_head", "Why the first statement of the group's queue waits.", {
+                "cause": attrgetter("cause"), "reason": attrgetter("statement.reason"),
+            }),
+            *of_figures("queue_head_", (
+                Figure("waited_s", "waited", SECONDS, GROUPS["head_waited_s"].help, "statement.waited"),
+                Figure("servers_short", "short", COUNT, "Parallel servers that must be freed before it can start; "
+                       "absent where that is not known.", "short"),
+                Figure("starts_in_s", "starts in", SECONDS, "Seconds until it should start, in the median of possible "
+                       "courses of the queue; absent where that is not known.", "statement.starts.median"),
+                Figure("starts_low_s", "at least", SECONDS, "Seconds before which it starts in one case of ten.",
+                       "statement.starts.low"),
+                Figure("starts_high_s", "at most", SECONDS, "Seconds after which it starts in one case of ten.",
+                       "statement.starts.high"),
+            )),
+        ),
+    ),
+    Subject[PdbReading](
+        "A pluggable database on an instance: what the CDB plan gives it", _PDB_LABELS, container_rows,
+        (
+            info("pdb_state", "State of the container: its plan, its CPU, and what MAX_IOPS and MAX_MBPS do to it.", {
+                "plan": attrgetter("plan"), "verdict": PDBS.column("verdict").value,
+                "io_verdict": PDBS.column("io_verdict").value,
+            }),
+            *of_figures("pdb_", map(PDBS.column, (
+                "limit_cpus", "guaranteed_cpus", "entitled_cpus", "active_sessions", "io_throttle_ms",
+            ))),
+        ),
+    ),
+    Subject[PdbReading](
+        "A pluggable database on an instance: its counters (from 12.2 on)", _PDB_LABELS,
+        rows_of(_CONTAINERS, lambda observation: [row for row in container_rows(observation) if row.usage is not None]),
+        (
+            *of_figures("pdb_", map(PDBS.column, ("px_statements_queued", "px_servers_active"))),
+            of_figure("pdb_", Figure("sga_bytes", "SGA", BYTES, "SGA in use now (V$RSRC_PDB.SGA_BYTES).", "sga_bytes")),
+            of_figure("pdb_", Figure("pga_bytes", "PGA", BYTES, "PGA in use now (V$RSRC_PDB.PGA_BYTES).", "pga_bytes")),
+            *_usage("pdb_", _CONTAINERS),
+        ),
+    ),
+    Subject[GoalReading](
+        "A goal of service of config.ini", {"consumer_group": attrgetter("group"), "goal": lambda row: str(row.goal)},
+        of_reading(lambda reading: reading.goals),
+        tuple(of_figure("goal_", GOALS.column(key)) for key in ("good_total", "bad_total", "wanted_percent")),
+    ),
+    Subject[ActiveSessions](
+        "Active sessions", {"wait_class": attrgetter("wait_class")}, of_reading(active_sessions),
+        (
+            of_figure("", Figure(
+                "active_sessions", "active", COUNT, "User sessions in a call and not in an idle wait, by what they "
+                "wait for (V$SESSION). At the poll.", "sessions")),
+        ),
+    ),
+    Subject[ClassWaits](
+        "Waits by class on an instance", {"inst_id": _instance, "wait_class": attrgetter("wait_class")},
+        rows_of("V$SYSTEM_EVENT", of_reading(class_waits)),
+        of_figures("", (
+            Figure("waits_total", "waits*", TOTAL, "Waits of the class that ended since the instance started, idle "
+                   "ones left out (V$SYSTEM_EVENT.TOTAL_WAITS).", "waits"),
+            Figure("wait_us_total", "waited*", TOTAL, "Microseconds of the waits of the class that ended since the "
+                   "instance started (V$SYSTEM_EVENT.TIME_WAITED_MICRO).", "microseconds"),
+        )),
+    ),
+    Subject[Histogram](
+        "Waits for an event on an instance", {"inst_id": _instance, "event": attrgetter("event")},
+        rows_of("V$EVENT_HISTOGRAM_MICRO", rows_of(
+            "V$EVENT_HISTOGRAM", lambda observation: longest_waited(observation.histograms))),
+        (
+            Metric(
+                f"{NAMESPACE}event_wait_seconds", MetricKind.HISTOGRAM, "seconds",
+                "Waits for the event since the instance started, by how long they took. Buckets are those of "
+                "V$EVENT_HISTOGRAM_MICRO (V$EVENT_HISTOGRAM before 12.1), which is read once a minute; the sum is "
+                "V$SYSTEM_EVENT.TIME_WAITED_MICRO at that time.", distribution,
+            ),
+        ),
+    ),
+    Subject[Downgrades](
+        "Parallel operations on an instance", {"inst_id": _instance, "statistic": attrgetter("name")},
+        rows_of("V$SYSSTAT", of_reading(lambda reading: reading.downgrades)),
+        (of_figure("parallel_", DOWNGRADES.column("operations_total")),),
+    ),
+    Subject[InstanceTotals](
+        "Redo of an instance", {"inst_id": _instance},
+        rows_of("V$SYSSTAT", of_reading(lambda reading: reading.since_startup)),
+        (
+            of_figure("", Figure("redo_bytes_total", "redo*", TOTAL, "Bytes of redo made since the instance started "
+                                 "(V$SYSSTAT, 'redo size').", "redo_bytes")),
+        ),
+    ),
+    Subject[Alert](
+        "An alert", {
+            "rule": attrgetter("key"), "severity": lambda row: SEVERITY_WORDS[row.state],
+            "subject": attrgetter("subject"),
+        },
+        of_reading(lambda reading: [alert for alert in wrong(reading) if alert.state != "good"]),
+        (
+            Metric(
+                f"{NAMESPACE}alert", MetricKind.GAUGE, "", "An alert: 1 while it lasts. The "
+                "rules are those of `presman alerts`, with the thresholds of config.ini.", lambda _: 1,
+            ),
+        ),
+    ),
+    Subject[LateView](
+        "A view that is late", {"view": attrgetter("view")}, of_reading(lambda reading: reading.late),
+        (
+            of_figure("", Figure(
+                "view_age_s", "age", SECONDS, "Age of the rows of a view that did not answer in time; absent while "
+                "they are of the last poll. After a minute they are left out.", "age")),
+        ),
+    ),
+    Subject[UnansweredQuery](
+        "A question without an answer",
+        {"query": attrgetter("query"), "view": attrgetter("view")}, of_reading(lambda reading: reading.troubles),
+        (
+            Metric(
+                f"{NAMESPACE}query_unanswered", MetricKind.GAUGE, "", "A query that got no answer: 1 while this lasts. "
+                "Usually a grant is missing; `presman doctor` shows which.", lambda _: 1,
+            ),
+        ),
+    ),
 )
 """All that is exported of a Reading, in the order of the page."""
+# fmt: on

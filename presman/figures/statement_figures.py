@@ -14,7 +14,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.base.formats import ABSENT, count, duration
 from presman.base.text import one_line
-from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
+from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, Figures, State, Table
 
 Queued = Figure[QueuedStatement]
 Running = Figure[RunningStatement]
@@ -157,212 +157,147 @@ def _text(row: ParallelStatement) -> str:
 
 
 # fmt: off
-Q_INST = Queued("inst_id", "Inst", NUMBER, "Instance of the query coordinator.", "inst_id", narrow=False)
-Q_SID = Queued("sid", "SID", NUMBER, "V$SESSION.SID of the query coordinator.", "sid")
-Q_SERIAL = Queued("serial", "Serial", NUMBER, "V$SESSION.SERIAL# of the query coordinator.", "serial")
-Q_GROUP = Queued(
-    "consumer_group", "Group", TEXT,
-    "Consumer group of the session (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12,
-    most=22, text=group_title, vital=True,
+QUEUED: Figures[QueuedStatement] = Figures(
+    Queued("inst_id", "Inst", NUMBER, "Instance of the query coordinator.", "inst_id", narrow=False),
+    Queued("sid", "SID", NUMBER, "V$SESSION.SID of the query coordinator.", "sid"),
+    Queued("serial", "Serial", NUMBER, "V$SESSION.SERIAL# of the query coordinator.", "serial"),
+    Queued("consumer_group", "Group", TEXT, "Consumer group of the session (V$RSRC_SESSION_INFO, "
+           "V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12, most=22, text=group_title, vital=True),
+    Queued("position", "#", NUMBER, "Place in the queue of its group, 1 is the head; the plan decides between groups. "
+           "From V$SESSION: the longest waiting is first. At the poll.", "position",
+           order=lambda row: (row.position, row.group), width=3, state=lambda row: "warn" if row.position == 1 else ""),
+    Queued("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=12, narrow=False),
+    Queued("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID. `x9`: nine identical statements of one user and group; the row "
+           "is that of the first, which has waited longest; u unfolds them.", "sql_id", text=_queued_sql_id, width=13,
+           most=18, vital=True),
+    Queued("child_number", "Child", NUMBER, "V$SESSION.SQL_CHILD_NUMBER.", "child"),
+    Queued("waited_s", "Waited", SECONDS, "How long it has been queued: the age of the wait `resmgr:pq queued` in "
+           "V$SESSION, or V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. At the poll.", "waited",
+           vital=True),
+    Queued("starts_in_s", "Starts in", SECONDS, "In how long it should start, by what was seen here: as many of 40 "
+           "possible courses of the queue start it earlier as later. They are played through its own rules (target, "
+           "limits, order of the plan) from who runs now, how long such statements last (V$SESSION_LONGOPS, those of "
+           "the same SQL_ID that ended, else of its group, else all) and what came in the last hour. `timeout`: it "
+           "comes to its timeout before. Empty where it is not known; the statement's page says why. Of V$SESSION, "
+           "V$PX_SESSION. At the poll.", "starts.median", text=starts_in, width=9, narrow=False),
+    Queued("starts_low_s", "at least", SECONDS, "It should not start earlier: in 8 cases of 10 between this and at "
+           "most.", "starts.low"),
+    Queued("starts_high_s", "at most", SECONDS, "It should not start later: in 8 cases of 10 between at least and "
+           "this.", "starts.high"),
+    Queued("starts_between", "80 % between", TEXT, "Between when and when it should start in 8 cases of 10; as wide as "
+           "it took to hold 8 of the last 10 here.", starts_between,
+           order=lambda row: row.starts.high if row.starts else None, width=12, most=15, narrow=False),
+    Queued("no_forecast", "not foreseen because", NAME, "Why there is no such figure: `timeout` where it comes to its "
+           "timeout before it starts, else what is not known. Empty where there is one.", no_forecast),
+    Queued("timeout_left_s", "Timeout in", SECONDS, "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. "
+           "Then: ✕ it ends with ORA-07454 (always before 18, later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at "
+           "once and may be downgraded (RUN), ? which of the two is not known. Empty without a timeout.",
+           "timeout_left", text=_timeout, state=_timeout_state, narrow=False),
+    Queued("timeout_action", "then", NAME, "What happens at the timeout: CANCEL or RUN (PQ_TIMEOUT_ACTION). Empty "
+           "where it was not read.", "timeout_action"),
+    Queued("requested_dop", "DOP req", COUNT, "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP).",
+           "requested"),
+    Queued("dop", "DOP req/ch", COUNT, "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP) and the one the "
+           "optimizer chose (V$SQL_PLAN.OTHER_XML, `dop`): requested/chosen.", "dop.degree",
+           text=lambda row: f"{count(row.requested)}/{count(row.dop.degree)}",
+           order=lambda row: row.dop.degree if row.dop.degree is not None else row.requested),
+    Queued("dop_reason", "DOP reason", NAME, "Why the optimizer chose that degree (V$SQL_PLAN.OTHER_XML, "
+           "`dop_reason`), in Oracle's words.", "dop.reason", width=22, narrow=False),
+    Queued("queuing_reason", "queuing reason", NAME, "Why it queues (V$SQL_PLAN.OTHER_XML, `queuing_reason`), in "
+           "Oracle's words.", "dop.queuing_reason"),
+    Queued("servers_low", "at least", COUNT, "Parallel servers it will take, at least.", "wants.low"),
+    Queued("servers_high", "Servers", COUNT, "Parallel servers it will take: DOP x server sets (2 with a producer and "
+           "a consumer, else 1), from the first of these that is known: V$RSRC_SESSION_INFO.PQ_SERVERS, where it is "
+           "the DOP or up to four times it; a running execution of the same cursor (V$PX_SESSION); its plan "
+           "(V$SQL_PLAN.OBJECT_NODE: the data flow tree with most sets). A range where there is one set (it is not "
+           "documented what the queue counts then) or where the sets are not known; ~ is the mean of its group's queue "
+           "in the last minute (V$RSRCMGRMETRIC), where no DOP is known. Folded statements: the sum.", "wants.high",
+           text=_wanted, order=lambda row: row.wants.high * stands_for(row) if row.wants else None, vital=True),
+    Queued("servers_source", "from", WORD, "Where that number comes from: PQ_SERVERS, one that runs, its plan, its DOP "
+           "alone (one or two sets), or the mean of its group's queue.", "wants.source"),
+    Queued("reason", "Why", WORD, "Why it waits, one of never_fits, group_limit, container_limit, target, "
+           "behind_in_queue, other_queue, order_of_plan, quiesced, unknown (V$SESSION, V$RSRC_PLAN, "
+           "V$RSRC_CONSUMER_GROUP, directives of the plan).", "reason"),
+    Queued("event", "Wait event", TEXT, "V$SESSION.EVENT.", "event"),
+    Queued("program", "Program", TEXT, "V$SESSION.PROGRAM.", "program"),
+    Queued("module", "Module", TEXT, "V$SESSION.MODULE.", "module"),
+    Queued("service", "Service", TEXT, "V$SESSION.SERVICE_NAME.", "service"),
+    Queued("machine", "Machine", TEXT, "V$SESSION.MACHINE.", "machine"),
+    Queued("client", "Module", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.", _program, width=18,
+           narrow=False),
+    Queued("session", "QC inst:sid,serial", TEXT, "Instance, SID and SERIAL# of the query coordinator (V$SESSION). "
+           "`+8`: of the first of nine.", _coordinator, text=_queued_session, order=_session_order, width=18,
+           narrow=False),
+    Queued("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=12,
+           flexible=True),
 )
-POSITION = Queued(
-    "position", "#", NUMBER,
-    "Place in the queue of its group, 1 is the head; the plan decides between groups. From V$SESSION: the longest "
-    "waiting is first. At the poll.", "position", order=lambda row: (row.position, row.group), width=3,
-    state=lambda row: "warn" if row.position == 1 else "",
-)
-Q_USER = Queued("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=12, narrow=False)
-Q_SQL_ID = Queued(
-    "sql_id", "SQL_ID", NAME,
-    "V$SESSION.SQL_ID. `x9`: nine identical statements of one user and group; the row is that of the first, which has "
-    "waited longest; u unfolds them.",
-    "sql_id", text=_queued_sql_id, width=13, most=18, vital=True,
-)
-CHILD = Queued("child_number", "Child", NUMBER, "V$SESSION.SQL_CHILD_NUMBER.", "child")
-WAITED = Queued(
-    "waited_s", "Waited", SECONDS,
-    "How long it has been queued: the age of the wait `resmgr:pq queued` in V$SESSION, or "
-    "V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. At the poll.", "waited", vital=True,
-)
-STARTS = Queued(
-    "starts_in_s", "Starts in", SECONDS,
-    "In how long it should start, by what was seen here: as many of 40 possible courses of the queue start it earlier "
-    "as later. They are played through its own rules (target, limits, order of the plan) from who runs now, how long "
-    "such statements last (V$SESSION_LONGOPS, those of the same SQL_ID that ended, else of its group, else all) and "
-    "what came in the last hour. `timeout`: it comes to its timeout before. Empty where it is not known; the "
-    "statement's page says why. Of V$SESSION, V$PX_SESSION. At the poll.",
-    "starts.median", text=starts_in, width=9, narrow=False,
-)
-STARTS_LOW = Queued(
-    "starts_low_s", "at least", SECONDS, "It should not start earlier: in 8 cases of 10 between this and at most.",
-    "starts.low",
-)
-STARTS_HIGH = Queued(
-    "starts_high_s", "at most", SECONDS, "It should not start later: in 8 cases of 10 between at least and this.",
-    "starts.high",
-)
-STARTS_BETWEEN = Queued(
-    "starts_between", "80 % between", TEXT,
-    "Between when and when it should start in 8 cases of 10; as wide as it took to hold 8 of the last 10 here.",
-    starts_between, order=lambda row: row.starts.high if row.starts else None, width=12, most=15, narrow=False,
-)
-NO_FORECAST = Queued(
-    "no_forecast", "not foreseen because", NAME, "Why there is no such figure: `timeout` where it comes to its timeout "
-    "before it starts, else what is not known. Empty where there is one.", no_forecast,
-)
-TIMEOUT = Queued(
-    "timeout_left_s", "Timeout in", SECONDS,
-    "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. Then: ✕ it ends with ORA-07454 (always before 18, "
-    "later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at once and may be downgraded (RUN), ? which of the two is not "
-    "known. Empty without a timeout.",
-    "timeout_left", text=_timeout, state=_timeout_state, narrow=False,
-)
-TIMEOUT_ACTION = Queued(
-    "timeout_action", "then", NAME,
-    "What happens at the timeout: CANCEL or RUN (PQ_TIMEOUT_ACTION). Empty where it was not read.", "timeout_action",
-)
-REQUESTED = Queued(
-    "requested_dop", "DOP req", COUNT, "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP).", "requested",
-)
-DOP = Queued(
-    "dop", "DOP req/ch", COUNT,
-    "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP) and the one the optimizer chose "
-    "(V$SQL_PLAN.OTHER_XML, `dop`): requested/chosen.", "dop.degree",
-    text=lambda row: f"{count(row.requested)}/{count(row.dop.degree)}",
-    order=lambda row: row.dop.degree if row.dop.degree is not None else row.requested,
-)
-REASON = Queued(
-    "dop_reason", "DOP reason", NAME,
-    "Why the optimizer chose that degree (V$SQL_PLAN.OTHER_XML, `dop_reason`), in Oracle's words.", "dop.reason",
-    width=22, narrow=False,
-)
-QUEUING_REASON = Queued(
-    "queuing_reason", "queuing reason", NAME,
-    "Why it queues (V$SQL_PLAN.OTHER_XML, `queuing_reason`), in Oracle's words.", "dop.queuing_reason",
-)
-SERVERS_LOW = Queued("servers_low", "at least", COUNT, "Parallel servers it will take, at least.", "wants.low")
-SERVERS_HIGH = Queued(
-    "servers_high", "Servers", COUNT,
-    "Parallel servers it will take: DOP x server sets (2 with a producer and a consumer, else 1), from the first of "
-    "these that is known: V$RSRC_SESSION_INFO.PQ_SERVERS, where it is the DOP or up to four times it; a running "
-    "execution of the same cursor (V$PX_SESSION); its plan (V$SQL_PLAN.OBJECT_NODE: the data flow tree with most "
-    "sets). A range where there is one set (it is not documented what the queue counts then) or where the sets are "
-    "not known; ~ is the mean of its group's queue in the last minute (V$RSRCMGRMETRIC), where no DOP is known. "
-    "Folded statements: the sum.",
-    "wants.high", text=_wanted, order=lambda row: row.wants.high * stands_for(row) if row.wants else None,
-    vital=True,
-)
-SERVERS_SOURCE = Queued(
-    "servers_source", "from", WORD,
-    "Where that number comes from: PQ_SERVERS, one that runs, its plan, its DOP alone (one or two sets), or the mean "
-    "of its group's queue.", "wants.source",
-)
-Q_REASON = Queued(
-    "reason", "Why", WORD,
-    "Why it waits, one of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, "
-    "order_of_plan, quiesced, unknown (V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, directives of the plan).",
-    "reason",
-)
-Q_EVENT = Queued("event", "Wait event", TEXT, "V$SESSION.EVENT.", "event")
-Q_PROGRAM = Queued("program", "Program", TEXT, "V$SESSION.PROGRAM.", "program")
-Q_MODULE = Queued("module", "Module", TEXT, "V$SESSION.MODULE.", "module")
-Q_SERVICE = Queued("service", "Service", TEXT, "V$SESSION.SERVICE_NAME.", "service")
-Q_MACHINE = Queued("machine", "Machine", TEXT, "V$SESSION.MACHINE.", "machine")
-Q_CLIENT = Queued(
-    "client", "Module", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.", _program, width=18, narrow=False,
-)
-Q_SESSION = Queued(
-    "session", "QC inst:sid,serial", TEXT,
-    "Instance, SID and SERIAL# of the query coordinator (V$SESSION). `+8`: of the first of nine.",
-    _coordinator, text=_queued_session, order=_session_order, width=18, narrow=False,
-)
-Q_TEXT = Queued(
-    "sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=12, flexible=True,
-)
+"""All figures of a statement that waits."""
 
-QUEUE: Table[QueuedStatement] = Table(
-    "queue", "Queued",
-    (POSITION, Q_GROUP, Q_INST, WAITED, STARTS, TIMEOUT, STARTS_BETWEEN, Q_SQL_ID, Q_USER, DOP, REASON, SERVERS_HIGH,
-     Q_CLIENT, Q_SESSION, Q_TEXT),
-    statement_identity, "Nothing is queued.",
-    json="queue", stands_for=stands_for,
+HOLDERS: Figures[RunningStatement] = Figures(
+    Running("session", "QC inst:sid,serial", TEXT, "Instance, SID and SERIAL# of the query coordinator (V$PX_SESSION, "
+            "V$SESSION).", _coordinator, order=_session_order, width=18, narrow=False),
+    Running("sql_id", "SQL_ID", NAME, "The statement the servers are held for: V$SESSION.SQL_ID of a server, else of "
+            "the coordinator, or its PREV_SQL_ID if it executes nothing.", "sql_id", width=13, vital=True),
+    Running("consumer_group", "Group", TEXT, "Consumer group of the coordinator (V$RSRC_SESSION_INFO, "
+            "V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12, most=22, text=group_title, vital=True),
+    Running("user", "User", TEXT, "V$SESSION.USERNAME of the coordinator.", "user", width=12, narrow=False),
+    Running("servers", "Servers", COUNT, "Parallel servers it holds now, all instances (rows of V$PX_SESSION). The "
+            "longest bar is the largest holder.", "servers", text=lambda row: str(row.servers), width=9,
+            bar=lambda row: Bar(0.0, row.servers), vital=True),
+    Running("degree", "DOP got/req", COUNT, "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE). "
+            "▼: it got less: downgraded.", "degree", text=_degree,
+            state=lambda row: "warn" if row.downgraded > 0 else ""),
+    Running("elapsed_s", "Elapsed", SECONDS, "Since the execution began (V$SESSION.SQL_EXEC_START).", "elapsed"),
+    Running("state", "State", TEXT, "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) "
+            "while its cursor keeps the servers, or SNIPED; ✕ its session was killed and is being cleaned up; ▼ "
+            "downgraded: percent of the degree lost; ● what the coordinator waits for (V$SESSION.EVENT), and which "
+            "session blocks it or one of its servers (FINAL_BLOCKING_SESSION). Before it SMON, RMAN or SYS, where it "
+            "is not a user's statement.", running_state,
+            order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44, state=_running_color,
+            vital=True),
+    Running("progress_percent", "Progress", PERCENT, "Progress of the operation at work (V$SESSION_LONGOPS: SOFAR / "
+            "TOTALWORK over all its processes), read once a minute, and at each poll while a statement is queued. A "
+            "statement has several operations, so this is not the progress of the whole.",
+            lambda row: None if row.progress is None else 100 * row.progress,
+            text=lambda row: ABSENT if row.progress is None else f"{100 * row.progress:.0f} %", narrow=False),
+    Running("servers_by_instance", "by instance", TEXT, "Servers it holds per instance, as instance:servers "
+            "(V$PX_SESSION.INST_ID).",
+            lambda row: " ".join(f"{inst}:{n}" for inst, n in sorted(row.servers_by_instance.items())), sortable=False,
+            width=12, narrow=False),
+    Running("dop_reason", "DOP reason", NAME, "Why the optimizer chose its degree (V$SQL_PLAN.OTHER_XML, "
+            "`dop_reason`), in Oracle's words.", "dop.reason", width=20, narrow=False),
+    Running("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=10,
+            flexible=True, narrow=False),
 )
-
-R_SESSION = Running(
-    "session", "QC inst:sid,serial", TEXT,
-    "Instance, SID and SERIAL# of the query coordinator (V$PX_SESSION, V$SESSION).", _coordinator, order=_session_order,
-    width=18, narrow=False,
-)
-R_SQL_ID = Running(
-    "sql_id", "SQL_ID", NAME,
-    "The statement the servers are held for: V$SESSION.SQL_ID of a server, else of the coordinator, or its PREV_SQL_ID "
-    "if it executes nothing.", "sql_id", width=13, vital=True,
-)
-R_GROUP = Running(
-    "consumer_group", "Group", TEXT,
-    "Consumer group of the coordinator (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12,
-    most=22, text=group_title, vital=True,
-)
-R_USER = Running("user", "User", TEXT, "V$SESSION.USERNAME of the coordinator.", "user", width=12, narrow=False)
-SERVERS = Running(
-    "servers", "Servers", COUNT,
-    "Parallel servers it holds now, all instances (rows of V$PX_SESSION). The longest bar is the largest holder.",
-    "servers", text=lambda row: str(row.servers), width=9, bar=lambda row: Bar(0.0, row.servers), vital=True,
-)
-DEGREE = Running(
-    "degree", "DOP got/req", COUNT,
-    "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE). ▼: it got less: downgraded.",
-    "degree", text=_degree, state=lambda row: "warn" if row.downgraded > 0 else "",
-)
-ELAPSED = Running(
-    "elapsed_s", "Elapsed", SECONDS, "Since the execution began (V$SESSION.SQL_EXEC_START).", "elapsed",
-)
-R_STATE = Running(
-    "state", "State", TEXT,
-    "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) while its cursor keeps the "
-    "servers, or SNIPED; ✕ its session was killed and is being cleaned up; ▼ downgraded: percent of the degree lost; "
-    "● what the coordinator waits for (V$SESSION.EVENT), and which session blocks it or one of its servers "
-    "(FINAL_BLOCKING_SESSION). Before it SMON, RMAN or SYS, where it is not a user's statement.",
-    running_state, order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44,
-    state=_running_color, vital=True,
-)
-PROGRESS = Running(
-    "progress_percent", "Progress", PERCENT,
-    "Progress of the operation at work (V$SESSION_LONGOPS: SOFAR / TOTALWORK over all its processes), read "
-    "once a minute, and at each poll while a statement is queued. A statement has several operations, so this is not "
-    "the progress of the whole.", lambda row: None if row.progress is None else 100 * row.progress,
-    text=lambda row: ABSENT if row.progress is None else f"{100 * row.progress:.0f} %", narrow=False,
-)
-BY_INSTANCE = Running(
-    "servers_by_instance", "by instance", TEXT,
-    "Servers it holds per instance, as instance:servers (V$PX_SESSION.INST_ID).",
-    lambda row: " ".join(f"{inst}:{n}" for inst, n in sorted(row.servers_by_instance.items())), sortable=False,
-    width=12, narrow=False,
-)
-R_REASON = Running(
-    "dop_reason", "DOP reason", NAME,
-    "Why the optimizer chose its degree (V$SQL_PLAN.OTHER_XML, `dop_reason`), in Oracle's words.", "dop.reason",
-    width=20, narrow=False,
-)
-R_TEXT = Running(
-    "sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=10, flexible=True,
-    narrow=False,
-)
+"""All figures of a statement that holds servers."""
 # fmt: on
 
-IN_QUEUE = (
-    *(Q_INST, Q_SID, Q_SERIAL, Q_GROUP, POSITION, Q_USER, Q_SQL_ID, CHILD, WAITED, TIMEOUT, TIMEOUT_ACTION, REQUESTED),
-    *(DOP, REASON, QUEUING_REASON, SERVERS_LOW, SERVERS_HIGH, SERVERS_SOURCE, Q_EVENT, Q_PROGRAM, Q_MODULE, Q_SERVICE),
-    *(Q_MACHINE, Q_TEXT, STARTS, STARTS_LOW, STARTS_HIGH, NO_FORECAST, Q_REASON),
+QUEUE: Table[QueuedStatement] = Table(
+    "queue",
+    "Queued",
+    QUEUED.pick(
+        "position consumer_group inst_id waited_s starts_in_s timeout_left_s starts_between sql_id user dop dop_reason "
+        "servers_high client session sql_text"
+    ),
+    statement_identity,
+    "Nothing is queued.",
+    json="queue",
+    stands_for=stands_for,
+)
+
+IN_QUEUE = QUEUED.pick(
+    "inst_id sid serial consumer_group position user sql_id child_number waited_s timeout_left_s timeout_action "
+    "requested_dop dop dop_reason queuing_reason servers_low servers_high servers_source event program module service "
+    "machine sql_text starts_in_s starts_low_s starts_high_s no_forecast reason"
 )
 """What files have of a statement that waits."""
 
 RUNNING: Table[RunningStatement] = Table(
     "running",
     "Running",
-    (
-        *(R_SQL_ID, R_GROUP, R_USER, R_SESSION, SERVERS, BY_INSTANCE, DEGREE, R_REASON, ELAPSED, PROGRESS, R_STATE),
-        R_TEXT,
+    HOLDERS.pick(
+        "sql_id consumer_group user session servers servers_by_instance degree dop_reason elapsed_s progress_percent "
+        "state sql_text"
     ),
     statement_identity,
     "No parallel statement runs.",

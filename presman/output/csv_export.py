@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple, TextIO
 from presman.analysis.readings.group_readings import throttled_percent
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import ArrivalTracker
-from presman.figures import group_figures
 from presman.figures.figure import late_among
 from presman.figures.measures import COMMON, MEASURES, headings
 from presman.output.cells import Cell, has_names, json_lines, lines
@@ -32,15 +31,15 @@ _Told = Mapping[str, Callable[[GroupMetricHistory], Cell]]
 
 _FIGURES: Mapping[str, _Told] = {
     "cpu": {
-        group_figures.USED.key: lambda row: row.avg_running_sessions,
-        group_figures.WAITING.key: lambda row: row.avg_waiting_sessions,
-        group_figures.THROTTLED.key: lambda row: throttled_percent(row.avg_running_sessions, row.avg_waiting_sessions),
+        "used_cpus": lambda row: row.avg_running_sessions,
+        "waited_cpus": lambda row: row.avg_waiting_sessions,
+        "throttled_percent": lambda row: throttled_percent(row.avg_running_sessions, row.avg_waiting_sessions),
     },
-    "session_io": {group_figures.IO_MB.key: lambda row: 100 * row.io_megabytes / row.intsize_csec},
+    "session_io": {"io_mb_per_s": lambda row: 100 * row.io_megabytes / row.intsize_csec},
     "parallel": {
-        group_figures.PX_STATEMENTS.key: lambda row: row.avg_active_parallel_stmts,
-        group_figures.PX_SERVERS.key: lambda row: row.avg_active_parallel_servers,
-        group_figures.QUEUED.key: lambda row: row.avg_queued_parallel_stmts,
+        "px_statements_active": lambda row: row.avg_active_parallel_stmts,
+        "px_servers_active": lambda row: row.avg_active_parallel_servers,
+        "px_statements_queued": lambda row: row.avg_queued_parallel_stmts,
     },
 }
 """What the view tells of a measure, by column: means of an interval of about a minute."""

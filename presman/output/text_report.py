@@ -21,7 +21,7 @@ from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import OUTLIERS, redo_text
-from presman.figures.statement_figures import QUEUE, STARTS, forecast_record
+from presman.figures.statement_figures import QUEUE, forecast_record
 from presman.output.cells import instant
 from presman.output.text_table import table
 from presman.tabs import tab, tab_names
@@ -54,7 +54,7 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
             title = f"-- {part.table.title} ({len(rows)}{cut})"
             lines += ["", *_wrapped(title, width)]
             made = _table(part.table, rows, width, part.unavailable(moment), part.least(moment))
-            tells = part.table is QUEUE and any(STARTS.head in line for line in made[:1])
+            tells = part.table is QUEUE and any(QUEUE.column("starts_in_s").head in line for line in made[:1])
             lines += [*made, *(_wrapped(_foreseen(reading), width) if tells else ())]
     for found in reading.outliers:
         lines += ["", *_outliers(found, width)]

@@ -11,7 +11,7 @@ from presman.analysis.assemble import with_reasons
 from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
 from presman.analysis.readings.reading import Alert
 from presman.analysis.readings.statement_readings import Cause
-from presman.figures.group_figures import OVERVIEW, STATE, state_text
+from presman.figures.group_figures import GROUPS, OVERVIEW, state_text
 from presman.tabs.parts import Moment
 from presman.tui.widgets.table_frame import TableRows
 from tests.tui.readings import busy, group, queued
@@ -63,8 +63,8 @@ def test_the_worst_is_shown_and_what_else_is_wrong(facts: dict[str, Any], text: 
 
 
 def test_files_have_one_word() -> None:
-    assert STATE.value(group("BATCH", px_queued=2)) == "queued"
-    assert STATE.value(group("BATCH", verdict=Verdict.ZERO_SHARE, px_queued=2)) == "zero_share"
+    assert GROUPS["state"].value(group("BATCH", px_queued=2)) == "queued"
+    assert GROUPS["state"].value(group("BATCH", verdict=Verdict.ZERO_SHARE, px_queued=2)) == "zero_share"
 
 
 def test_causes_and_timeouts_are_those_of_the_groups_own_queue() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from presman.analysis import analyse
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
-from presman.figures.group_figures import POOL
+from presman.figures.group_figures import GROUPS
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Section
@@ -35,13 +35,13 @@ def test_a_full_pool() -> None:
     given = group("BATCH", active_sessions=4, queue_length=3)
     found = batch(instance(), PLAN, given, waiter(11, 30), waiter(12, 552), waiter(13, 2))
     assert found.pool == ActiveSessionPool(allowed=4, queued=3, longest=552.0, timeout=600)
-    assert POOL.show(found) == "4/4 +3 9:12"
+    assert GROUPS["session_pool"].show(found) == "4/4 +3 9:12"
 
 
 def test_who_has_waited_for_a_place_and_works_now_waits_no_more() -> None:
     found = batch(instance(), PLAN, group("BATCH", active_sessions=1), waiter(11, 30, state="WAITED SHORT TIME"))
     assert found.pool == ActiveSessionPool(4, 0, None, 600)
-    assert POOL.show(found) == "1/4"
+    assert GROUPS["session_pool"].show(found) == "1/4"
 
 
 def test_without_a_directive_nothing_is_said_unless_somebody_waits() -> None:
@@ -49,7 +49,7 @@ def test_without_a_directive_nothing_is_said_unless_somebody_waits() -> None:
     assert batch(instance(), plan, group("BATCH")).pool is None
     found = batch(instance(), plan, group("BATCH", active_sessions=2), waiter(11, 30))
     assert found.pool == ActiveSessionPool(None, 1, 30.0, None)
-    assert POOL.show(found) == "2/- +1 0:30"
+    assert GROUPS["session_pool"].show(found) == "2/- +1 0:30"
 
 
 def test_instances_add_up() -> None:

@@ -137,7 +137,7 @@ def test_the_queue_is_as_long_everywhere(told: tuple[Told, ...]) -> None:
                 )
                 assert f"{number} queued, head {duration(waited)}" in alerts[row.title].short
                 assert any(state.text.startswith(f"{number} queued {duration(waited)}") for state in row.states)
-                assert group_figures.HEAD.show(row) == duration(waited)
+                assert group_figures.GROUPS["head_waited_s"].show(row) == duration(waited)
 
 
 def test_cpu_is_the_same_in_tables_sentences_and_files(told: tuple[Told, ...]) -> None:
@@ -165,9 +165,9 @@ def test_each_group_is_told_with_the_same_figures(told: tuple[Told, ...]) -> Non
     for poll in told:
         for row in poll.reading.cluster_groups():
             several = len({each.con_id for each in poll.reading.groups}) > 1
-            start = (group_figures.CON.show(row), row.name) if several else (row.name,)
+            start = (group_figures.GROUPS["con_id"].show(row), row.name) if several else (row.name,)
             line = line_of(poll.text, "Consumer groups", *start)
-            for figure in (group_figures.USED, group_figures.WANTED, group_figures.IO_MB, group_figures.QUEUED):
+            for figure in group_figures.GROUPS.pick("used_cpus wanted_cpus io_mb_per_s px_statements_queued"):
                 assert re.search(rf"(?<![\d.]){re.escape(figure.show(row))}(?![\d.])", line), figure.key
             assert group_figures.state_text(row) in line
             if row.used is not None and row.verdict.name in {"CONTENDED", "CAPPED", "STARVED", "ZERO_SHARE", "CAGED"}:

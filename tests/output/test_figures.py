@@ -16,7 +16,7 @@ from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.base.measure_names import MEASURES as NAMES
 from presman.figures.figure import COUNT, CPUS, WORD, Figure, Table
-from presman.figures.group_figures import OVERVIEW, USED, VERDICT
+from presman.figures.group_figures import GROUPS, OVERVIEW
 from presman.figures.io_figures import MB_BAR
 from presman.figures.measures import COMMON, MEASURES
 from presman.output.cells import cell
@@ -73,9 +73,12 @@ def test_the_measures_are_those_that_can_be_named() -> None:
 
 def test_screen_and_file_have_one_value() -> None:
     row = group("BATCH")._replace(used=2.94, verdict=Verdict.CONTENDED)
-    assert USED.value(row) == 2.94
-    assert (USED.show(row), cell(USED.value(row))) == ("2.9", "2.94")
-    assert (VERDICT.show(row), cell(VERDICT.value(row))) == ("▬ contended, gets its share", "contended")
+    assert GROUPS["used_cpus"].value(row) == 2.94
+    assert (GROUPS["used_cpus"].show(row), cell(GROUPS["used_cpus"].value(row))) == ("2.9", "2.94")
+    assert (GROUPS["verdict"].show(row), cell(GROUPS["verdict"].value(row))) == (
+        "▬ contended, gets its share",
+        "contended",
+    )
 
 
 def test_a_path_ends_at_the_first_none() -> None:
@@ -92,6 +95,6 @@ def test_what_a_unit_writes() -> None:
 
 
 def test_sorting_by_a_word_is_by_what_is_shown() -> None:
-    assert VERDICT.sort is not None
-    assert VERDICT.sort(group("A")) == group("A").verdict.value
+    assert GROUPS["verdict"].sort is not None
+    assert GROUPS["verdict"].sort(group("A")) == group("A").verdict.value
     assert OVERVIEW.column("io_trend").sort is None

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions
 from presman.figures.session_figures import SESSIONS
-from presman.figures.statement_figures import QUEUE, SERVERS_HIGH
+from presman.figures.statement_figures import QUEUE
 from presman.rows.session_rows import SessionCount
 from presman.tabs import drill_down
 from presman.tabs.choices import Choices, DrillScope, breadcrumb
@@ -98,7 +98,7 @@ def test_statements_that_differ_in_what_they_want_do_not_fold() -> None:
         assert collapse_queue((one, replace(other, **change))) == (one, replace(other, **change))
     folded = collapse_queue((one, other, replace(other, requested=4, sid=9), replace(other, requested=4, sid=8)))
     assert len({QUEUE.identity(row) for row in folded}) == 2
-    assert [SERVERS_HIGH.show(row) for row in folded] == ["64", "64"]
+    assert [QUEUE.column("servers_high").show(row) for row in folded] == ["64", "64"]
     scope = scope_of(folded[1])
     assert scope is not None
     there = inside_of(scope, replace(busy(), queue=(one, other, replace(other, requested=4, sid=9))))

@@ -1,7 +1,7 @@
 """History of histograms, packed small: what every poll added, for heat maps and sums over the last minutes.
 
-A poll is one block of bytes: per event that was waited for its number, instance, waits and microseconds measured, and
-of each bucket that grew its number and by how much. A bucket's number is the power of two of its bound in
+A poll is one block of bytes (MessagePack): per event that was waited for its number, instance, waits and microseconds
+measured, and of each bucket that grew its number and by how much. A bucket's number is the power of two of its bound in
 microseconds, so that bounds of either view fit one scale (1 ms, of which 1,024 us stand, is number 10).
 All blocks but the newest are kept compressed, many together.
 """
@@ -9,16 +9,15 @@ All blocks but the newest are kept compressed, many together.
 from __future__ import annotations
 
 import marshal
-import struct
 import zlib
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from math import log2
 from typing import NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct, field, msgpack
 
 from presman.analysis.latency.histograms import HistogramSpan, Latency, latency
 from presman.analysis.readings.instance_readings import CLUSTER
@@ -83,21 +82,35 @@ class Blocks:
 NUMBERS = 33
 """Buckets there can be: bounds from 1 us to 2**32 us, which is 71 minutes; the last one is open-ended."""
 
-_POLL = struct.Struct("<ddB")
-"""Epoch seconds, length of the interval (0: none), and how many instances' throttling follow."""
+_MOST, _MOST_WAITS = (1 << 32) - 1, (1 << 63) - 1
+"""The most that is kept of a bucket, and of what was measured; a recording may be a stranger's, and say more."""
 
-_THROTTLED = struct.Struct("<Hd")
-_HEAD = struct.Struct("<HHBQQ")
-_BUCKET = struct.Struct("<BI")
-_UNKNOWN = 255
-"""In place of the number of buckets: no delta could be taken of this event in this poll."""
-
-_NOT_MEASURED = (1 << 64) - 1
-"""In place of the measured waits of an event that V$SYSTEM_EVENT is not asked for."""
-
-_MOST = (1 << 32) - 1
 _MOST_EVENTS = _MOST_INSTANCES = (1 << 16) - 1
-"""More events and larger numbers of instances no database has; a recording may be a stranger's, and say so."""
+"""More events and larger numbers of instances no database has."""
+
+
+class _Grown(NamedTuple):
+    """What one poll added to an event on an instance, by bucket number; None where no delta could be taken.
+
+    `waited` is waits and microseconds measured, None where V$SYSTEM_EVENT is not asked for the event.
+    """
+
+    event: int
+    inst_id: int
+    counts: dict[int, int] | None
+    waited: tuple[int, int] | None
+
+
+class _Poll(Struct, array_like=True):
+    """Epoch seconds, the length of the interval (0: none), CPUs held back by instance, and the events."""
+
+    at: float
+    seconds: float
+    throttled: dict[int, float]
+    events: list[_Grown]
+
+
+_decoder = msgpack.Decoder(_Poll)
 
 
 def number_of(upper_us: int) -> int:
@@ -172,46 +185,41 @@ class LatencyHistory:
             return
         self._read_at = reading.histograms_at
         seconds = next((each.seconds for each in reading.histograms if each.seconds), 0.0)
-        throttled = [_THROTTLED.pack(inst_id, held / self._held_for) for inst_id, held in self._held.items()][:_UNKNOWN]
+        throttled = {inst_id: held / self._held_for for inst_id, held in self._held.items()}
         self._held, self._held_for = {}, 0.0
-        block = self._packed(reading.histograms) if seconds else ()
-        poll = b"".join((_POLL.pack(at, seconds, len(throttled)), *throttled, *block))
-        self._polls.append(poll)
+        events = [each for each in map(self._grown, reading.histograms) if each is not None] if seconds else []
+        self._polls.append(msgpack.encode(_Poll(at, seconds, throttled, events)))
         while len(self._polls) > self._count or (self._polls.size > self._size and len(self._polls) > 1):
             self._polls.drop()
 
     def _hold(self, reading: Reading) -> None:
         """Add up what was held back since the last column."""
-        known = dict(_throttled(reading))
+        known = _throttled(reading)
         seconds = reading.interval or 1.0
         if known:
             self._held = {key: self._held.get(key, 0.0) + cpus * seconds for key, cpus in known.items()}
             self._held_for += seconds
 
-    def _packed(self, histograms: Iterable[Histogram]) -> Iterator[bytes]:
-        for histogram in histograms:
-            waited = histogram.now
-            if not 0 <= histogram.inst_id <= _MOST_INSTANCES or len(self._events) >= _MOST_EVENTS:
-                continue
-            if any(bucket.delta is None for bucket in histogram.buckets):
-                yield _HEAD.pack(self._number(histogram.event), histogram.inst_id, _UNKNOWN, 0, 0)
-                continue
-            grown = [(bucket.upper_us, bucket.delta) for bucket in histogram.buckets if bucket.delta][: _UNKNOWN - 1]
-            if not grown and not (waited and waited.waits):
-                continue
-            waits, micros = (
-                (_within(waited.waits, _NOT_MEASURED - 1), _within(waited.microseconds, _NOT_MEASURED))
-                if waited
-                else (_NOT_MEASURED, 0)
-            )
-            yield _HEAD.pack(self._number(histogram.event), histogram.inst_id, len(grown), waits, micros)
-            for upper, delta in grown:
-                number = number_of(upper)
-                self.bounds[number] = upper
-                yield _BUCKET.pack(number, _within(delta, _MOST))
-
-    def _number(self, event: str) -> int:
-        return self._events.setdefault(event, len(self._events))
+    def _grown(self, histogram: Histogram) -> _Grown | None:
+        """Return what the newest poll added to an event, None where nobody waited for it."""
+        waited = histogram.now
+        if not 0 <= histogram.inst_id <= _MOST_INSTANCES or len(self._events) >= _MOST_EVENTS:
+            return None
+        number = self._events.setdefault(histogram.event, len(self._events))
+        counts: dict[int, int] = {}
+        for bucket in histogram.buckets:
+            if bucket.delta is None:
+                return _Grown(number, histogram.inst_id, None, None)
+            if bucket.delta:
+                place = number_of(bucket.upper_us)
+                self.bounds[place] = bucket.upper_us
+                counts[place] = counts.get(place, 0) + _within(bucket.delta, _MOST)
+        if not counts and not (waited and waited.waits):
+            return None
+        if waited is None:
+            return _Grown(number, histogram.inst_id, counts, None)
+        measured = _within(waited.waits, _MOST_WAITS), _within(waited.microseconds, _MOST_WAITS)
+        return _Grown(number, histogram.inst_id, counts, measured)
 
     def columns(self, inst_id: int, event: str, first: int = 0) -> list[LatencyColumn]:
         """Return the columns of an event on an instance (0: all of them) from poll `first` on, which counts from the
@@ -229,37 +237,27 @@ def _within(value: int, most: int) -> int:
     return min(max(0, value), most)
 
 
-def _throttled(reading: Reading) -> Iterator[tuple[int, float]]:
-    """Return (instance, CPUs held back) of the cluster and of each instance, where they are known."""
+def _throttled(reading: Reading) -> dict[int, float]:
+    """Return the CPUs held back of the cluster and of each instance, where they are known."""
     sums: dict[int, float] = {}
     for group in reading.groups:
         if group.waiting is not None and 0 <= group.inst_id <= _MOST_INSTANCES:
             sums[group.inst_id] = sums.get(group.inst_id, 0.0) + group.waiting
-    yield from sums.items()
+    return sums
 
 
-def _column(poll: bytes, inst_id: int, event: int) -> LatencyColumn:
-    counts: dict[int, int] = {}
-    waits = micros = 0
-    at, seconds, instances = _POLL.unpack_from(poll)
-    known, measured = seconds > 0, True
-    block = poll[_POLL.size + instances * _THROTTLED.size :]
-    offset = 0
-    while offset < len(block):
-        number, instance, buckets, its_waits, its_micros = _HEAD.unpack_from(block, offset)
-        offset += _HEAD.size
-        size = 0 if buckets == _UNKNOWN else buckets * _BUCKET.size
-        if number == event and inst_id in (CLUSTER, instance):
-            known = known and buckets != _UNKNOWN
-            measured = measured and its_waits != _NOT_MEASURED
-            waits, micros = waits + its_waits, micros + its_micros
-            for bucket, grown in _BUCKET.iter_unpack(block[offset : offset + size]):
-                counts[bucket] = counts.get(bucket, 0) + grown
-        offset += size
-    throttled = dict(_THROTTLED.iter_unpack(poll[_POLL.size : len(poll) - len(block)]))
-    held = throttled.get(inst_id, throttled.get(CLUSTER))
-    waited = EventWaits(waits, micros) if known and measured else None
-    return LatencyColumn(at, seconds if known else None, counts if known else {}, waited, held)
+def _column(block: bytes, inst_id: int, event: int) -> LatencyColumn:
+    poll = _decoder.decode(block)
+    own = [each for each in poll.events if each.event == event and inst_id in (CLUSTER, each.inst_id)]
+    held = poll.throttled.get(inst_id, poll.throttled.get(CLUSTER))
+    if not poll.seconds or any(each.counts is None for each in own):
+        return LatencyColumn(poll.at, None, {}, None, held)
+    counts = Counter[int]()
+    for each in own:
+        counts.update(each.counts)
+    measured = [each.waited for each in own if each.waited is not None]
+    waited = EventWaits(*map(sum, zip((0, 0), *measured, strict=True))) if len(measured) == len(own) else None
+    return LatencyColumn(poll.at, poll.seconds, dict(counts), waited, held)
 
 
 class Track(Struct):
