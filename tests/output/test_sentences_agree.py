@@ -27,8 +27,8 @@ from presman.forecast.forecaster import Forecaster
 from presman.output.text_table import table
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
-from presman.tabs.moment import Moment
 from presman.tabs.overview import alert_lines, short_alerts
+from presman.tabs.parts import Moment
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.line_view import whole_sentences
