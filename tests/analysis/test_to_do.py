@@ -295,6 +295,17 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
 
 
+def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keeps() -> None:
+    """Else DO says of him that his end does not let BATCH start, while TO START IT of ETL offers it."""
+    reading = one_queue(running(526, group="ETL", idle=80.0, status="INACTIVE"), running(144))
+    etl = replace(busy().heads[1], shortages=(Shortage(32, group="ETL"),), cause=Cause.GROUP)
+    both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
+    assert told(both).text == (
+        "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two "
+        "fetches: end it if it stays idle (from 2:00 on DO offers it)"
+    )
+
+
 def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None:
     """One that has worked for seven seconds would do alone; yet the idle holder is what `c 1` copies, and `C`."""
     reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))

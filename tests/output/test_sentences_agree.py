@@ -27,8 +27,8 @@ from presman.forecast.forecaster import Forecaster
 from presman.output.text_table import table
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
-from presman.tabs.moment import Moment
 from presman.tabs.overview import alert_lines, short_alerts
+from presman.tabs.parts import Moment
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.line_view import whole_sentences
@@ -115,6 +115,10 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         if ended is not None and f"{ended[1].partition(' ')[2]}," not in ways.get(step.subject, step.script):
             yield f"DO ends somebody else than TO START IT: {step.text} {ways[step.subject]}"
     if idle and step is not None and step.step is Step.WAIT:
+        offers = [plain(ends_it(each)) for each in unblock(reading)]
+        named = [who for who in idle if any(f"{who.partition(' ')[2]}," in each for each in offers)]
+        yield from (f"TO START IT offers {who}, DO does not tell of him: {step.text}" for who in named
+                    if who not in step.text)  # fmt: skip
         answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
         if not any(each in step.text for each in (*answers, "SMON", "is free", "are free", "one queue")):
             yield f"{sorted(idle)} idle, not named: {step.text}"

@@ -119,12 +119,17 @@ def _queue(reading: Reading) -> ToDo | None:
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
     if ended is not None:
         return ended
-    found = [_head(each, reading) for each in heads]
-    if len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
-        found = [_naming_its_queue(each) for each in found]
-    best = min(found, key=lambda each: _FIRST.index(each.step), default=None)
+    found = [(_head(each, reading), each) for each in heads]
+    best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), not _keeps_it(one[1])), default=(None, None))
+    if best is not None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
+        best = _naming_its_queue(best)
     waits = best is not None and best.step is Step.WAIT
     return (_idle_while_queues_take_turns(heads, reading) if waits else None) or best
+
+
+def _keeps_it(found: Unblock) -> bool:
+    """Whether it should start by itself, or an idle holder keeps what it is short of: TO START IT names him."""
+    return found.soon is not None or any(each.statement.idle is not None for each in found.candidates)
 
 
 def _naming_its_queue(step: ToDo) -> ToDo:
