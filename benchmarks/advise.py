@@ -21,7 +21,7 @@ from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.forecast.queue_now import plan_branch
 from presman.forecast.scheduler import Group
-from presman.reports.advise_load import Change, Choice, ObservedLoad, SeenPlan, Stretch, other_days
+from presman.reports.advise_load import Change, Choice, ObservedLoad, SeenPlan, ArrivalDay, other_days
 from presman.reports.advise_report import advise
 from presman.reports.advise_search import Search, bounds, quantile
 from presman.reports.whatif_replay import replay, rules_under
@@ -140,7 +140,7 @@ def promises_kept(family: str, seed: int, seen: ObservedLoad, search: Search) ->
     """Return for how many of ten other observations holds what is promised of the choice that is advised."""
     goal, chosen = search.goals[0], search.settle(search.finalists(), 19)[0]
 
-    def waited(load: ObservedLoad, *over: Stretch) -> float:
+    def waited(load: ObservedLoad, *over: ArrivalDay) -> float:
         return quantile(load.played(chosen, 1, *over).of(goal.group), goal.part)
 
     low, high = bounds([waited(seen, day) for day in other_days(seen, 99, held_back=True)])

@@ -1,4 +1,4 @@
-"""What was observed, as advice takes it: the plan, the statements, a replay of them under other directives.
+"""Load that was observed, as advice takes it: the plan, the statements, a replay of them under other directives.
 
 The search sees the first part of the observation. What is promised is told by other days, drawn from the part that is
 held back: a choice that suits its own statements by chance gains nothing from that. Times are seconds.
@@ -100,14 +100,14 @@ PRESENT: Choice = frozenset()
 Knob = tuple[str, Group | None]
 
 
-class Stretch(NamedTuple):
+class ArrivalDay(NamedTuple):
     """Statements by time; `free` are the numbers of those that never queue."""
 
     arrivals: Sequence[Arrival]
     free: frozenset[int]
 
     @classmethod
-    def of(cls, arrivals: Sequence[Arrival]) -> Stretch:
+    def of(cls, arrivals: Sequence[Arrival]) -> ArrivalDay:
         """Return observed statements."""
         return cls(arrivals, bypassing(arrivals))
 
@@ -119,8 +119,8 @@ class ObservedLoad(Struct, frozen=True):
     plan of then changes how long they had waited.
     """
 
-    whole: Stretch
-    early: Stretch
+    whole: ArrivalDay
+    early: ArrivalDay
     rules: Rules
     plan: SeenPlan
     seed: int
@@ -136,7 +136,7 @@ class ObservedLoad(Struct, frozen=True):
         cut = asked[int(TRAINED * len(asked))].at
         early = [each for each in arrivals if each.at < cut] or arrivals
         rules = rules_under(arrivals, plan.tree, one_queue=plan.one_queue)
-        return cls(Stretch.of(arrivals), Stretch.of(early), rules, plan, seed, skipped)
+        return cls(ArrivalDay.of(arrivals), ArrivalDay.of(early), rules, plan, seed, skipped)
 
     @property
     def arrivals(self) -> Sequence[Arrival]:
@@ -177,7 +177,7 @@ class ObservedLoad(Struct, frozen=True):
         row = self.plan.directives[group]
         return max(row[4:12])
 
-    def played(self, choice: Choice, courses: int, over: Stretch | None = None) -> ReplayOutcome:
+    def played(self, choice: Choice, courses: int, over: ArrivalDay | None = None) -> ReplayOutcome:
         """Replay under a choice, all statements unless others are given."""
         arrivals, free = over or self.whole
         caps = {each.group: 2 * each.value for each in choice if each.kind == "degree" and each.group is not None}
@@ -259,7 +259,7 @@ def _moved(branch: PlanBranch, seen: ObservedLoad, own: Mapping[Knob, int]) -> P
 # ---- Other days: what could have come as well.
 
 
-def other_days(seen: ObservedLoad, many: int, *, held_back: bool) -> Iterator[Stretch]:
+def other_days(seen: ObservedLoad, many: int, *, held_back: bool) -> Iterator[ArrivalDay]:
     """Yield days as long as what was observed, of statements that were held back from the search or of those it saw.
 
     Each begins with what ran and waited when the observation began, and goes on with stretches of it in any order:
@@ -277,7 +277,7 @@ def other_days(seen: ObservedLoad, many: int, *, held_back: bool) -> Iterator[St
         random = Random(f"{seen.seed}/day/{held_back}/{number}")
         drawn = [(came[n], n) for n in range(seen.skipped)]
         drawn += _drawn(came, (first, last), spans, came[-1], random)
-        yield Stretch(
+        yield ArrivalDay(
             [
                 seen.arrivals[n] if at < 0 else _over(seen.arrivals[n], begin + timedelta(seconds=at), lasting, random)
                 for at, n in drawn
