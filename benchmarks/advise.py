@@ -21,7 +21,7 @@ from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.forecast.queue_now import plan_branch
 from presman.forecast.scheduler import Group
-from presman.reports.advise_load import Change, Choice, ObservedLoad, SeenPlan, ArrivalDay, other_days
+from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, other_days
 from presman.reports.advise_report import advise
 from presman.reports.advise_search import Search, bounds, quantile
 from presman.reports.whatif_replay import replay, rules_under
