@@ -9,13 +9,13 @@ from textual.app import App
 from textual.widget import Widget
 
 from presman.figures.drawing.lines import Line
-from presman.tui.pages.content import Content
 from presman.tui.tab_panels import TabPanels
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.rows.queries import Focus
     from presman.tui.feed import Feed
+    from presman.tui.pages.content import Content
     from presman.tui.widgets.page import Page
 
 
