@@ -41,7 +41,7 @@ from presman.reports.report.story import seen_alerts, story, unknown
 from presman.tabs import tab
 from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment, Rows
-from presman.tabs.plan import plan_line
+from presman.tabs.plan import active_plan, plan_line
 
 MOST = 100
 """Rows that are shown of one table."""
@@ -345,7 +345,6 @@ def moment(incident: Incident) -> Markup:
 
 
 def _plan(at: Moment) -> str:
-    from presman.tabs.plan import active_plan
 
     view = active_plan(at)
     return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()

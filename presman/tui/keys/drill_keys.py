@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from presman.figures.figure import Table
 from presman.tabs import title
-from presman.tabs.choices import DRILL_DOWN, breadcrumb
+from presman.tabs.choices import DRILL_DOWN, DrillScope, breadcrumb
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey, has_tables
 
 if TYPE_CHECKING:
-    from presman.figures.figure import Table
-    from presman.tabs.choices import DrillScope
     from presman.tabs.drill_down import Statement
     from presman.tui.frame_app import FrameApp
     from presman.tui.widgets.grid import Grid

@@ -9,8 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from presman.analysis.readings.reading import Reading
 from presman.base import private_files
+from presman.base.errors import InputError
 from presman.base.formats import clock, counted, duration, spelled
+from presman.base.private_files import replace_private
 from presman.base.text import clean, one_line
 from presman.figures.figure import Table
 from presman.tabs.choices import LinkState
@@ -19,7 +22,6 @@ from presman.tui.exports import PollRecording, file_name, write_past
 from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_data
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
     from presman.recording.recording_source import RecordingSource
     from presman.rows.commands import Command
     from presman.tui.copies import Copyable
@@ -290,7 +292,6 @@ REPORT = AppKey(
 
 async def write_report(app: FrameApp) -> None:
     """Write the report, and name its file or say in one line why there is none."""
-    from presman.base.errors import InputError
     from presman.recording.store import RecordingError
     from presman.sources import SourceError
 
@@ -341,7 +342,6 @@ def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path:
     """Write the page and return how many polls it is of; `source` is what it is said to come from, "" for its file."""
     from msgspec.structs import replace
 
-    from presman.base.private_files import replace_private
     from presman.reports.report.incident_page import incident_of, incident_page
 
     incident = incident_of(make_source(), at, lambda _text: None)
