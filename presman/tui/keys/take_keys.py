@@ -214,11 +214,6 @@ def report(app: FrameApp) -> None:
     app.run_worker(write_report(app), group="report")
 
 
-def may_report(app: FrameApp) -> bool:
-    """Once there is something to report, where the file would be the user's own."""
-    return has_data(app) and not app.is_served
-
-
 def why_not_report(app: FrameApp) -> str:
     """Return why no report is made."""
     return "A report would be written where presman runs." if app.is_served else NO_DATA
@@ -232,11 +227,6 @@ def may_record(app: FrameApp) -> bool:
 def why_not_record(app: FrameApp) -> str:
     """Return why nothing is recorded."""
     return "A recording would be written where presman runs." if app.is_served else "There is nothing to record here."
-
-
-def may_act(app: FrameApp) -> bool:
-    """Where acting was allowed, on a row of the newest poll or on the page about one."""
-    return not why_not_act(app)
 
 
 def why_not_act(app: FrameApp) -> str:
@@ -269,7 +259,7 @@ COPY_TO_DO = AppKey(
 ACT = AppKey(
     Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill the row's statement or session, "
         "once you confirm."),
-    act, may_act, why_not_act,
+    act, lambda app: not why_not_act(app), why_not_act,
 )  # fmt: skip
 EXPORT = AppKey(
     Key("export", "e", "e", "CSV", "Append this tab's measure to a CSV file at each poll; again to end. A browser "
@@ -286,7 +276,7 @@ REPORT = AppKey(
     Key("report", "r", "r", "report", "Write an HTML report, as `presman report` does: of the recording in a replay, "
         "of the "
         "minutes that the charts show (w) on a live database."),
-    report, may_report, why_not_report,
+    report, lambda app: has_data(app) and not app.is_served, why_not_report,
 )  # fmt: skip
 
 
