@@ -360,10 +360,5 @@ def _size(rows: tuple[Any, ...]) -> int:
 
 def _request(query: Query, statement: CursorKey) -> Request:
     return Request(
-        query,
-        {
-            "at_inst_id": statement.inst_id,
-            "sql_id": statement.sql_id,
-            "child_number": statement.child_number,
-        },
+        query, {"at_inst_id": statement.inst_id, "sql_id": statement.sql_id, "child_number": statement.child_number}
     )

@@ -17,18 +17,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from presman.analysis.readings.statement_readings import QueuedStatement
-from presman.figures.figure import (
-    COUNT,
-    FLAG,
-    INSTANT,
-    NAME,
-    NUMBER,
-    SECONDS,
-    TEXT,
-    TOTAL,
-    WORD,
-    Figure,
-)
+from presman.figures.figure import COUNT, FLAG, INSTANT, NAME, NUMBER, SECONDS, TEXT, TOTAL, WORD, Figure
 from presman.figures.fleet_figures import WORKED_OUT, WRITTEN
 from presman.figures.measures import MEASURES
 

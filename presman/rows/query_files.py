@@ -74,8 +74,7 @@ def read_file(path: Path) -> QueryFile:
 
 
 _BODY = re.compile(
-    r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+?))?(?:\s+GROUP\s+BY\s.+)?",
-    re.I | re.S,
+    r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+?))?(?:\s+GROUP\s+BY\s.+)?", re.I | re.S
 )
 _ALIAS = re.compile(r"(?P<expression>.+?)\s+AS\s+(?P<field>\w+)", re.I | re.S)
 _LITERAL = re.compile(r"'[^']*'|:\w+")

@@ -302,15 +302,13 @@ class OracleSource:
         try:
             try:
                 rows = self._connected.fetch(
-                    _statement(request, self.scope, self._session.identity, self._facts),
-                    timeout,
+                    _statement(request, self.scope, self._session.identity, self._facts), timeout
                 )
             except (ValueError, OverflowError):
                 # A date that Python has no word for (before the year 1): such dates are left out from now on.
                 self._facts.odd.add(query.name)
                 rows = self._connected.fetch(
-                    _statement(request, self.scope, self._session.identity, self._facts),
-                    timeout,
+                    _statement(request, self.scope, self._session.identity, self._facts), timeout
                 )
         except (oracledb.Error, ValueError, OverflowError) as error:
             return self._section(query, error, self._clock() - begun)
