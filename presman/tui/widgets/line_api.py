@@ -12,7 +12,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from presman.base.ascii_signs import ascii_only
+from presman.base.text import ascii_only
 from presman.figures.drawing.lines import Line
 from presman.tui.textual_internals import forget_regions
 from presman.tui.widgets.palette import Palette, palette_of
