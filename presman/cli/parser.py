@@ -233,6 +233,12 @@ def add_poll_times(parser: Parser, timeout: str) -> None:
     parser.add_argument("--timeout", type=some_seconds, default=30.0, metavar="S", help=timeout)
 
 
+def add_format(parser: Parser, *known: str) -> None:
+    """Add the option that says in which of these formats the answer is; the first is usual."""
+    words = f"{known[0]} (default), {', '.join(known[1:])}"
+    parser.add_argument("--format", type=OneOf(*known), default=known[0], metavar="F", help=words)
+
+
 def add_screen_options(parser: Parser) -> None:
     """Add the options of the monitor, on a database or on the simulated one."""
     parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")

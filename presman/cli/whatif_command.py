@@ -67,7 +67,7 @@ def add_observed(parser: Parser) -> None:
     parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Print the comparison. Raises Failure."""
     arrivals = arrivals_of(options)
     rules = observed_rules(arrivals)
@@ -76,7 +76,6 @@ def run(options: Namespace) -> int:
     same = replay(arrivals, _leveled(rules, arrivals, options), options.seed)
     other = None if others is None else replay(arrivals, others, options.seed)
     console.show(report(observed(arrivals), same, other, seconds))
-    return exit_codes.OK
 
 
 def arrivals_of(options: Namespace, heard: Callable[[Snapshot, Reading], None] = lambda *_: None) -> list[Arrival]:

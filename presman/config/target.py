@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta, timezone, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
@@ -22,6 +23,7 @@ from presman.sources import SourceError, SourceRecipe
 from presman.sources.oracle.settings import ConnectSettings
 
 if TYPE_CHECKING:
+    from presman.recording.recording_source import RecordingSource
     from presman.sources import Source
     from presman.sources.subprocess_source import MakePreview, ProcessSource
 
@@ -60,6 +62,12 @@ class Target:
     def make_source(self) -> Source:
         """Make the source, not yet open. Imports what it needs, so call it where waiting does no harm."""
         return self.factory()
+
+    def recording(self) -> RecordingSource:
+        """Return the source of a recording, not yet open. Raises TargetError for what is not one."""
+        if self.recorded is None:
+            raise TargetError(f"{self.name} is not a recording")
+        return _recording(self.name, self.recorded)
 
     def in_subprocess(self, preview: MakePreview | None = None) -> ProcessSource | None:
         """Return a source in a process of its own, which begins to open it at once; None where that cannot be had.
@@ -132,24 +140,21 @@ def connected(name: str, connect: ConnectSettings, settings: Settings, warnings:
 
 def recorded_target(recorded: RecordedWindow, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
     """Return the target of a recording, its name without a password."""
-    location = Secret(recorded.location)
     name = f"recording:{_without_password(recorded.location)}"
     if recorded.database:
         name += f"?database={recorded.database}"
 
-    def make() -> Source:
-        from presman.recording.recording_source import RecordingSource
-
-        return RecordingSource(
-            location.reveal(),
-            name=name,
-            database=recorded.database or None,
-            at=recorded.at,
-            start=recorded.start,
-            end=recorded.end,
-        )
-
+    make = partial(_recording, name, recorded)
     return Target(name, "recording", settings, make, warnings=warnings, recorded=recorded)
+
+
+def _recording(name: str, recorded: RecordedWindow) -> RecordingSource:
+    from presman.recording.recording_source import RecordingSource
+
+    return RecordingSource(
+        recorded.location, name=name, database=recorded.database or None, at=recorded.at, start=recorded.start,
+        end=recorded.end,
+    )  # fmt: skip
 
 
 def _without_password(location: str) -> str:
