@@ -17,7 +17,7 @@ from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
-from presman.analysis.groups.container_io import limited_containers
+from presman.analysis.groups.containers import limited_containers
 from presman.analysis.latency import system_waits
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.groups.container_io import reached
-from presman.analysis.groups.containers import PdbReading
+from presman.analysis.groups.containers import PdbReading, reached
 from presman.analysis.readings.group_readings import IoVerdict
 from presman.base.formats import ABSENT, count, number, size
 from presman.figures.figure import (

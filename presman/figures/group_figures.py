@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.groups.verdicts import Loaded
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.base.formats import ABSENT, duration, number
 from presman.figures.figure import (
@@ -29,6 +29,10 @@ from presman.figures.figure import (
     Table,
     Unit,
 )
+
+if TYPE_CHECKING:
+    from presman.analysis.groups.containers import PdbReading
+    from presman.analysis.plans.plan_view import PlanRow
 
 Group = Figure[GroupReading]
 
@@ -67,7 +71,7 @@ INSTANCE = Unit("number", instance_number, 4)
 MILLISECONDS_EACH = Unit("milliseconds", lambda value: number(value, 0), 7)
 
 
-def cpu_bar(row: Loaded) -> Bar | None:
+def cpu_bar(row: GroupReading | PlanRow | PdbReading) -> Bar | None:
     """Return CPUs used and waited for, of all there are, with entitlement and limit; None without a delta."""
     if row.used is None or not row.capacity:
         return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from presman.analysis.collapsed_rows import collapsed_servers
-from presman.analysis.groups import container_io
-from presman.analysis.groups.containers import PdbReading, io_limited
+from presman.analysis.groups.containers import PdbReading, io_limited, io_sentence
 from presman.analysis.groups.entitlement import RANK
 from presman.analysis.groups.verdicts import Conformance, conformance, explain, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -95,7 +94,7 @@ def io_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
     found: list[Line] = []
     for row in io_limited(rows):
         mark, state = IO_MARKS[row.io_verdict]
-        found.append(((f" {mark} ", state), (f"{_named(row)} I/O: ", state), (container_io.explain(row), "")))
+        found.append(((f" {mark} ", state), (f"{_named(row)} I/O: ", state), (io_sentence(row), "")))
     return found
 
 
