@@ -288,9 +288,6 @@ FELT = 0.1
 """Milliseconds: I/O that is held back for less than this on average is not throttled to speak of."""
 
 
-_WORST_FIRST = (IoVerdict.THROTTLED, IoVerdict.NEAR, IoVerdict.UNDER, IoVerdict.UNKNOWN, IoVerdict.FREE)
-
-
 Limited: TypeAlias = "LimitedContainer | PdbReading"
 """What a verdict on I/O is about."""
 
@@ -339,7 +336,7 @@ def _consequence(row: Limited) -> str:
 
 def worst_io(verdicts: Iterable[IoVerdict]) -> IoVerdict:
     """Return the verdict to show for a container on several instances."""
-    return min(verdicts, key=_WORST_FIRST.index, default=IoVerdict.UNKNOWN)
+    return min(verdicts, key=lambda each: each.rank, default=IoVerdict.UNKNOWN)
 
 
 def reached(row: Limited) -> str:
