@@ -13,7 +13,7 @@ from presman.base.measure_names import MEASURES
 from presman.base.release import SUPPORTED
 from presman.cli.command_line import COMMANDS, parser_of
 from presman.cli.parser import OneOf, Parser, common, measure
-from presman.config.offline_targets import scenarios
+from presman.config.target import scenarios
 from presman.figures.measures import MEASURES as EXPORTED
 
 ANY = "@any"

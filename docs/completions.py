@@ -12,7 +12,7 @@ from pathlib import Path
 from docs.command_line import Command, Option, commands
 from docs.man_page import man_page
 from presman.cli.command_line import COMMANDS
-from presman.config.offline_targets import SCENARIOS, scenarios
+from presman.config.target import SCENARIOS, scenarios
 
 TEMPLATES = Path(__file__).parent / "templates"
 

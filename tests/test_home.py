@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from presman.actions.action_runner import default_log
+from presman.actions.gateway import default_log
 from presman.base import terminal_guard
 from presman.base.private_files import state_folder
 from presman.config.config_file import locations

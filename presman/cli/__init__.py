@@ -138,7 +138,7 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, _terminated)
-    return int(module_of(command).run(options))
+    return int(module_of(command).run(options) or exit_codes.OK)
 
 
 def _terminated(number: int, _frame: object) -> NoReturn:

@@ -14,10 +14,11 @@ from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import duration
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser
+from presman.cli.parser import Parser, add_format, command_parser
 from presman.cli.whatif_command import add_observed, arrivals_of
+from presman.reports.advise_load import SeenPlan, seen_plan
 from presman.reports.advise_report import advise, as_page, as_text
-from presman.reports.advise_search import KINDS, Scored, SeenPlan, seen_plan
+from presman.reports.advise_search import KINDS, Scored
 from presman.rows.snapshot import Snapshot
 
 _DEFAULT = "target,limits,levels,shares"
@@ -58,9 +59,7 @@ def arguments() -> Parser:
         help=f"of {','.join(KINDS)} (default {_DEFAULT}); under another degree statements run longer, at a timeout "
         "they end",
     )
-    parser.add_argument(
-        "--format", type=OneOf("text", "json", "html"), default="text", metavar="F", help="text (default), json, html"
-    )
+    add_format(parser, "text", "json", "html")
     parser.add_argument("-o", "--output", metavar="FILE", help="write it there; an existing file is replaced")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random order of the groups")
     return parser

@@ -47,7 +47,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Write the file; the last line says which. Raises Failure."""
     resolved = resolve(options.target, load(options), options)
     path = Path(options.output or f"presman-bundle-{as_of(datetime.now(UTC))}.presman")
@@ -63,7 +63,6 @@ def run(options: Namespace) -> int:
         remove_recording(path)
         raise Failure(f"{resolved.target.name} has nothing to bundle", exit_codes.SOURCE)
     console.note(f"{counted(written, 'poll')} in {path}: it has no SQL text, bind, user, machine or program")
-    return exit_codes.OK
 
 
 def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
@@ -95,11 +94,9 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
 
 def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
     """Copy the last minutes of a recording, or what --from and --to say: all of it or, if that fails, nothing."""
-    from presman.recording.recording_source import RecordingSource
     from presman.recording.store import Store
 
-    source = resolved.target.make_source()
-    assert isinstance(source, RecordingSource)
+    source = resolved.target.recording()
     source.open()
     for text in source.notes:
         console.note(text)

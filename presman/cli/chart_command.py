@@ -12,7 +12,7 @@ from pathlib import Path
 from presman.base.markup import png, require_png
 from presman.base.private_files import expanded
 from presman.base.text import clean
-from presman.cli import console, exit_codes
+from presman.cli import console
 from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser
@@ -45,7 +45,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Draw in the terminal, or into a file. Raises Failure, ChartError."""
     output = expanded(options.output) if options.output else None
     source = Path(options.file)
@@ -56,12 +56,11 @@ def run(options: Namespace) -> int:
         console.note(note)
     if output is not None:
         write_whole(output, _drawn(found, source, output.suffix.lower()))
-        return exit_codes.OK
+        return
     width, height = shutil.get_terminal_size((100, 30))
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and not console.wants_ascii()
     for panel in found.panels:
         console.show(chart_text(panel, width=width, height=height - 2, colour=colour) + "\n")
-    return exit_codes.OK
 
 
 def _drawn(found: FileSeries, source: Path, kind: str) -> bytes:

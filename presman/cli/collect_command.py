@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from presman.cli import console, exit_codes
+from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser
 
@@ -24,7 +24,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Run `presman collect --sql`."""
     if not options.sql:
         raise Failure("collect prints a script: presman collect --sql > presman_collect.sql")
@@ -33,4 +33,3 @@ def run(options: Namespace) -> int:
     from presman.config.collect import collect_script
 
     console.put(collect_script(release_of(options.release)))
-    return exit_codes.OK

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser
+from presman.cli.parser import Parser, add_format, command_parser
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config
-from presman.config.offline_targets import named_recording
+from presman.config.target import named_recording
 from presman.output.json_document import plain
 from presman.recording.store import RecordingError
 from presman.reports.compare.compare_text import compare_text
@@ -32,13 +32,11 @@ def arguments() -> Parser:
     )
     parser.add_argument("first", metavar="A", help="FILE.presman@FROM..TO, or any other recording")
     parser.add_argument("second", metavar="B", help="the same, or @FROM..TO: another window of A's recording")
-    parser.add_argument(
-        "--format", type=OneOf("text", "json", "html"), default="text", metavar="F", help="text (default), json, html"
-    )
+    add_format(parser, "text", "json", "html")
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Print the comparison. Raises Failure, TargetError, WindowError."""
     if options.at or options.start or options.end:
         raise Failure(f"each window has times of its own: write {FORM} instead of --at, --from and --to")
@@ -59,7 +57,6 @@ def run(options: Namespace) -> int:
         console.put(compare_page(found, datetime.now(UTC)))
     else:
         console.show(compare_text(found, console.width()))
-    return exit_codes.OK
 
 
 def _window(words: WindowWords, config: Config, options: Namespace) -> RecordingWindow:

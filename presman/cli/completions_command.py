@@ -42,13 +42,13 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Run `presman completions`."""
     if not options.install:
         if options.shell is None:
             raise Failure("which shell? presman completions bash, zsh or fish; --install puts it in place")
         console.put(_text(options.shell))
-        return exit_codes.OK
+        return
     shell = options.shell or Path(os.environ.get("SHELL", "")).name
     if shell not in FILES:
         raise Failure(
@@ -62,7 +62,6 @@ def run(options: Namespace) -> int:
         _write(path, _text(name))
         console.show(f"written: {path}\n")
     console.show(_advice(shell, paths[shell]))
-    return exit_codes.OK
 
 
 def path_of(name: str) -> Path:

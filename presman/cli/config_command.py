@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from presman.cli import console, exit_codes
+from presman.cli import console
 from presman.cli.parser import Parser, command_parser
 
 
@@ -24,9 +24,8 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Run `presman config`."""
     from presman.cli.settings import describe, load, sample
 
     console.show(sample() if options.sample else describe(load(options), options))
-    return exit_codes.OK

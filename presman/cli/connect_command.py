@@ -34,10 +34,10 @@ from presman.config.connect_answers import (
     wants_tls,
     with_address,
     writable,
+    write_section,
 )
 from presman.config.credentials import PasswordCommandError, has_keyring, password_of, to_keyring
 from presman.config.doctor import doctor
-from presman.config.section_writing import write_section
 from presman.config.target import Target
 from presman.rows.queries import Scope
 from presman.sources import Source, SourceError
@@ -70,7 +70,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Run `presman connect [NAME]`. Raises Failure without a terminal."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         raise Failure(
@@ -82,7 +82,7 @@ def run(options: Namespace) -> int:
     try:
         console.show(INTRODUCTION.format(path=path))
         answers = _reach(_start(options), config, Scope(options.scope) if options.scope else Scope.CLUSTER)
-        return _write(answers, path, config, options.section)
+        _write(answers, path, config, options.section)
     except UnicodeDecodeError:
         raise Failure("what was typed is not text in this terminal's encoding; nothing was written") from None
     except EOFError:
@@ -186,7 +186,7 @@ def _filled(text: str, mark: str = "") -> str:
 # -- writing ----------------------------------------------------------------------------------------------------
 
 
-def _write(answers: Answers, path: Path, config: Config, section: str | None) -> int:
+def _write(answers: Answers, path: Path, config: Config, section: str | None) -> None:
     console.show("\n")
     keeping = ask_keeping(answers)
     name = _section(answers, config, section)
@@ -198,7 +198,6 @@ def _write(answers: Answers, path: Path, config: Config, section: str | None) ->
     _keep(answers, keeping)
     write_section(path, name, values, secret=bool({"password", "wallet_password"} & set(values)))
     console.show(f"Written. To watch it: presman {name}\n")
-    return exit_codes.OK
 
 
 def _keep(answers: Answers, keeping: Keeping) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from presman.cli import console, exit_codes
+from presman.cli import console
 from presman.cli.parser import Parser, command_parser
 from presman.cli.settings import load, resolve
 
@@ -29,7 +29,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Run `presman doctor TARGET`."""
     from presman.config.assumptions import check
     from presman.config.doctor import doctor as examine
@@ -38,7 +38,6 @@ def run(options: Namespace) -> int:
     if options.assumptions:
         for line in check(resolved.target, scope=resolved.scope):
             console.show(line + "\n")
-        return exit_codes.OK
+        return
     for line in examine(resolved.target, scope=resolved.scope, packs=resolved.packs):
         console.show(line + "\n")
-    return exit_codes.OK

@@ -65,7 +65,7 @@ def past_of(resolved: Resolved, measure: str, start: str, end: str) -> list[Past
     return found
 
 
-def write_past(found: list[PastMinute], file: CsvExport, measure: str, name: str) -> int:
+def write_past(found: list[PastMinute], file: CsvExport, measure: str, name: str) -> None:
     """Write minutes, and say which columns stay empty. Raises OutputError."""
     try:
         for each in found:
@@ -75,7 +75,6 @@ def write_past(found: list[PastMinute], file: CsvExport, measure: str, name: str
     console.note(f"empty, as they are not in {VIEW}: {', '.join(empty_columns(measure))}; {recording_hint(name)}")
     times = f"{spelled_instant(found[0].at)} to {spelled_instant(found[-1].at)}"
     console.note(f"{counted(len(found), 'interval')} of {measure}, {times}", "ended")
-    return exit_codes.OK
 
 
 def _minutes(snapshot: Snapshot, measure: str) -> list[PastMinute]:
@@ -135,7 +134,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Export until told to stop, and run `on_alert` at what happens meanwhile.
 
     Raises OutputError as soon as the file cannot be written.
@@ -150,7 +149,8 @@ def run(options: Namespace) -> int:
         found = past_of(resolved, measure, start or "", end or "")
         file = _file(measure, options)
         assert isinstance(file, CsvExport)
-        return write_past(found, file, measure, resolved.target.name)
+        write_past(found, file, measure, resolved.target.name)
+        return
     resolved = replace(resolved, target=resolved.target.within(None, start, end))
     to_file = options.output != "-"
     file = _file(measure, options)
@@ -175,7 +175,6 @@ def run(options: Namespace) -> int:
         if to_file and export.taken:
             seconds = time.monotonic() - begun
             console.note(f"{counted(export.taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)", "ended")
-    return exit_codes.OK
 
 
 def _file(measure: str, options: Namespace) -> CsvExport | ParquetExport:

@@ -22,8 +22,7 @@ from presman.cli.parser import OneOf, Parser, add_allow_actions, command_parser,
 from presman.cli.settings import Resolved, load, resolve
 from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config
-from presman.config.offline_targets import is_recording
-from presman.config.target import Target, TargetError
+from presman.config.target import Target, TargetError, is_recording
 from presman.output.alert_notifier import notifier_of, notifier_of_one_look
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget

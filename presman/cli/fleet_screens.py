@@ -102,18 +102,11 @@ def recorded(store: Target) -> Open:
     """Return what opens a database of a central store: its recording, at its end, as it grows."""
 
     def opened(name: str, view: FleetView) -> MonitorEnd:
-        from presman.recording.recording_source import RecordingSource
         from presman.tui.replay_app import run_replay
 
         target = store.of_database(name)
-
-        def make_source() -> RecordingSource:
-            source = target.make_source()
-            assert isinstance(source, RecordingSource)
-            return source
-
         return run_replay(
-            make_source,
+            target.recording,
             name=target.name,
             theme=target.settings.theme or view.theme,
             ascii_only=console.wants_ascii(),

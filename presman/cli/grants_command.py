@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from presman.base.release import SUPPORTED, Release
-from presman.cli import console, exit_codes
+from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import OneOf, Parser, command_parser
 
@@ -32,7 +32,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Run `presman grants`."""
     from presman.config.grants import AccountKind, grants_script
 
@@ -43,7 +43,6 @@ def run(options: Namespace) -> int:
         console.put(grants_script(release_of(options.release), account, user=options.user or "", pdb=options.pdb or ""))
     except ValueError as error:
         raise Failure(str(error)) from None
-    return exit_codes.OK
 
 
 def release_of(text: str | None) -> Release:

@@ -11,7 +11,7 @@ from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser
+from presman.cli.parser import OneOf, Parser, add_format, command_parser
 from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.json_document import plain
@@ -34,9 +34,7 @@ def arguments() -> Parser:
         "scope at",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
-    parser.add_argument(
-        "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
-    )
+    add_format(parser, "text", "json")
     parser.add_argument(
         "--fail-on", type=OneOf("error", "warning", "note", "never"), default="error", metavar="SEVERITY",
         help="end with code 5 if there is a finding this severe: error (default), warning, note, never",

@@ -12,7 +12,7 @@ from presman.base.listeners import is_loopback
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.secret import METRICS_PASSWORD, of_environment
 from presman.base.text import clean
-from presman.cli import console, event_log, exit_codes
+from presman.cli import console, event_log
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import rest
 from presman.cli.limits import give_back_memory, make_room
@@ -86,7 +86,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Poll and be scraped until told to stop. Raises Failure, ListenError."""
     event_log.begin(options)
     from presman.services.metrics.metric_page import Exporter, Exposition
@@ -116,7 +116,6 @@ def run(options: Namespace) -> int:
         server.stop()
         if push is not None:
             push.stop()
-    return exit_codes.OK
 
 
 def _status(database: ObservedDatabase) -> DatabaseStatus:

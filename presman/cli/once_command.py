@@ -7,7 +7,7 @@ from argparse import Namespace
 from presman.base.measure_names import MEASURES
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, add_poll_times, command_parser, measure
+from presman.cli.parser import Parser, add_format, add_poll_times, command_parser, measure
 
 
 def arguments() -> Parser:
@@ -23,9 +23,7 @@ def arguments() -> Parser:
         "scope packs at",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
-    parser.add_argument(
-        "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
-    )
+    add_format(parser, "text", "json", "csv")
     parser.add_argument("--measure", type=measure, metavar="M", help=f"what CSV is about: {', '.join(MEASURES)}")
     add_poll_times(
         parser, "seconds allowed besides the interval (default 30); exit code 7 if a view has not answered by then"

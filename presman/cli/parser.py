@@ -66,16 +66,16 @@ class Parser(argparse.ArgumentParser):
 
 def seconds(text: str) -> float:
     """Read a refresh interval as config.ini does."""
-    from presman.config.config_file import refresh
+    from presman.config.config_file import refresh_seconds
 
-    return float(_read(refresh, text))
+    return float(_read(refresh_seconds, text))
 
 
 def measure(text: str) -> str:
     """Read a measure's name."""
-    from presman.config.config_file import measure as read
+    from presman.config.config_file import measure_named
 
-    return str(_read(read, text))
+    return str(_read(measure_named, text))
 
 
 def some_seconds(text: str) -> float:
@@ -231,6 +231,12 @@ def add_poll_times(parser: Parser, timeout: str) -> None:
         "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
     )
     parser.add_argument("--timeout", type=some_seconds, default=30.0, metavar="S", help=timeout)
+
+
+def add_format(parser: Parser, *known: str) -> None:
+    """Add the option that says in which of these formats the answer is; the first is usual."""
+    words = f"{known[0]} (default), {', '.join(known[1:])}"
+    parser.add_argument("--format", type=OneOf(*known), default=known[0], metavar="F", help=words)
 
 
 def add_screen_options(parser: Parser) -> None:

@@ -103,13 +103,11 @@ class Polling:
         goals = self._resolved.goals
         if not goals:
             return reading
-        from presman.recording.recording_source import RecordingSource
         from presman.recording.statement_lives import goals_between
 
         if self._resolved.target.kind != "recording":
             return replace(reading, notes=(*reading.notes, f"Not known: {NOT_BY_ONE_LOOK}."))
-        source = self._resolved.target.make_source()
-        assert isinstance(source, RecordingSource)
+        source = self._resolved.target.recording()
         try:
             source.open()
             first = source.playback.first or reading.at

@@ -30,7 +30,7 @@ def run(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
     from presman.cli.start import watch
-    from presman.config.offline_targets import is_recording, named_recording
+    from presman.config.target import is_recording, named_recording
     from presman.config.targets import parse_target
 
     config = load(options)

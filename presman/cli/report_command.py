@@ -12,7 +12,7 @@ from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser
 from presman.cli.settings import load, resolve
-from presman.config.offline_targets import named_recording
+from presman.config.target import named_recording
 
 
 def arguments() -> Parser:
@@ -39,7 +39,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Write the page; the last line says where. Raises Failure, SourceError, TimeError."""
     moment, options.at = options.at, None
     config = load(options)
@@ -47,14 +47,11 @@ def run(options: Namespace) -> int:
     if resolved.target.recorded is None:
         hint = f"presman record {options.target or 'TARGET'} -o x.presman makes one"
         raise Failure(f"{resolved.target.name} is not a recording: {hint}")
-    from presman.recording.recording_source import RecordingSource
     from presman.recording.store import RecordingError
     from presman.reports.report.incident_page import incident_of, incident_page
 
-    source = resolved.target.make_source()
-    assert isinstance(source, RecordingSource)
     try:
-        incident = incident_of(source, moment or None, console.note, resolved.goals)
+        incident = incident_of(resolved.target.recording(), moment or None, console.note, resolved.goals)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error
     for text in incident.damage:
@@ -62,8 +59,7 @@ def run(options: Namespace) -> int:
     text = incident_page(incident, datetime.now(UTC))
     if options.output == "-":
         console.put(text)
-        return exit_codes.OK
+        return
     path = expanded(options.output)
     write_whole(path, text.encode("utf-8"))
     console.note(f"{counted(incident.polls, 'poll')} in {path}")
-    return exit_codes.OK

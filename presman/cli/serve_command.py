@@ -30,8 +30,7 @@ from presman.cli.start import check_theme
 
 if TYPE_CHECKING:
     from presman.config.target import Target
-    from presman.services.serve.access import Access, Serving
-    from presman.services.serve.viewer import Launch
+    from presman.services.serve.access import Access, Launch, Serving
 
 SHORTEST_TOKEN = 16
 """Characters of a token that is chosen by somebody: nobody shall find it by trying."""
@@ -128,7 +127,7 @@ def _need(*libraries: str) -> None:
 
 def _launch(options: Namespace) -> tuple[str, Launch]:
     """Return the target's name, and how a monitor of it is started; ask for the password here, once for all."""
-    from presman.services.serve.viewer import Launch
+    from presman.services.serve.access import Launch
 
     config = load(options)
     typed: list[str] = []

@@ -45,7 +45,7 @@ def _show(resolved: Resolved) -> int:
 
     target = resolved.target
     if target.recorded is not None:
-        return run_served_replay(target.make_source, name=target.name, theme=resolved.theme)
+        return run_served_replay(target.recording, name=target.name, theme=resolved.theme)
     notifier = None
     if resolved.alerts or resolved.goals:
         from presman.output.alert_notifier import notifier_of

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from presman.output.alert_notifier import AlertNotifier
     from presman.polling.poll_events import Event
     from presman.polling.sampler import Sampler
+    from presman.recording.recording_source import RecordingSource
     from presman.services.live import HeadStart
     from presman.sources import Source
     from presman.tui.app import MonitorEnd
@@ -58,12 +59,12 @@ def welcome(config: Config, options: Namespace) -> int:
         return watch("demo", config, options)
     if chosen == "c":
         options.section = None
-        return connect.run(options)
-    if chosen == "o" and target:
+        connect.run(options)
+    elif chosen == "o" and target:
         from presman.cli.doctor_command import run as doctor
 
         options.target, options.assumptions = target, False
-        return doctor(options)
+        doctor(options)
     return exit_codes.OK
 
 
@@ -187,7 +188,6 @@ def _shows_around(resolved: Resolved, options: Namespace) -> bool:
 def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
     """Play a recording on the screens of the monitor."""
     from presman.base import terminal_guard
-    from presman.recording.recording_source import RecordingSource
 
     with ending_at_once():
         from presman.tui.replay_app import run_replay
@@ -196,9 +196,7 @@ def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
 
     def make_source() -> RecordingSource:
         terminal_guard.start()
-        source = target.make_source()
-        assert isinstance(source, RecordingSource)
-        return source
+        return target.recording()
 
     ascii_only = console.wants_ascii()
     return run_replay(
@@ -242,7 +240,7 @@ def scenario_list() -> str:
     """Return the scenarios that come with presman, one per line with its title."""
     import tomllib
 
-    from presman.config.offline_targets import SCENARIOS, scenarios
+    from presman.config.target import SCENARIOS, scenarios
 
     titles = {name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")) for name in scenarios()}
     width = max(map(len, titles), default=0)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from presman.base.run_status import FORMAT, RunLine, RunState, found_runs, lines_of
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser
+from presman.cli.parser import Parser, add_format, command_parser
 from presman.figures.status_figures import RUNS
 from presman.output.cells import Cell, lines
 from presman.output.json_document import plain
@@ -32,9 +32,7 @@ def arguments() -> Parser:
 exit codes of status:
   0 all runs well   3 nothing runs   7 something is late, lost, not written, hangs or died""",
     )
-    parser.add_argument(
-        "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
-    )
+    add_format(parser, "text", "json", "csv")
     return parser
 
 

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from presman.cli import console, exit_codes
+from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, measure, positive
 from presman.cli.polling import Polling
@@ -41,7 +41,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Show one table until Ctrl-C or `--polls`."""
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
@@ -64,7 +64,6 @@ def run(options: Namespace) -> int:
     finally:
         if file is not None:
             file.close()
-    return exit_codes.OK
 
 
 def _column(options: Namespace, measure: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from presman.analysis.alerts.judge import Judge
-from presman.cli import console, exit_codes
+from presman.cli import console
 from presman.cli.parser import Parser, command_parser, positive, some_seconds
 from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
@@ -38,7 +38,7 @@ def arguments() -> Parser:
     return parser
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Narrate until told to stop. A lost connection is told on standard error, and that it is back here."""
     resolved = resolve(options.target, load(options), options)
     if resolved.on_alert:
@@ -49,4 +49,3 @@ def run(options: Namespace) -> int:
     for snapshot, found in polling.measured(polls=options.polls, duration=options.duration):
         lines = narration.take(judge.judge(found), snapshot)
         console.show("".join(f"{line}\n" for line in lines))
-    return exit_codes.OK

@@ -67,7 +67,7 @@ def add_observed(parser: Parser) -> None:
     parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")
 
 
-def run(options: Namespace) -> int:
+def run(options: Namespace) -> None:
     """Print the comparison. Raises Failure."""
     arrivals = arrivals_of(options)
     rules = observed_rules(arrivals)
@@ -76,12 +76,11 @@ def run(options: Namespace) -> int:
     same = replay(arrivals, _leveled(rules, arrivals, options), options.seed)
     other = None if others is None else replay(arrivals, others, options.seed)
     console.show(report(observed(arrivals), same, other, seconds))
-    return exit_codes.OK
 
 
 def arrivals_of(options: Namespace, heard: Callable[[Snapshot, Reading], None] = lambda *_: None) -> list[Arrival]:
     """Return the statements that the options name; of a target `heard` is told each poll. Raises Failure."""
-    from presman.config.offline_targets import is_recording
+    from presman.config.target import is_recording
 
     text = options.target or ""
     if text.endswith(".csv") or (options.live_minutes is None and Path(text).is_file() and not is_recording(text)):

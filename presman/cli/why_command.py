@@ -6,7 +6,7 @@ import re
 from argparse import ArgumentTypeError, Namespace
 
 from presman.cli import console, exit_codes
-from presman.cli.parser import OneOf, Parser, command_parser, some_seconds
+from presman.cli.parser import Parser, add_format, command_parser, some_seconds
 
 
 def arguments() -> Parser:
@@ -27,9 +27,7 @@ def arguments() -> Parser:
     parser.add_argument(
         "who", metavar="SID|SQL_ID", type=_who, help="who is asked about: a SID, INSTANCE:SID or a SQL_ID"
     )
-    parser.add_argument(
-        "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
-    )
+    add_format(parser, "text", "json")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="watch so long before it is answered")
     return parser
 

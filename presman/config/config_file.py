@@ -6,25 +6,19 @@ mistake is one line that names file, line, section and option, and never repeats
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import shlex
 import stat
 from collections.abc import Callable, Mapping
-from configparser import (
-    ConfigParser,
-    DuplicateOptionError,
-    DuplicateSectionError,
-    MissingSectionHeaderError,
-    ParsingError,
-)
 from contextlib import suppress
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from msgspec import Struct, field
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSettings, merged
 from presman.analysis.goals import Goal, parse_goal
@@ -89,52 +83,133 @@ class ConfigError(InputError):
     """The configuration cannot be used; the text is one line free of secrets."""
 
 
+def measure_named(value: str) -> str:
+    """Return a measure's name. Raises ValueError naming the nearest one."""
+    if value.lower() not in MEASURES:
+        raise ValueError(f"unknown measure {value!r}, {did_you_mean(value, MEASURES)}")
+    return value.lower()
+
+
+def refresh_seconds(value: str) -> float:
+    """Return seconds between polls. Raises ValueError below the minimum."""
+    seconds = _seconds(value)
+    if not seconds >= SHORTEST_REFRESH:
+        raise ValueError(f"{value} is below the minimum of {SHORTEST_REFRESH} seconds")
+    if seconds > 3600:
+        raise ValueError(f"{value} is above the maximum of 3600 seconds")
+    return seconds
+
+
+def _seconds(value: str) -> float:
+    seconds = seconds_of(value)
+    if not 0 < seconds < 1e6:
+        raise ValueError(f"{value!r} is not a time, or longer than eleven days")
+    return seconds
+
+
+def _one_of(*known: str) -> Callable[[str], str]:
+    def read(value: str) -> str:
+        if value.lower() not in known:
+            raise ValueError(f"unknown value {value!r}, {did_you_mean(value, known)}")
+        return value.lower()
+
+    return read
+
+
+def _scope(value: str) -> Scope:
+    return Scope(_one_of(*(scope.value for scope in Scope))(value))
+
+
+def _flag(value: str) -> bool:
+    states = configparser.ConfigParser.BOOLEAN_STATES
+    if value.lower() not in states:
+        raise ValueError(f"{value!r} is not yes or no")
+    return states[value.lower()]
+
+
+def _port(value: str) -> int:
+    if not value.isdigit() or not 0 < int(value) < 65536:
+        raise ValueError(f"{value!r} is not a port (1 to 65535)")
+    return int(value)
+
+
+def _goals(value: str) -> tuple[Goal, ...]:
+    try:
+        return tuple(dict.fromkeys(parse_goal(line) for line in value.splitlines() if line.strip()))
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+def _folder(value: str) -> str:
+    try:
+        return str(expanded(value))
+    except InputError as error:
+        raise ValueError(error) from None
+
+
+class Option(NamedTuple):
+    """How config.ini says a setting: what reads it, and the names of the option, that of the setting where none is."""
+
+    read: Callable[[str], Any]
+    names: tuple[str, ...] = ()
+
+
 class Settings(Struct, frozen=True):
-    """One section. None where the file is silent.
+    """One section, and the options that say it. None where the file is silent.
 
     `connection` is whatever :func:`presman.config.targets.parse_target` takes and may hold a password, so it is a
     secret as a whole. `refresh`, `call_timeout` and `poll_timeout` are seconds.
     """
 
-    connection: Secret | None = None
-    user: str | None = None
-    password: Secret | None = None
-    password_command: PasswordCommand | None = None
-    measure: str | None = None
-    refresh: float | None = None
-    scope: Scope | None = None
-    theme: str | None = None
-    packs: str | None = None
-    mode: str | None = None
-    wallet_location: str | None = None
-    wallet_password: Secret | None = None
-    config_dir: str | None = None
-    thick: bool | None = None
-    lib_dir: str | None = None
-    https_proxy: str | None = None
-    https_proxy_port: int | None = None
-    call_timeout: float | None = None
-    poll_timeout: float | None = None
-    bell: bool | None = None
-    alerts: AlertSettings | None = None
-    on_alert: tuple[str, ...] | None = None
-    goals: tuple[Goal, ...] | None = None
-    metrics_user: str | None = None
-    metrics_password: Secret | None = None
-    metrics_password_command: PasswordCommand | None = None
+    connection: Annotated[Secret | None, Option(Secret, ("connection_string", "dsn"))] = None
+    user: Annotated[str | None, Option(str)] = None
+    password: Annotated[Secret | None, Option(Secret)] = None
+    password_command: Annotated[PasswordCommand | None, Option(PasswordCommand.parse)] = None
+    measure: Annotated[str | None, Option(measure_named, ("option", "measure"))] = None
+    refresh: Annotated[float | None, Option(refresh_seconds, ("refresh_rate",))] = None
+    scope: Annotated[Scope | None, Option(_scope)] = None
+    theme: Annotated[str | None, Option(str)] = None
+    packs: Annotated[str | None, Option(_one_of(*PACKS))] = None
+    mode: Annotated[str | None, Option(_one_of(*MODES))] = None
+    wallet_location: Annotated[str | None, Option(_folder)] = None
+    wallet_password: Annotated[Secret | None, Option(Secret)] = None
+    config_dir: Annotated[str | None, Option(_folder)] = None
+    thick: Annotated[bool | None, Option(_flag)] = None
+    lib_dir: Annotated[str | None, Option(_folder)] = None
+    https_proxy: Annotated[str | None, Option(str)] = None
+    https_proxy_port: Annotated[int | None, Option(_port)] = None
+    call_timeout: Annotated[float | None, Option(_seconds)] = None
+    poll_timeout: Annotated[float | None, Option(_seconds)] = None
+    bell: Annotated[bool | None, Option(_flag)] = None
+    alerts: Annotated[AlertSettings | None, Option(read_alerts)] = None
+    on_alert: Annotated[tuple[str, ...] | None, Option(read_command)] = None
+    goals: Annotated[tuple[Goal, ...] | None, Option(_goals, ("goal",))] = None
+    metrics_user: Annotated[str | None, Option(str)] = None
+    metrics_password: Annotated[Secret | None, Option(Secret)] = None
+    metrics_password_command: Annotated[PasswordCommand | None, Option(PasswordCommand.parse)] = None
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
         own = {"connection", "user", "password", "password_command"}
         found = {
-            item.name: mine
-            if (mine := getattr(self, item.name)) is not None or item.name in own
-            else getattr(defaults, item.name)
-            for item in fields(Settings)
+            name: mine if (mine := getattr(self, name)) is not None or name in own else getattr(defaults, name)
+            for name in self.__struct_fields__
         }
         if self.alerts and defaults.alerts:
             found["alerts"] = merged((*self.alerts, *defaults.alerts))
         return Settings(**found)
+
+
+_OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    name: (setting, option.read)
+    for setting, hint in get_type_hints(Settings, include_extras=True).items()
+    for option in hint.__metadata__
+    for name in option.names or (setting,)
+}
+"""The name of the setting that each option sets, and what reads it."""
+
+_ITS_OTHER_WORDS = frozenset({"url", "uri", "target", "connect", "connection", "database", "host", "service"})
+"""What a stranger calls `connection_string`; by its letters `url` is nearest to `user`."""
 
 
 class Config(Struct, frozen=True):
@@ -217,24 +292,24 @@ def _text_of(path: Path) -> str:
     return data.decode("utf-8-sig")
 
 
-def _parse(text: str, path: Path) -> ConfigParser:
+def _parse(text: str, path: Path) -> configparser.ConfigParser:
     # No section is special to the parser: [DEFAULT] would inherit passwords.
-    parser = ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
+    parser = configparser.ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
     try:
         parser.read_string(text)
-    except DuplicateSectionError as error:
+    except configparser.DuplicateSectionError as error:
         raise ConfigError(f"{path}, line {error.lineno}: section [{error.section}] appears twice") from None
-    except DuplicateOptionError as error:
+    except configparser.DuplicateOptionError as error:
         raise ConfigError(f"{path}, line {error.lineno}: [{error.section}] {error.option} appears twice") from None
-    except MissingSectionHeaderError as error:
+    except configparser.MissingSectionHeaderError as error:
         raise ConfigError(f"{path}, line {error.lineno}: an option before the first [section]") from None
-    except ParsingError as error:
+    except configparser.ParsingError as error:
         line = error.errors[0][0] if error.errors else 0
         raise ConfigError(f"{path}, line {line}: neither [section] nor NAME = VALUE") from None
     return parser
 
 
-def _section(path: Path, text: str, section: str, parser: ConfigParser) -> Settings:
+def _section(path: Path, text: str, section: str, parser: configparser.ConfigParser) -> Settings:
     settings: dict[str, Any] = {}
     for option, value in parser.items(section):
         name, setting = _setting(path, text, section, option, value)
@@ -334,102 +409,3 @@ def has_password(connection: Secret | None) -> bool:
     credentials, at, _ = text.rpartition("@")
     password = credentials.partition("/")[2]  # empty where nobody is named: /@where, of a wallet
     return bool(at) and bool(password) and not text.startswith(("demo:", "spool:"))
-
-
-def measure(value: str) -> str:
-    """Return a measure's name. Raises ValueError naming the nearest one."""
-    if value.lower() not in MEASURES:
-        raise ValueError(f"unknown measure {value!r}, {did_you_mean(value, MEASURES)}")
-    return value.lower()
-
-
-def refresh(value: str) -> float:
-    """Return seconds between polls. Raises ValueError below the minimum."""
-    seconds = _seconds(value)
-    if not seconds >= SHORTEST_REFRESH:
-        raise ValueError(f"{value} is below the minimum of {SHORTEST_REFRESH} seconds")
-    if seconds > 3600:
-        raise ValueError(f"{value} is above the maximum of 3600 seconds")
-    return seconds
-
-
-def _seconds(value: str) -> float:
-    seconds = seconds_of(value)
-    if not 0 < seconds < 1e6:
-        raise ValueError(f"{value!r} is not a time, or longer than eleven days")
-    return seconds
-
-
-def _one_of(*known: str) -> Callable[[str], str]:
-    def read(value: str) -> str:
-        if value.lower() not in known:
-            raise ValueError(f"unknown value {value!r}, {did_you_mean(value, known)}")
-        return value.lower()
-
-    return read
-
-
-def _scope(value: str) -> Scope:
-    return Scope(_one_of(*(scope.value for scope in Scope))(value))
-
-
-def _flag(value: str) -> bool:
-    states = ConfigParser.BOOLEAN_STATES
-    if value.lower() not in states:
-        raise ValueError(f"{value!r} is not yes or no")
-    return states[value.lower()]
-
-
-def _port(value: str) -> int:
-    if not value.isdigit() or not 0 < int(value) < 65536:
-        raise ValueError(f"{value!r} is not a port (1 to 65535)")
-    return int(value)
-
-
-def _goals(value: str) -> tuple[Goal, ...]:
-    try:
-        return tuple(dict.fromkeys(parse_goal(line) for line in value.splitlines() if line.strip()))
-    except InputError as error:
-        raise ValueError(str(error)) from None
-
-
-def _folder(value: str) -> str:
-    try:
-        return str(expanded(value))
-    except InputError as error:
-        raise ValueError(error) from None
-
-
-_ITS_OTHER_WORDS = frozenset({"url", "uri", "target", "connect", "connection", "database", "host", "service"})
-"""What a stranger calls `connection_string`; by its letters `url` is nearest to `user`."""
-
-_OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "connection_string": ("connection", Secret),
-    "dsn": ("connection", Secret),
-    "user": ("user", str),
-    "password": ("password", Secret),
-    "password_command": ("password_command", PasswordCommand.parse),
-    "option": ("measure", measure),
-    "measure": ("measure", measure),
-    "refresh_rate": ("refresh", refresh),
-    "scope": ("scope", _scope),
-    "theme": ("theme", str),
-    "packs": ("packs", _one_of(*PACKS)),
-    "mode": ("mode", _one_of(*MODES)),
-    "wallet_location": ("wallet_location", _folder),
-    "wallet_password": ("wallet_password", Secret),
-    "config_dir": ("config_dir", _folder),
-    "thick": ("thick", _flag),
-    "lib_dir": ("lib_dir", _folder),
-    "https_proxy": ("https_proxy", str),
-    "https_proxy_port": ("https_proxy_port", _port),
-    "call_timeout": ("call_timeout", _seconds),
-    "poll_timeout": ("poll_timeout", _seconds),
-    "bell": ("bell", _flag),
-    "alerts": ("alerts", read_alerts),
-    "on_alert": ("on_alert", read_command),
-    "goal": ("goals", _goals),
-    "metrics_user": ("metrics_user", str),
-    "metrics_password": ("metrics_password", Secret),
-    "metrics_password_command": ("metrics_password_command", PasswordCommand.parse),
-}

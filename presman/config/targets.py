@@ -19,8 +19,17 @@ from presman.base.private_files import expanded
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
 from presman.config.config_file import NAME, Config, Settings, has_password, others_may_change
-from presman.config.offline_targets import is_recording, recording_target
-from presman.config.target import Target, TargetError, connected
+from presman.config.target import (
+    DEMO,
+    Target,
+    TargetError,
+    connected,
+    demo_target,
+    is_recording,
+    recording_target,
+    scenarios,
+    spool_target,
+)
 from presman.sources.oracle.settings import ConnectSettings
 
 FORMS = (
@@ -43,22 +52,8 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     secret = Secret(password) if slash and password else settings.password
     if secret is None and settings.password_command is None:
         secret = of_environment(PASSWORD)
-    given = {
-        name: value
-        for name in (
-            "mode",
-            "wallet_location",
-            "wallet_password",
-            "config_dir",
-            "thick",
-            "lib_dir",
-            "https_proxy",
-            "https_proxy_port",
-            "call_timeout",
-            "packs",
-        )
-        if (value := getattr(settings, name)) is not None
-    }
+    how = ConnectSettings.__struct_fields__[3:]
+    given = {name: value for name in how if (value := getattr(settings, name)) is not None}
     connect = ConnectSettings(dsn, (user or settings.user) or None, secret, **given)
     return connected(connect.name, connect, settings)
 
@@ -73,8 +68,6 @@ def _aliases(settings: Settings) -> set[str]:
 
 
 def _unknown(text: str, config: Config) -> str:
-    from presman.config.offline_targets import scenarios
-
     if expanded(text).is_dir():
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
     if expanded(text).is_file():
@@ -176,12 +169,8 @@ def _literal(text: str, settings: Settings, config: Config, within: str = "") ->
     scheme, colon, rest = text.partition(":")
     try:
         if scheme.lower() == "demo" and (colon or not rest):
-            from presman.config.offline_targets import DEMO, demo_target
-
             return demo_target(rest or DEMO, settings)
         if scheme.lower() == "spool" and colon:
-            from presman.config.offline_targets import spool_target
-
             return spool_target(rest, settings)
         if is_recording(text):
             return recording_target(rest if scheme.lower() == "recording" else text, settings)

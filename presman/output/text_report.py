@@ -26,8 +26,7 @@ from presman.output.text_table import table
 from presman.tabs import tab, tab_names
 from presman.tabs.alerts import availability_notes
 from presman.tabs.choices import Choices, plan_name
-from presman.tabs.moment import Moment, Pair, servers_scale
-from presman.tabs.parts import Rows
+from presman.tabs.parts import Moment, Pair, Rows, servers_scale
 
 _SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}
 """What the parts of a bar mean; its full width is all there is."""

@@ -16,22 +16,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, true
 
 from presman.base.private_files import expanded
+from presman.recording import schema
 from presman.recording.codec.shapes import microseconds
 from presman.recording.figure_writer import FORGOTTEN_AFTER
 from presman.recording.measure_tables import SPAN
-from presman.recording.schema import (
-    ARRIVED,
-    BLOCKS,
-    BUCKET_WAITS,
-    BUCKETS,
-    CASES,
-    DATABASES,
-    EVENTS,
-    POLLS,
-    ROWS,
-    STATEMENTS,
-    TEXTS,
-)
 from presman.recording.sqlite_files import remove_recording
 from presman.recording.store import SUFFIX, RecordingError, Store, is_url, shown
 
@@ -96,7 +84,7 @@ class RecordingLocation:
         for path in self._made:
             with suppress(RecordingError, MemoryError):
                 with closing(Store(str(path), writing=False)) as store:
-                    has_polls = bool(store.rows(select(POLLS.c.poll).limit(1)))
+                    has_polls = bool(store.rows(select(schema.POLLS.c.poll).limit(1)))
                 if not has_polls:
                     remove_recording(path)
 
@@ -186,7 +174,8 @@ def _is_of(database_id: Any, targets: Sequence[str] | None) -> ColumnElement[boo
     """Return what tells that a row is of one of the databases `targets`, None for any."""
     if targets is None:
         return true()
-    own: ColumnElement[bool] = database_id.in_(select(DATABASES.c.database_id).where(DATABASES.c.target.in_(targets)))
+    c = schema.DATABASES.c
+    own: ColumnElement[bool] = database_id.in_(select(c.database_id).where(c.target.in_(targets)))
     return own
 
 
@@ -205,7 +194,7 @@ def _remove_oldest(connection: Connection, before: int | None, over: float, targ
 
     Of a file few at once, for its size is known after each; of PostgreSQL that share, for a look at it takes long.
     """
-    c = BLOCKS.c
+    c = schema.BLOCKS.c
     ends = select(c.database_id, c.chain, func.max(c.last_at).label("end"), func.sum(c.polls).label("polls"))
     ends = ends.where(_is_of(c.database_id, targets)).group_by(c.database_id, c.chain).order_by(func.max(c.last_at))
     is_file = connection.dialect.name == "sqlite"
@@ -221,14 +210,15 @@ def _remove_oldest(connection: Connection, before: int | None, over: float, targ
 
 def _remove(connection: Connection, database_id: int, first: int, polls: int, end: int) -> None:
     after = first + polls
-    connection.execute(delete(BLOCKS).where(BLOCKS.c.database_id == database_id, BLOCKS.c.chain == first))
-    connection.execute(delete(POLLS).where(POLLS.c.database_id == database_id, POLLS.c.poll < after))
-    for table in (*ROWS.values(), BUCKET_WAITS):
-        c = table.c
-        connection.execute(delete(table).where(c.database_id == database_id, c.span < after // SPAN))
-    connection.execute(delete(ARRIVED).where(ARRIVED.c.database_id == database_id, ARRIVED.c.poll < after))
-    connection.execute(delete(EVENTS).where(EVENTS.c.database_id == database_id, EVENTS.c.at <= end))
-    connection.execute(delete(STATEMENTS).where(STATEMENTS.c.database_id == database_id, STATEMENTS.c.last_seen <= end))
+    for table, is_gone in (
+        (schema.BLOCKS, schema.BLOCKS.c.chain == first),
+        (schema.POLLS, schema.POLLS.c.poll < after),
+        *((table, table.c.span < after // SPAN) for table in (*schema.ROWS.values(), schema.BUCKET_WAITS)),
+        (schema.ARRIVED, schema.ARRIVED.c.poll < after),
+        (schema.EVENTS, schema.EVENTS.c.at <= end),
+        (schema.STATEMENTS, schema.STATEMENTS.c.last_seen <= end),
+    ):
+        connection.execute(delete(table).where(table.c.database_id == database_id, is_gone))
 
 
 def _remove_unused(connection: Connection, now: datetime, targets: Sequence[str] | None) -> None:
@@ -237,21 +227,19 @@ def _remove_unused(connection: Connection, now: datetime, targets: Sequence[str]
     Texts are of all databases; they are locked in the order in which recorders write them, so that none of two waits
     for the other.
     """
-    oldest = connection.execute(select(func.min(BLOCKS.c.first_at))).scalar()
+    oldest = connection.execute(select(func.min(schema.BLOCKS.c.first_at))).scalar()
     if oldest is not None:
         last = min(oldest, microseconds(now)) - _TEXTS_LAST // timedelta(microseconds=1)
-        c = TEXTS.c
+        c = schema.TEXTS.c
         unused = select(c.hash).where(c.last_at < last).order_by(c.hash).with_for_update()
-        connection.execute(delete(TEXTS).where(c.hash.in_(unused)))
-    for name, cases in CASES.items():
-        _remove_cases(connection, cases, cases.c.case_id, ROWS[name], ROWS[name].c.case_id, targets)
-    _remove_cases(connection, BUCKETS, BUCKETS.c.bucket_id, BUCKET_WAITS, BUCKET_WAITS.c.bucket_id, targets)
+        connection.execute(delete(schema.TEXTS).where(c.hash.in_(unused)))
+    for name, cases in schema.CASES.items():
+        _remove_cases(connection, cases, schema.ROWS[name], "case_id", targets)
+    _remove_cases(connection, schema.BUCKETS, schema.BUCKET_WAITS, "bucket_id", targets)
 
 
-def _remove_cases(
-    connection: Connection, cases: Table, number: Any, rows: Table, used: Any, targets: Sequence[str] | None
-) -> None:
-    """Remove cases that no row refers to.
+def _remove_cases(connection: Connection, cases: Table, rows: Table, key: str, targets: Sequence[str] | None) -> None:
+    """Remove cases, which `key` tells apart, that no row refers to.
 
     A writer forgets the cases it knows every `FORGOTTEN_AFTER` polls and counts on, so what the oldest rows do not
     refer to nobody does. Where less than twice that is kept a writer might still know one: then nothing is removed.
@@ -261,8 +249,7 @@ def _remove_cases(
     for database_id, first, last in connection.execute(of_rows).all():
         period = 2 * FORGOTTEN_AFTER // SPAN
         if last - first > period:
-            oldest = select(func.min(used)).where(
-                rows.c.database_id == database_id, rows.c.span.between(first, first + period)
-            )
+            early = rows.c.span.between(first, first + period)
+            oldest = select(func.min(rows.c[key])).where(rows.c.database_id == database_id, early)
             least = connection.execute(oldest).scalar()
-            connection.execute(delete(cases).where(cases.c.database_id == database_id, number < least))
+            connection.execute(delete(cases).where(cases.c.database_id == database_id, cases.c[key] < least))

@@ -35,28 +35,9 @@ from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
+from presman.recording import schema_check, sqlite_files
 from presman.recording.measure_tables import selects
 from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
-from presman.recording.schema_check import (
-    ForeignSchemaError,
-    foreign_relation,
-    has_layout_of_today,
-    is_whole,
-    rescued,
-    upgrade,
-)
-from presman.recording.sqlite_files import (
-    connected,
-    connected_for_reading,
-    cut_short,
-    empty_log,
-    make_private,
-    other_than_a_recording,
-    reading_engine,
-    remove_blank,
-    remove_empty_log,
-    which_file,
-)
 from presman.recording.statement_limits import StatementLimits, bytes_in_use, bytes_on_disk
 
 logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())  # it would print tracebacks when a signal ends it
@@ -141,7 +122,7 @@ class Store:
         except RecordingError:
             self.close()
             if is_new:
-                remove_blank(path)
+                sqlite_files.remove_blank(path)
             raise
 
     @property
@@ -172,10 +153,10 @@ class Store:
                 self.translating_errors(),
                 closing(self.engine.raw_connection()) as connection,
             ):
-                empty_log(connection.cursor())
+                sqlite_files.empty_log(connection.cursor())
         self.engine.dispose()
         if is_file and not self.writing:
-            remove_empty_log(self._path, self._limits)
+            sqlite_files.remove_empty_log(self._path, self._limits)
         if self._copies is not None:
             self._copies.cleanup()
 
@@ -269,40 +250,43 @@ class Store:
         path = expanded(self.location)
         try:
             if not self.writing or (path.exists() and path.stat().st_size):
-                if other := other_than_a_recording(path):
+                if other := sqlite_files.other_than_a_recording(path):
                     raise RecordingError(f"{self.name} {other}")
             elif not path.parent.is_dir():
                 raise RecordingError(f"{self.name}: no such folder")
             elif not path.exists():
-                make_private(path)
+                sqlite_files.make_private(path)
         except OSError as error:
             raise RecordingError(f"{self.name}: {error.strerror or error}") from error
         pool = QueuePool if self._alone else NullPool
         if self.writing:
-            engine = create_engine("sqlite://", creator=partial(connected, path, self._limits), poolclass=pool)
+            connect = partial(sqlite_files.connected, path, self._limits)
+            engine = create_engine("sqlite://", creator=connect, poolclass=pool)
             event.listen(engine, "begin", _begin_immediately)
             return engine
-        return reading_engine(self._readable(path), self._note, self._limits, pool)
+        return sqlite_files.reading_engine(self._readable(path), self._note, self._limits, pool)
 
     def _readable(self, path: Path) -> Path:
         """Return the file, or, where its schema is damaged, a copy of it with a whole one."""
-        if not has_layout_of_today(path) or path.stat().st_size > 2 * bytes_on_disk(path):  # a copy would fill the hole
+        has_hole = path.stat().st_size > 2 * bytes_on_disk(path)  # which a copy would fill
+        if has_hole or not schema_check.has_layout_of_today(path):
             return path
         try:
             self._limits.begin()
-            with closing(connected_for_reading(path.resolve(), lambda _: None, self._limits)) as connection:
-                if is_whole(connection):
+            connection = sqlite_files.connected_for_reading(path.resolve(), lambda _: None, self._limits)
+            with closing(connection):
+                if schema_check.is_whole(connection):
                     return path
         except sqlite3.Error:  # told where it is read
             return path
         finally:
             self._limits.raise_again()
         self._note("its schema is damaged and taken from a new one")
-        if missing := cut_short(path):
+        if missing := sqlite_files.cut_short(path):
             self._note(missing)
         copies = TemporaryDirectory(prefix="presman-")
         try:
-            found = rescued(path, Path(copies.name), lambda fresh: Store(str(fresh), writing=True).close())
+            found = schema_check.rescued(path, Path(copies.name), lambda fresh: Store(str(fresh), writing=True).close())
             self._copies = copies
             return found
         except OSError as error:
@@ -317,7 +301,7 @@ class Store:
             if inspect(connection).has_table("meta"):
                 if _format(connection, self.name) < FORMAT:
                     self._limits.begin()
-                    upgrade(connection, FORMAT)
+                    schema_check.upgrade(connection, FORMAT)
                     self._limits.end()
                 return
             METADATA.create_all(connection)
@@ -368,7 +352,7 @@ def _trouble(store: Store, error: BaseException | None, *, is_lost: bool) -> Rec
     """Return what the database said as an error; `is_lost` where it may come back."""
     message = one_line(clean(str(error)), 200)
     kind = StoreLostError if is_lost else RecordingError
-    if store.kind != "sqlite" or isinstance(error, ForeignSchemaError):
+    if store.kind != "sqlite" or isinstance(error, schema_check.ForeignSchemaError):
         return kind(f"{store.name}: {message}")
     lowered = message.lower()
     if lowered == "interrupted":
@@ -385,7 +369,7 @@ def _trouble(store: Store, error: BaseException | None, *, is_lost: bool) -> Rec
 def _which_file(store: Store) -> tuple[int, int] | None:
     """Return which file it is, None of what is none or is not there."""
     try:
-        return which_file(expanded(store.location)) if store.kind == "sqlite" else None
+        return sqlite_files.which_file(expanded(store.location)) if store.kind == "sqlite" else None
     except OSError:
         return None
 
@@ -427,7 +411,7 @@ def _format(connection: Connection, name: str) -> int:
 def _check_relations(connection: Connection, name: str, *, writing: bool) -> None:
     """Raise RecordingError where something else than a table stands in PostgreSQL; files look for themselves."""
     is_server = connection.dialect.name == "postgresql"
-    if is_server and (relation := foreign_relation(connection, writing=writing)):
+    if is_server and (relation := schema_check.foreign_relation(connection, writing=writing)):
         raise RecordingError(f"{name}: its {relation} is not what a recorder makes")
 
 

@@ -34,6 +34,15 @@ def view_of_grant(grant: str) -> str:
     return grant.replace("_$", "$")
 
 
+_VIEW = re.compile(r"\b(?:G?V\$|DBA_|CDB_)\w+", re.IGNORECASE)
+
+
+@cache
+def views_named(sql: str) -> tuple[str, ...]:
+    """Return the views that an SQL text names, each once, in upper case."""
+    return tuple(dict.fromkeys(name.upper() for name in _VIEW.findall(sql)))
+
+
 class QueryFile(NamedTuple):
     """A query file: the question that it answers, its other header lines by name, its SELECT."""
 

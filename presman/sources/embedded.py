@@ -6,7 +6,6 @@ queries/ that runs on Oracle runs here, on SQLite in memory.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -20,12 +19,11 @@ from presman.base.text import clean
 from presman.rows.catalog import SqlColumn
 from presman.rows.conversion import RecordType, field_types, to_records, untold
 from presman.rows.queries import Query, Scope, columns_of
+from presman.rows.query_files import views_named
 from presman.rows.snapshot import Problem, Section
 
 _STATEMENTS = 256
 """Texts that are kept parsed: some forty queries in two scopes, and what fills their tables."""
-
-_VIEW = re.compile(r"\b(?:G?V\$|DBA_|CDB_)\w+", re.IGNORECASE)
 
 
 class EmbeddedDatabase:
@@ -41,19 +39,14 @@ class EmbeddedDatabase:
         """The connection, for bulk loading."""
         self._drop = finalize(self, self.driver.close)
         self._made: set[str] = set()
-        self._provided: set[str] = set()
 
     def provide(self, sql: str) -> None:
         """Make the tables of all views that `sql` names and the release has."""
-        if sql in self._provided:
-            return
-        self._provided.add(sql)
-        for view in {name.upper() for name in _VIEW.findall(sql)} - self._made:
-            facts = columns_of(view, self.release)
-            if facts:
+        for view in views_named(sql):
+            if view not in self._made and (facts := columns_of(view, self.release)):
                 columns = ", ".join(f'"{fact.name}" "{_declared(fact)}"' for fact in facts)
                 self.driver.execute(f'CREATE TABLE "{view}" ({columns})')
-                self._made.add(view)
+            self._made.add(view)
 
     def replace(self, view: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Make `rows` the content of `view`; columns not named are NULL. Datetimes are given as naive UTC text."""

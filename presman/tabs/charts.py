@@ -13,8 +13,7 @@ from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.trends.series import Series, completed
 from presman.base.colours import CLASS_STYLES, OTHERS, GroupColours, Whose
-from presman.tabs.moment import Moment
-from presman.tabs.parts import GroupLevel, OverTime
+from presman.tabs.parts import GroupLevel, Moment, OverTime
 
 BRIDGE = 120.0
 """Seconds without a point that a chart's line goes on across: the history has one point a minute."""

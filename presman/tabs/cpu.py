@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from presman.figures.group_figures import CPU
 from presman.tabs.charts import capacity, used_levels, waiting_levels
-from presman.tabs.moment import Moment, alike_in_groups
-from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
+from presman.tabs.parts import Box, Lines, Moment, OverTime, Rows, Tab, alike_in_groups
 from presman.tabs.table_notes import CPU_LEGEND, unavailable, verdict_lines
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.figures.history_figures import EVENTS
-from presman.tabs.moment import Moment
-from presman.tabs.parts import Rows, Tab
+from presman.tabs.parts import Moment, Rows, Tab
 
 
 def events(moment: Moment) -> tuple[DatabaseEvent, ...]:

@@ -11,8 +11,7 @@ from presman.figures.drawing.lines import Line
 from presman.figures.io_figures import IO, IO_SESSIONS
 from presman.rows.queries import DetailLevel
 from presman.tabs.charts import io_levels
-from presman.tabs.moment import Moment, alike_in_groups
-from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
+from presman.tabs.parts import Box, Lines, Moment, OverTime, Rows, Tab, alike_in_groups
 from presman.tabs.sessions import without_idle
 from presman.tabs.table_notes import io_lines
 

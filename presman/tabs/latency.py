@@ -8,8 +8,7 @@ from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, Latency
 from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS, HISTOGRAMS
 from presman.rows.queries import DetailLevel
-from presman.tabs.moment import Moment
-from presman.tabs.parts import Key, Rows, Tab
+from presman.tabs.parts import Key, Moment, Rows, Tab
 
 
 def events(moment: Moment) -> Sequence[EventLatency]:

@@ -8,8 +8,17 @@ from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS
 from presman.tabs.charts import capacity, used_levels
-from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
-from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
+from presman.tabs.parts import (
+    Box,
+    Lines,
+    Moment,
+    OverTime,
+    Rows,
+    Tab,
+    alike_in_groups,
+    alike_on_one_instance,
+    servers_scale,
+)
 from presman.tabs.table_notes import CPU_LEGEND, unavailable
 
 

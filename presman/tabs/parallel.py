@@ -22,8 +22,7 @@ from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.tabs.alerts import unseen_queue
-from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, once, servers_scale
-from presman.tabs.parts import Key, Rows, Tab
+from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, once, servers_scale
 from presman.tabs.table_notes import statements_folded, unavailable
 
 _MANAGED = {

@@ -7,8 +7,7 @@ from presman.analysis.readings.instance_readings import CLUSTER
 from presman.figures.container_figures import PDBS
 from presman.figures.drawing.lines import Line
 from presman.tabs.charts import capacity
-from presman.tabs.moment import Moment, once
-from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
+from presman.tabs.parts import Box, GroupLevel, Lines, Moment, OverTime, Rows, Tab, once
 from presman.tabs.table_notes import CPU_LEGEND, pdb_lines
 
 

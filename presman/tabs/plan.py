@@ -10,8 +10,7 @@ from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.base.formats import count, number
 from presman.figures.drawing.lines import Line
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
-from presman.tabs.moment import Moment, once
-from presman.tabs.parts import Key, Rows, Tab
+from presman.tabs.parts import Key, Moment, Rows, Tab, once
 
 
 def _numbers(instances: Iterable[int]) -> str:

@@ -9,8 +9,7 @@ from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.session_figures import CPU_WAITERS, SESSIONS
 from presman.rows.queries import DetailLevel
-from presman.tabs.moment import Moment, once
-from presman.tabs.parts import Rows, Tab
+from presman.tabs.parts import Moment, Rows, Tab, once
 from presman.tabs.table_notes import servers_folded, unavailable
 
 

@@ -15,7 +15,7 @@ from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import State
 from presman.figures.statement_figures import stands_for
-from presman.tabs.moment import Moment
+from presman.tabs.parts import Moment
 
 
 def servers_folded(rows: Sequence[SessionReading]) -> str:

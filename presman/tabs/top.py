@@ -19,8 +19,7 @@ from presman.figures.top_figures import (
 )
 from presman.rows.session_state import ON_CPU
 from presman.tabs.charts import capacity
-from presman.tabs.moment import Moment, once
-from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
+from presman.tabs.parts import Box, GroupLevel, Lines, Moment, OverTime, Rows, Tab, once
 from presman.tabs.table_notes import unavailable
 
 MEASURE = "active"

@@ -17,8 +17,7 @@ from presman.tui.feed import MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keys import all_keys
 from presman.tui.keys.drill_keys import enter
-from presman.tui.keys.go_keys import go
-from presman.tui.keys.page_keys import lead_home
+from presman.tui.keys.page_keys import go, lead_home
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.keys.time_keys import to_moment
 from presman.tui.panels.panel import PageWanted, QueryWanted

@@ -9,7 +9,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.rows.commands import Command
-from presman.tabs.statement import Statement, statement_of
+from presman.tabs.drill_down import Statement, statement_of
 from presman.tui.pages.advice_lines import commands_to_copy, why_no_command
 
 MOST_COMMANDS = 9

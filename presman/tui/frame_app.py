@@ -13,8 +13,7 @@ from presman.tui import feed as feeds
 from presman.tui import textual_internals
 from presman.tui.exports import CsvRecording, PollRecording, taking
 from presman.tui.keyed_app import KeyedApp
-from presman.tui.moments import Moments
-from presman.tui.monitor import Monitor
+from presman.tui.monitor import Moments, Monitor
 from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels

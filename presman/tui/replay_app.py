@@ -15,7 +15,7 @@ from presman.tui.feed import Arrived
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys.page_keys import lead_home
 from presman.tui.keys.time_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT, ask_time
-from presman.tui.moments import Moments
+from presman.tui.monitor import Moments
 from presman.tui.player import Jumped, Passed, PlaybackLoaded, Player, Recalled, Stopped
 from presman.tui.saved_view import ViewSaver
 from presman.tui.terminal_app import run_until_ended

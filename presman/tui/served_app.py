@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock, Timer
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, TextIO
 
 from textual.driver import Driver
 from textual.drivers.web_driver import WebDriver
@@ -38,7 +38,6 @@ from presman.tui.textual_internals import key_parser
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
     from presman.services.live import LiveTarget
-    from presman.sources import Source
 
 
 GRACE = 5.0
@@ -217,14 +216,8 @@ def run_served(target: LiveTarget, *, theme: str | None = None) -> int:
     return app.return_code or 0
 
 
-def run_served_replay(make_source: Callable[[], Source], *, name: str, theme: str | None = None) -> int:
+def run_served_replay(make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None) -> int:
     """Show a recording to a browser until who looks has enough or is gone, and return the exit code."""
-
-    def make() -> RecordingSource:
-        source = make_source()
-        assert source.kind == "recording"
-        return cast("RecordingSource", source)
-
-    app = ServedReplay(make, name=clean(name), theme=theme)
+    app = ServedReplay(make_source, name=clean(name), theme=theme)
     asyncio.run(run_until_ended(app))
     return app.return_code or 0

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from presman.actions.action_runner import ActionRunner
-from presman.actions.gateway import available_actions
+from presman.actions.gateway import ActionRunner, available_actions
 from presman.base.release import Release
 from presman.polling.poll_events import ActionResult, Event
 from presman.polling.sampler import Sampler
@@ -332,7 +331,7 @@ print([name for name in sys.modules if name.startswith("presman.actions")])
 
 def test_what_takes_too_long_to_look_at_is_not_sent(runner: ActionRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that was stopped, or a database that hung, in the middle of it: the confirmation is of another time."""
-    monkeypatch.setattr("presman.actions.action_runner.LOOK", -1.0)
+    monkeypatch.setattr("presman.actions.gateway.LOOK", -1.0)
     database = Database()
     outcome = runner.carry_out(kill(WHO), database, Release(19))
     assert not outcome.done

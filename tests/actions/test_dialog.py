@@ -7,8 +7,7 @@ import json
 from msgspec.structs import replace
 from textual.widgets import Input
 
-from presman.actions.action_runner import default_log
-from presman.actions.gateway import ActionDialog, Gateway, remarks
+from presman.actions.gateway import ActionDialog, Gateway, default_log, remarks
 from presman.rows.commands import CommandKind
 from presman.tui.feed import Acted
 from tests.tui.drive import Stage, acted, stage

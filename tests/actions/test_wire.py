@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.actions.action_runner import ActionRunner
+from presman.actions.gateway import ActionRunner
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release

@@ -19,7 +19,7 @@ from presman.rows.session_state import blocker
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
-from presman.tabs.moment import Moment
+from presman.tabs.parts import Moment
 from presman.tabs.sessions import nobody_blocked
 from presman.tui.pages.advice_lines import commands_to_copy, ends_it, why_no_command
 from tests.scenarios import with_short_past

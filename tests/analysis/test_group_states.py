@@ -12,7 +12,7 @@ from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdic
 from presman.analysis.readings.reading import Alert
 from presman.analysis.readings.statement_readings import Cause
 from presman.figures.group_figures import GROUPS, OVERVIEW, state_text
-from presman.tabs.moment import Moment
+from presman.tabs.parts import Moment
 from presman.tui.widgets.table_frame import TableRows
 from tests.tui.readings import busy, group, queued
 

@@ -18,7 +18,7 @@ from presman.rows.conversion import null_row
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.snapshot import Section
 from presman.tabs.choices import Choices
-from presman.tabs.moment import Moment
+from presman.tabs.parts import Moment
 from presman.tabs.top import classes, over
 from tests.analysis.make import instance, row, snapshot
 from tests.tui.readings import busy, running, sessions

@@ -15,6 +15,7 @@ from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, WantsSource
 from presman.base.release import Release
+from presman.forecast.forecaster import Forecaster
 from presman.forecast.scheduler import HoldReason, QueueHold
 from presman.polling.poller import Poller
 from presman.rows.queries import DetailLevel
@@ -40,9 +41,14 @@ class Clock:
 
 
 def play(
-    source: SimulatorSource, clock: Clock, polls: int, every: float, detail_level: DetailLevel = DetailLevel.WHOLE
+    source: SimulatorSource,
+    clock: Clock,
+    polls: int,
+    every: float,
+    detail_level: DetailLevel = DetailLevel.WHOLE,
+    forecaster: Forecaster | None = None,
 ) -> Iterator[Reading]:
-    """Poll a scenario as the monitor does, all of it or what the queue needs."""
+    """Poll a scenario as the monitor does, all of it or what the queue needs, with forecasts if asked for."""
     poller = Poller(source)
     poller.detail_level = detail_level
     poller.open()
@@ -50,7 +56,8 @@ def play(
     for _ in range(polls):
         clock.now += every
         current = poller.poll()
-        yield analyse(previous, current)
+        reading = analyse(previous, current)
+        yield reading if forecaster is None else forecaster.read(reading, previous, current, None)
         previous = current
     poller.close()
 

@@ -270,21 +270,39 @@ def test_among_equals_nobody_is_called_the_head() -> None:
     )
 
 
-def test_nobody_is_ended_where_a_rival_may_be_served_first_and_wait_on() -> None:
-    idle = running(526, **IDLE)  # keeps 32, and 0 are free
-    both = storm(idle)
-    assert told(both).text == (
-        "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH may start; ETL wants the same servers"
-    )
+def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() -> None:
+    """What is free at one instant decides nothing: who is served first, and what it wants, changes within seconds."""
+    both = storm(running(526, **IDLE))  # keeps the 32 that each of the two heads is short of
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
-    assert told(larger).commands == ()
-    assert told(larger).short == (
-        "BATCH: wait: MARTIN 1:526 keeps 32 servers, idle 15:00; ETL may be served first and want more than that"
+    for reading in (both, larger):
+        assert told(reading).commands == ()
+        assert told(reading).text == (
+            "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: what its end would do is not "
+            "foreseen; wait, or decide whether to end it"
+        )
+        assert told(reading).short == "wait: MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want"
+    assert told(foreseen(both, 1, 880.0, 900.0)).text.endswith(
+        "that BATCH and ETL want: its end is foreseen to save less than 0:30; wait, or decide whether to end it"
     )
-    assert told(larger).text == (
-        "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; ETL may be served first and want more "
-        "than that"
+    proven = foreseen(both, 0, 700.0, 900.0)
+    assert told(proven).step is Step.END
+    assert proven.forecast is not None
+    poor = replace(proven, forecast=replace(proven.forecast, record=ForecastRecord(5, 2, 30.0)))
+    assert "forecasts hold too seldom (2 of 5) to say what its end would do" in told(poor).text
+    capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
+    own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
+    assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
+
+
+def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keeps() -> None:
+    """Else DO says of him that his end does not let BATCH start, while TO START IT of ETL offers it."""
+    reading = one_queue(running(526, group="ETL", idle=80.0, status="INACTIVE"), running(144))
+    etl = replace(busy().heads[1], shortages=(Shortage(32, group="ETL"),), cause=Cause.GROUP)
+    both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
+    assert told(both).text == (
+        "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two "
+        "fetches: end it if it stays idle (from 2:00 on DO offers it)"
     )
 
 
@@ -341,7 +359,7 @@ def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
         "is as good; wait, or decide whose work to end"
     )
     contested = foreseen(storm(running(526, **IDLE)), 0, 900.0, 900.0)
-    assert "waiting is as good" in told(contested).text
+    assert "its end is foreseen to save less than 0:30" in told(contested).text
     assert told(foreseen(one_queue(running(526, **IDLE)), 0, 900.0, 900.0)).step is Step.END, "the head starts at once"
     pausing = running(144, idle=60.0, status="INACTIVE")
     assert told(foreseen(replace(half, running=(pausing, half.running[0])), 5, 10.0, 900.0)).commands == ()

@@ -7,7 +7,7 @@ import pytest
 from presman.base.formats import microseconds, milliseconds, seconds_of
 from presman.cli.parser import age, some_seconds
 from presman.config.alert_lines import read_alerts
-from presman.config.config_file import refresh
+from presman.config.config_file import refresh_seconds
 from presman.sources.simulator.fields import duration
 
 
@@ -34,7 +34,7 @@ def test_what_is_no_duration_is_told(text: str) -> None:
 
 
 def test_every_place_reads_minutes_and_days() -> None:
-    assert some_seconds("2m") == refresh("2m") == duration("2m") == age("2m") == 120.0
+    assert some_seconds("2m") == refresh_seconds("2m") == duration("2m") == age("2m") == 120.0
     assert some_seconds("2d") == duration("2d") == age("2d") == 172_800.0
     assert read_alerts("queue_waits warning=2m for=1h") == read_alerts("queue_waits warning=120 for=3600s")
 

@@ -10,7 +10,7 @@ import pytest
 
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved
-from presman.config.offline_targets import scenarios
+from presman.config.target import scenarios
 from presman.config.targets import parse_target
 from presman.output.json_document import document
 from presman.output.plugin_check import result

@@ -13,7 +13,7 @@ from docs.completions import shell_files
 from presman.cli import completions_command, exit_codes
 from presman.cli.command_line import COMMANDS
 from presman.cli.completions_command import FILES, MARK
-from presman.config.offline_targets import SCENARIOS
+from presman.config.target import SCENARIOS
 from tests.cli.run import Run, environment
 
 ASKED = {

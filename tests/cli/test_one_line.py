@@ -12,8 +12,7 @@ import pytest
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.cli import exit_codes
-from presman.config.offline_targets import parse_zone
-from presman.config.target import TargetError
+from presman.config.target import TargetError, parse_zone
 from presman.config.targets import parse_target
 from presman.sources import SourceError
 from presman.sources.embedded import EmbeddedDatabase
@@ -108,7 +107,7 @@ def test_a_number_of_a_scenario_is_finite(value: float) -> None:
 
 
 def test_a_scenario_with_infinite_work_is_refused(inside: Run, tmp_path: Path) -> None:
-    from presman.config.offline_targets import SCENARIOS
+    from presman.config.target import SCENARIOS
 
     text = (SCENARIOS / "storm.toml").read_text("utf-8")
     key = next(line for line in text.splitlines() if line.startswith("mb ="))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.config.config_file import ConfigError, read_config
-from presman.config.section_writing import OWNED, _parsed, with_section, write_section
+from presman.config.connect_answers import OWNED, _parsed, with_section, write_section
 
 FILE = """\
 # of mine

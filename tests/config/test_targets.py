@@ -10,8 +10,7 @@ import pytest
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config.config_file import Config, Settings
-from presman.config.offline_targets import named_recording, parse_zone, scenarios
-from presman.config.target import Target, TargetError
+from presman.config.target import Target, TargetError, named_recording, parse_zone, scenarios
 from presman.config.targets import FORMS, parse_target
 from presman.sources.oracle.settings import ConnectSettings
 
@@ -22,7 +21,7 @@ SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"
 def silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PRESMAN_PASSWORD", raising=False)
     monkeypatch.delenv("TNS_ADMIN", raising=False)
-    monkeypatch.setattr("presman.config.offline_targets.scenarios", lambda: ("mixed", "queueing", "storm"))
+    monkeypatch.setattr("presman.config.target.scenarios", lambda: ("mixed", "queueing", "storm"))
 
 
 def connect(text: str, config: Config | None = None) -> ConnectSettings:

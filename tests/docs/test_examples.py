@@ -17,7 +17,7 @@ from presman.cli.command_line import COMMANDS, parse, parser_of
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import common
 from presman.config.config_file import _OPTIONS, read_config
-from presman.config.offline_targets import scenarios
+from presman.config.target import scenarios
 from presman.recording.store import Store
 from presman.rows.catalog import catalog
 from presman.sources.embedded import EmbeddedDatabase

@@ -28,8 +28,8 @@ from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.charts import used_levels
 from presman.tabs.choices import Choices, Link, LinkState
-from presman.tabs.moment import Moment
 from presman.tabs.parallel import holders, queue_line
+from presman.tabs.parts import Moment
 from presman.tabs.table_notes import verdict_lines
 from presman.tui.widgets.top_lines import TopLine, top_line
 from tests.analysis.test_simulated import SCENARIOS, Clock

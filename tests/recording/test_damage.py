@@ -25,7 +25,7 @@ from zstandard import ZstdCompressor
 from presman.base.release import Release
 from presman.figures.measures import MEASURES
 from presman.recording.chain_reader import Chain, ChainReader, _without_blocks, polls_until, read_chains
-from presman.recording.codec import poll_codec
+from presman.recording.codec import poll_codec, shapes
 from presman.recording.codec.poll_codec import (
     QUICK,
     THOROUGH,
@@ -288,7 +288,7 @@ def test_values_that_take_too_much_memory_are_refused_and_equal_ones_kept_once(
 ) -> None:
     """3,000 rows: 1,200 kB where no program is like another, 850 where all are alike."""
     monkeypatch.setattr(poll_codec, "_SMALL", 1_000)
-    monkeypatch.setattr(poll_codec, "MOST_MEMORY", 1_000_000)
+    monkeypatch.setattr(shapes, "MOST_MEMORY", 1_000_000)
     at = datetime(2026, 1, 1, tzinfo=UTC)
 
     def packed(program: Any) -> bytes:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from presman.analysis.readings.reading import Reading
 from presman.base.release import SUPPORTED, Release
-from presman.config.offline_targets import scenarios
+from presman.config.target import scenarios
 from presman.figures.measures import MEASURES
 from presman.recording.codec.poll_codec import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.recording.measure_tables import NOT_KEPT, window_selects

@@ -67,7 +67,7 @@ AT_ONCE = 50
 TRIM_EVERY = 720
 RETAIN = timedelta(days=1)
 
-MONITOR_POLLS = 6_000
+MONITOR_KEYS = 6_000
 """Of twenty minutes with one each 0.2 s."""
 
 
@@ -423,17 +423,16 @@ def monitor(task: Task) -> str:
     rng, looks, pressed = random.Random(f"{task.seed} {scenario}"), [], 0
     try:
         screen.wait_for(b"LIVE", limit=30.0)
-        polls, due = 0, 0.0
-        while polls < task.rounds.times and (not pressed or task.rounds.spent < 1):
+        due = 0.0
+        while pressed < task.rounds.times and (not pressed or task.rounds.spent < 1):
             keys = [key for key in rng.choice((MOVES, USUAL, KEYS)) if key not in SLOWER]
             key = rng.choice(keys)
             screen.press(PRESSED.get(key, key.encode()))
             pressed += 1
             screen.listen(PAUSE)
-            if (gone := max(polls / task.rounds.times, task.rounds.spent)) >= due:
+            if (gone := max(pressed / task.rounds.times, task.rounds.spent)) >= due:
                 due = gone + 1 / LOOKS
                 looks.append(_look_at(screen.pid, task.folder))
-                polls = looks[-1].polls
                 task.say(f"{scenario}: {looks[-1]}, {pressed} keys")
         looks.append(_look_at(screen.pid, task.folder))
     except (RuntimeError, TimeoutError) as error:
@@ -477,6 +476,6 @@ WHAT = tuple(_WHAT)
 def run(task: Task) -> str:
     """Go on for a month, or as long as there is time."""
     give_back_memory()
-    if task.part.startswith("monitor") and task.rounds.times > MONITOR_POLLS:
-        task = task._replace(rounds=Rounds(MONITOR_POLLS, task.rounds.seconds))
+    if task.part.startswith("monitor") and task.rounds.times > MONITOR_KEYS:
+        task = task._replace(rounds=Rounds(MONITOR_KEYS, task.rounds.seconds))
     return _WHAT[task.part](task)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from presman.analysis.facts.cursor_facts import story
 from presman.cli.command_line import ALL, parser_of
-from presman.config.offline_targets import SCENARIOS
+from presman.config.target import SCENARIOS
 from presman.rows.conversion import to_records
 from presman.rows.cursor_rows import PlanXml
 from tests.cli.run import DATA

@@ -15,10 +15,9 @@ from presman.figures.drawing.bars import Cell, crossed, stacked
 from presman.figures.drawing.lines import plain
 from presman.tabs.charts import OTHERS, Area, ChartData, chart_data, levels_of, without_gaps
 from presman.tabs.choices import Choices
-from presman.tabs.moment import Moment
-from presman.tabs.parts import GroupLevel
+from presman.tabs.parts import GroupLevel, Moment
 from presman.tui.widgets.chart import chart_lines
-from presman.tui.widgets.palette import AREAS, palette_of
+from presman.tui.widgets.line_api import AREAS, palette_of
 from tests.tui.drive import acted, stage
 from tests.tui.readings import AT, busy, group, quiet
 from tests.tui.test_live import playing

@@ -8,7 +8,7 @@ import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from presman.tui.widgets.palette import AREAS, DEFAULT_THEMES, Palette, contrast, palette_of
+from presman.tui.widgets.line_api import AREAS, DEFAULT_THEMES, Palette, contrast, palette_of
 
 THEMES = [theme for theme in BUILTIN_THEMES.values() if not theme.ansi]
 STATES = ("good", "warn", "bad")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.base.formats import clock
 from presman.rows.cursor_rows import SqlText
-from presman.tabs.statement import Statement
+from presman.tabs.drill_down import Statement
 from presman.tui.app import MonitorApp
 from presman.tui.copies import Copyable, Shown, copies
 from presman.tui.exports import file_name

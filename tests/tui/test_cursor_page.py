@@ -19,7 +19,7 @@ from presman.figures.top_figures import TOP_BY_CPU
 from presman.recording.recording_source import RecordingSource
 from presman.rows.cursor_rows import SqlText
 from presman.rows.queries import Focus
-from presman.tabs.statement import Statement, has_cursor_page, statement_of, with_cursor
+from presman.tabs.drill_down import Statement, has_cursor_page, statement_of, with_cursor
 from presman.tui.pages.content import cursor_of
 from presman.tui.pages.detail_lines import cost_lines
 from presman.tui.replay_app import ReplayApp

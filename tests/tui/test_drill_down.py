@@ -15,8 +15,8 @@ from presman.tabs import drill_down
 from presman.tabs.choices import Choices, DrillScope, breadcrumb
 from presman.tabs.drill_down import contents_of as inside_of
 from presman.tabs.drill_down import scope_of
-from presman.tabs.moment import Moment
 from presman.tabs.parallel import queue_rows
+from presman.tabs.parts import Moment
 from tests.analysis import make
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued, sessions

@@ -101,9 +101,9 @@ SENTENCES = {
         "43 wait: BATCH at its own limit, ETL and REPORTS at the target; an idle holder keeps what two wait for.",
         (
             *("BATCH: 27 queued", "group limit", "2 queued 2:2", "14 queued 1:5", "(target)", "1 idle holder keeps 16"),
-            "end MARTIN 1:2659",
+            "MARTIN 1:2659 (idle 8:5",
         ),
-        ("idle 8:5", "ETL may start; REPORTS wants the same servers"),
+        ("keeps 16 servers that BATCH, ETL and REPORTS want", "decide whether to end it"),
     ),
     "tenants": Sentence(
         "Nothing is wrong: both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",

@@ -23,9 +23,9 @@ from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.tabs import tab_names
 from presman.tabs.charts import chart_data
-from presman.tabs.moment import Moment
+from presman.tabs.parts import Moment
 from presman.tui.widgets.gantt import GanttData, gantt
-from presman.tui.widgets.palette import AREAS, DEFAULT_THEMES, palette_of
+from presman.tui.widgets.line_api import AREAS, DEFAULT_THEMES, palette_of
 from tests.analysis.test_simulated import SCENARIOS
 from tests.recording.recorded import START, polled, record
 from tests.thorough import THOROUGH, some

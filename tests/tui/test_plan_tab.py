@@ -19,7 +19,7 @@ from presman.rows.plan_rows import RsrcPlanHistory
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.charts import chart_data
 from presman.tabs.io import io_source
-from presman.tabs.moment import Moment, once
+from presman.tabs.parts import Moment, once
 from presman.tabs.plan import plan_line
 from presman.tui.feed import Arrived
 from presman.tui.panels.plan_panel import PlanPanel

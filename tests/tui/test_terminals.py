@@ -15,7 +15,7 @@ from presman.base.ascii_signs import ascii_only
 from presman.cli import console
 from presman.tabs import tab_names
 from presman.tui.app import MonitorApp
-from presman.tui.widgets.palette import palette_of
+from presman.tui.widgets.line_api import palette_of
 from tests.thorough import THOROUGH, some
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy

@@ -230,6 +230,24 @@ def contenders(
     return tuple(sorted(found))
 
 
+def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
+    """Return the queues that may take what `head` is short of before it does, with its own; () if there is no other.
+
+    Unlike :func:`contenders` it does not ask how many are free at this instant: each start and end changes that.
+    """
+    everybody = any(each.everybody for each in head.shortages)
+    container = any(not each.everybody and not each.group for each in head.shortages)
+    others = [
+        group_title(each)
+        for each in reading.heads
+        if (each.con_id, each.group) != (head.con_id, head.group)
+        and (everybody or (container and each.con_id == head.con_id))
+        and not _is_apart(head, each)
+        and _before(head, each, reading)
+    ]
+    return tuple(sorted({group_title(head), *others})) if others else ()
+
+
 def too_large(
     head: QueueHead, rivals: Sequence[str], freed: Sequence[RunningStatement], reading: Reading, counts: Counted
 ) -> tuple[str, ...]:

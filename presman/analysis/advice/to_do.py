@@ -1,12 +1,14 @@
 """Step to take now, or that it ends by itself: one function over a Reading, for screens, texts and checks.
 
 The rules. Nobody is named to be ended but an idle holder against whose end nothing speaks (`ending.objection`), and
-only where it is proven to help: he alone or with other idle ones keeps what a head is short of; or the forecast says
-that the queue is through sooner by more than it takes to decide, which holds while servers come and go. What should end
-by itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first. Whose
-work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what. That
-a head starts by itself is promised only where no other queue wants the same servers. What somebody can do (set a plan,
-raise a limit, look at a session) comes before a wait.
+only where it is proven to help: he alone or with other idle ones keeps what a head is short of, and no other queue
+takes these servers; or the forecast says that the queue is through sooner by more than it takes to decide. Where
+several queues want the same servers, whether an end lets a head start changes faster than anybody decides: there only
+the forecast is a proof, and without it DO says who is idle in words that hold while servers come and go. What should
+end by itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first.
+Whose work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what.
+That a head starts by itself is promised only where no other queue wants the same servers. What somebody can do (set a
+plan, raise a limit, look at a session) comes before a wait.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from presman.analysis.advice.contenders import Candidate, Unblock, listed, want_the_same
+from presman.analysis.advice.contenders import Candidate, Unblock, listed, take_turns, want_the_same
 from presman.analysis.advice.ending import (
     LONG_IDLE,
     NEARLY_DONE,
@@ -117,10 +119,17 @@ def _queue(reading: Reading) -> ToDo | None:
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
     if ended is not None:
         return ended
-    found = [_head(each, reading) for each in heads]
-    if len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
-        found = [_naming_its_queue(each) for each in found]
-    return min(found, key=lambda each: _FIRST.index(each.step), default=None)
+    found = [(_head(each, reading), each) for each in heads]
+    best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), not _keeps_it(one[1])), default=(None, None))
+    if best is not None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
+        best = _naming_its_queue(best)
+    waits = best is not None and best.step is Step.WAIT
+    return (_idle_while_queues_take_turns(heads, reading) if waits else None) or best
+
+
+def _keeps_it(found: Unblock) -> bool:
+    """Whether it should start by itself, or an idle holder keeps what it is short of: TO START IT names him."""
+    return found.soon is not None or any(each.statement.idle is not None for each in found.candidates)
 
 
 def _naming_its_queue(step: ToDo) -> ToDo:
@@ -129,10 +138,15 @@ def _naming_its_queue(step: ToDo) -> ToDo:
 
 
 def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return that idle holders are to be ended who keep all that a head is short of, None where none do."""
+    """Return that idle holders are to be ended who keep all that a head is short of, None where none do.
+
+    Only where no other queue takes servers of the same limit: else it would be offered and withdrawn within seconds.
+    """
     for found in heads:
         chosen = found.candidates[: found.needed]
         if not _is_open(found) or not chosen or found.in_vain or any(each.objection for each in chosen):
+            continue
+        if take_turns(found.head, reading):
             continue
         effect = chosen[0].effect if len(chosen) == 1 else found.effect
         if not found.rivals or not _helps_nobody(effect):
@@ -145,12 +159,8 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
 
 
 def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return which idle holder is to be ended because the queue is through sooner then, None where none is known to.
-
-    Forecasts of which fewer than half held are no proof.
-    """
-    record = None if reading.forecast is None else reading.forecast.record
-    if record is None or 2 * record.held < record.judged or all(each.blocked for each in heads):
+    """Return which idle holder is to be ended because the queue is through sooner then, None where none is known to."""
+    if all(each.blocked for each in heads):
         return None
     known = [(each, effect) for each in idle_to_end(reading) if (effect := effect_of(reading, each)) is not None]
     gains = [(_gain(effect), each, effect) for each, effect in known if is_sooner(effect)]
@@ -158,6 +168,34 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     if each is None or gain <= NEARLY_DONE:
         return None
     return _end((each,), reading, "", "the queue is through sooner", "", effect)
+
+
+def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
+    """Return who is idle while several queues want what it keeps, and what is known of its end; None if nobody is.
+
+    Nothing here rests on how many servers are free at this instant.
+    """
+    for found in heads:
+        queues = take_turns(found.head, reading)
+        helping = {each.statement.executing(): each for each in found.candidates}
+        idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
+        if queues and idle:
+            each, name = idle[0].statement, listed(queues)
+            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+            known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
+            text = f"{keeps} that {name} want: {known}{_lasting_cure(reading)}"
+            return ToDo(Step.WAIT, text, f"wait: {keeps} that {name} want", "parallel", subject=name)
+    return None
+
+
+def _of_its_end(candidate: Candidate, reading: Reading) -> str:
+    """Return what the forecast says of an end that it does not prove to help."""
+    record = None if reading.forecast is None else reading.forecast.record
+    if record is not None and record.is_poor():
+        return f"forecasts hold too seldom ({record.held} of {record.judged}) to say what its end would do"
+    if candidate.effect is None or candidate.effect.through is None or candidate.effect.otherwise is None:
+        return "what its end would do is not foreseen"
+    return f"its end is foreseen to save less than {duration(NEARLY_DONE)}"
 
 
 _NO_USE = "by the forecast nobody starts sooner if it is ended, so waiting is as good"

@@ -33,6 +33,10 @@ class ForecastRecord(Struct, frozen=True):
     held: int = 0
     median_error: float | None = None
 
+    def is_poor(self) -> bool:
+        """Whether fewer than half held: then nothing that rests on the same courses is said to be known."""
+        return 2 * self.held < self.judged
+
 
 class EndingEffect(Struct, frozen=True):
     """What the end of some running statements would do, in the middle of courses played with and without them.
@@ -62,5 +66,7 @@ class QueueForecast(Struct, frozen=True):
     seed: int = 1
 
     def effect_of(self, *who: Executing) -> EndingEffect | None:
-        """Return what the end of these together would do, None where that was not played."""
+        """Return what the end of these together would do, None where that was not played, or the record is poor."""
+        if self.record.is_poor():
+            return None
         return next((each for each in self.effects if set(each.who) == set(who)), None)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 Run = tuple[str, str]
-"""Text and the name of its style (see :mod:`presman.tui.widgets.palette`)."""
+"""Text and the name of its style (see :mod:`presman.tui.widgets.line_api`)."""
 
 Line = tuple[Run, ...]
 

@@ -22,22 +22,9 @@ from zstandard import ZstdDecompressor, ZstdError, frame_content_size
 
 from presman.base.release import Release
 from presman.base.text import clean
+from presman.recording.codec import shapes
 from presman.recording.codec.poll_codec import CHECK, MOST_POLLS, is_whole
-from presman.recording.codec.shapes import (
-    FEW_VALUES,
-    MOST_FIELDS,
-    MOST_ROWS,
-    MOST_VALUES,
-    VALUES_PER_BYTE,
-    Column,
-    DamagedError,
-    Room,
-    Rows,
-    Shape,
-    instant,
-    microseconds,
-    shape_of,
-)
+from presman.recording.codec.shapes import Column, DamagedError, Room, Rows, Shape, instant, microseconds, shape_of
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Problem, Section, Snapshot
 
@@ -161,7 +148,7 @@ class OldChain:
     def __init__(self, texts_of: TextsOf) -> None:
         self._texts_of = texts_of
         self._left = dict(_MOST)
-        self._most = FEW_VALUES
+        self._most = shapes.FEW_VALUES
         self._frames: list[_Frame] = []
         self._texts: list[str] = []
         self._states: dict[int, _State] = {}
@@ -173,7 +160,7 @@ class OldChain:
         """Take the next block of the chain."""
         if not is_whole(content):
             raise DamagedError("its checksum is wrong")
-        self._most = min(MOST_VALUES, self._most + VALUES_PER_BYTE * len(content))
+        self._most = min(shapes.MOST_VALUES, self._most + shapes.VALUES_PER_BYTE * len(content))
         with _damage():
             self._frames += self._unpacked(_unfolded(content[CHECK:], self._left["bytes"]))
 
@@ -220,7 +207,7 @@ class OldChain:
     def is_large(self) -> bool:
         """Whether what is kept takes so much room that it is not kept beside that of other chains."""
         known = [each for state in self._states.values() for each in state.sections.values()]
-        return sum(each.length * len(each.columns) for each in known) > FEW_VALUES // 4
+        return sum(each.length * len(each.columns) for each in known) > shapes.FEW_VALUES // 4
 
     def snapshot(self, index: int) -> Snapshot:
         """Return the snapshot at an index."""
@@ -284,7 +271,7 @@ class _Moves:
 
     def __init__(self, unpacker: _Unpacker, old: _Known, flags: int, left: int) -> None:
         width = len(old.shape.fields)
-        self.length = unpacker.count(MOST_ROWS)
+        self.length = unpacker.count(shapes.MOST_ROWS)
         if (self.length - old.length) * width > left:
             raise DamagedError(f"it unfolds to {self.length * width:,} values")
         self.bases: Sequence[Column] = old.columns
@@ -364,7 +351,8 @@ def _unpack_section(unpacker: _Unpacker, flags: int, at: datetime, old: _Known) 
     if flags & _PROBLEM:
         code, words, view, cure = (clean(unpacker.text()) for _ in range(4))
         problem = Problem(code, words, view, cure, late=bool(unpacker.count(1)))
-    absent = frozenset(unpacker.text() for _ in range(unpacker.count(MOST_FIELDS))) if flags & _ABSENT else frozenset()
+    lacking = unpacker.count(shapes.MOST_FIELDS) if flags & _ABSENT else 0
+    absent = frozenset(unpacker.text() for _ in range(lacking))
     return Section(old.section.rows, when, seconds, problem, absent | old.shape.lacking)
 
 

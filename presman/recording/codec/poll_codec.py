@@ -16,43 +16,21 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Annotated, Any
 
+import zstandard
 from msgspec import Meta, MsgspecError, Raw, Struct
 from msgspec.msgpack import Decoder, Encoder, encode
-from zstandard import (
-    DICT_TYPE_RAWCONTENT,
-    ZstdCompressionDict,
-    ZstdCompressor,
-    ZstdDecompressor,
-    ZstdError,
-    frame_content_size,
-)
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.recording.codec.shapes import (
-    FEW_VALUES,
-    MOST_FIELDS,
-    MOST_MEMORY,
-    MOST_ROWS,
-    MOST_VALUES,
-    POINTER,
-    VALUES_PER_BYTE,
-    Column,
-    DamagedError,
-    Field,
-    Room,
-    Rows,
-    Shape,
-    shape_of,
-    shape_text,
-)
+from presman.recording.codec import shapes
+from presman.recording.codec.shapes import Column, DamagedError, Field, Room, Rows, Shape, shape_of, shape_text
 from presman.rows.conversion import RecordType, field_types
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Problem, Section, Snapshot
 
 _Instant = Annotated[datetime, Meta(tz=True)]
 _MOST_SECTIONS = 1_000
-_Names = Annotated[list[str], Meta(max_length=MOST_FIELDS)]
+_Names = Annotated[list[str], Meta(max_length=shapes.MOST_FIELDS)]
 
 _SMALL = 4 << 20
 """Bytes and pointers of a poll whose values are not counted in memory."""
@@ -70,8 +48,8 @@ class _PackedSection(Struct, array_like=True, frozen=True):
     """
 
     shape: str
-    length: Annotated[int, Meta(ge=0, le=MOST_ROWS)]
-    words: Annotated[list[int], Meta(max_length=MOST_FIELDS)]
+    length: Annotated[int, Meta(ge=0, le=shapes.MOST_ROWS)]
+    words: Annotated[list[int], Meta(max_length=shapes.MOST_FIELDS)]
     columns: Raw
     is_wide: bool
     problem: Problem | None
@@ -106,7 +84,7 @@ class _PackedPoll(Struct, array_like=True, frozen=True):
 
 _encode = Encoder().encode
 _POLL, _SECTION = Decoder(_PackedPoll), Decoder(_PackedSection)
-_COLUMNS, _COLUMN = Decoder(Annotated[list[Raw], Meta(max_length=MOST_FIELDS)]), Decoder(list[Raw])
+_COLUMNS, _COLUMN = Decoder(Annotated[list[Raw], Meta(max_length=shapes.MOST_FIELDS)]), Decoder(list[Raw])
 
 
 class PollEncoder:
@@ -175,7 +153,8 @@ class PollDecoder:
     """
 
     def __init__(self, packed: int = 0, *, trusted: bool = False) -> None:
-        self._most = MOST_VALUES if trusted else min(MOST_VALUES, FEW_VALUES + VALUES_PER_BYTE * packed)
+        few = shapes.FEW_VALUES + shapes.VALUES_PER_BYTE * packed
+        self._most = shapes.MOST_VALUES if trusted else min(shapes.MOST_VALUES, few)
         self._trusted = trusted
         self._clean: Callable[[str], str] = str if trusted else clean
         self._known: dict[tuple[str, bytes], tuple[Rows, int]] = {}
@@ -200,8 +179,8 @@ class PollDecoder:
         values = sum(each.length * len(shape.fields) for shape, each in packed)
         if values > self._most and not self._trusted:
             raise DamagedError(f"it unfolds to {values:,} values")
-        is_large = not self._trusted and POINTER * values + sum(map(len, poll.sections)) > _SMALL
-        room = Room(MOST_MEMORY if is_large else None)
+        is_large = not self._trusted and shapes.POINTER * values + sum(map(len, poll.sections)) > _SMALL
+        room = Room(shapes.MOST_MEMORY if is_large else None)
         known: dict[tuple[str, bytes], tuple[Rows, int]] = {}
         sections: dict[RecordType, Section] = {}
         for (shape, each), at, taken in zip(packed, poll.read_at, poll.milliseconds, strict=True):
@@ -326,7 +305,7 @@ class FrameEncoder:
     def add(self, snapshot: Snapshot) -> bytes:
         """Return the next frame. Raises TypeError for a value that no record has."""
         content = self._polls.encode(snapshot)
-        frame = ZstdCompressor(level=self._level, dict_data=_prefix(self._before)).compress(content)
+        frame = zstandard.ZstdCompressor(level=self._level, dict_data=_prefix(self._before)).compress(content)
         self._before = content
         self._unfolded += len(content)
         return frame
@@ -345,8 +324,8 @@ class FrameDecoder:
 
     def __init__(self, frames: Sequence[bytes], *, trusted: bool = False) -> None:
         try:
-            sizes = [frame_content_size(each) for each in frames]
-        except ZstdError as error:
+            sizes = [zstandard.frame_content_size(each) for each in frames]
+        except zstandard.ZstdError as error:
             raise DamagedError("it cannot be decompressed") from error
         if min(sizes, default=0) < 0 or (not trusted and _is_too_large(sizes)):
             raise DamagedError("it unfolds to more bytes than a recorder writes")
@@ -362,7 +341,7 @@ class FrameDecoder:
     @property
     def is_large(self) -> bool:
         """Whether what is kept takes so much room that it is not kept beside that of other chains."""
-        return self._decoder.values > FEW_VALUES // 4
+        return self._decoder.values > shapes.FEW_VALUES // 4
 
     def size(self, index: int) -> int:
         """Return how many bytes the poll at an index unfolds to."""
@@ -380,8 +359,8 @@ class FrameDecoder:
         near, content = max([*kept, self._last] if self._last[0] <= index else kept, default=(-1, b""))
         for each in range(near + 1, index + 1):
             try:
-                content = ZstdDecompressor(dict_data=_prefix(content)).decompress(self._frames[each])
-            except ZstdError as error:
+                content = zstandard.ZstdDecompressor(dict_data=_prefix(content)).decompress(self._frames[each])
+            except zstandard.ZstdError as error:
                 if "memory" in str(error):
                     raise MemoryError from error
                 raise DamagedError("it cannot be decompressed") from error
@@ -391,8 +370,8 @@ class FrameDecoder:
         return content
 
 
-def _prefix(content: bytes) -> ZstdCompressionDict | None:
-    return ZstdCompressionDict(content, dict_type=DICT_TYPE_RAWCONTENT) if content else None
+def _prefix(content: bytes) -> zstandard.ZstdCompressionDict | None:
+    return zstandard.ZstdCompressionDict(content, dict_type=zstandard.DICT_TYPE_RAWCONTENT) if content else None
 
 
 def _is_too_large(sizes: Sequence[int]) -> bool:

@@ -27,13 +27,20 @@ from presman.recording.time_words import Note, TimeError, instant_of
 from presman.reports.html_page import page, section, word_table
 from presman.reports.report import report_charts
 from presman.reports.report.incident import EVENTS, Incident, edges, gather
-from presman.reports.report.report_charts import AreaChart, ChartColumn, area_chart, event_chart, heat_map
+from presman.reports.report.report_charts import (
+    AreaChart,
+    ChartColumn,
+    TimeAxis,
+    area_chart,
+    between,
+    clock,
+    event_chart,
+    heat_map,
+)
 from presman.reports.report.story import seen_alerts, story, unknown
-from presman.reports.report.time_axis import TimeAxis, between, clock
 from presman.tabs import tab
 from presman.tabs.choices import Choices
-from presman.tabs.moment import Moment
-from presman.tabs.parts import Rows
+from presman.tabs.parts import Moment, Rows
 from presman.tabs.plan import plan_line
 
 MOST = 100

@@ -11,7 +11,7 @@ from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED
 from presman.base.formats import count, counted, number, spelled
 from presman.recording.incident_rows import counted_kinds
 from presman.reports.report.incident import CHECKED, Incident, Look
-from presman.reports.report.time_axis import between, clock
+from presman.reports.report.report_charts import between, clock
 from presman.tabs.choices import plan_name
 
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",

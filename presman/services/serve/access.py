@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
@@ -15,7 +15,6 @@ from msgspec import Struct
 from presman.base.errors import InputError
 from presman.base.listeners import is_loopback
 from presman.base.secret import Secret
-from presman.services.serve.viewer import Launch
 
 _HOST = re.compile(r"[\w.:\[\]-]+", re.ASCII)
 
@@ -102,6 +101,14 @@ def _split(url: str) -> SplitResult:
 
 
 # ---- Serving: the target, how a monitor of it is started, to whom it is shown, and to how many at once.
+
+
+class Launch(Struct, frozen=True):
+    """How a monitor is started: its command, the orders in its first line of input, its environment."""
+
+    command: tuple[str, ...]
+    orders: Secret
+    environment: Mapping[str, str]
 
 
 class Serving(Struct, frozen=True):

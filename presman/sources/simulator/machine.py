@@ -11,18 +11,8 @@ from typing import NamedTuple
 
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
-from presman.sources.simulator.counters import (
-    QUANTUM,
-    STARVED,
-    STORAGE,
-    Count,
-    Event,
-    GroupCounters,
-    events_of,
-    mean_of,
-    reading_events,
-    shape,
-)
+from presman.sources.simulator import counters
+from presman.sources.simulator.counters import Count
 from presman.sources.simulator.executions import Execution, SessionStream
 from presman.sources.simulator.processes import ServerNames, SessionIds, SimulatedSession, background
 from presman.sources.simulator.scenario import OWN_SID, Capacity, PdbDirective, PdbSpec, Scenario
@@ -90,15 +80,15 @@ STATISTICS = (
 )
 _STARVED_BELOW = 0.25
 _WORST = 0.05
-_QUANTUM_MEAN = mean_of(QUANTUM) / 1e6
-_STARVED_MEAN = mean_of(STARVED) / 1e6
+_QUANTUM_MEAN = counters.mean_of(counters.QUANTUM) / 1e6
+_STARVED_MEAN = counters.mean_of(counters.STARVED) / 1e6
 _BACKGROUND_CPU = 0.06
 _SMALL_MB = 8 / 1024
 """One database block."""
 _WRITTEN = 0.35
 """Blocks that short calls write for each one they read."""
-HELD_BACK = shape((1.0, 15_000.0, 0.6))
-_HELD_BACK_MEAN = mean_of(HELD_BACK) / 1e6
+HELD_BACK = counters.shape((1.0, 15_000.0, 0.6))
+_HELD_BACK_MEAN = counters.mean_of(HELD_BACK) / 1e6
 _IO_LIMITS = Release(12, 2)
 """The release that brought MAX_IOPS and MAX_MBPS."""
 RESERVED = 0.1
@@ -120,19 +110,19 @@ class Machine:
         reserved = {OWN_SID} | {one.sid for one in scenario.script if one.sid is not None}
         self.sids = SessionIds(Random(f"{seed}/sids/{inst_id}"), reserved)
         self.names = ServerNames(self.capacity.maximum)
-        self.events = events_of(self.capacity.storage, self.capacity.instances > 1)
+        self.events = counters.events_of(self.capacity.storage, self.capacity.instances > 1)
         self.statistics: dict[str, float] = dict.fromkeys(STATISTICS, 0)
-        self.accounts: dict[Group, GroupCounters] = {}
+        self.accounts: dict[Group, counters.GroupCounters] = {}
         self.pools: list[SessionStream] = []
         self.busy = 0.0
         self.io_wait = 0.0
         self.load = 0.0
         self.badness = 0.0
-        self._storage_means = tuple(mean_of(each) for each in STORAGE[self.capacity.storage])
+        self._storage_means = tuple(counters.mean_of(each) for each in counters.STORAGE[self.capacity.storage])
         self.latency = self._mean_latency()
         self.limits = {pdb.con_id: pdb.directive for pdb in scenario.pdbs if release >= _IO_LIMITS and is_limited(pdb)}
         if self.limits:
-            self.events[RATE_LIMIT] = Event(RATE_LIMIT, "Scheduler", HELD_BACK, HELD_BACK)
+            self.events[RATE_LIMIT] = counters.Event(RATE_LIMIT, "Scheduler", HELD_BACK, HELD_BACK)
         self.paces: dict[int, float] = {}
         self.short = False
         self.exhausted = self.exhausted_mark = 0.0
@@ -140,17 +130,18 @@ class Machine:
         for name in _BACKGROUND:
             client = background(scenario.header.host, inst_id, name)
             sid, serial = self.sids.take()
-            self.background.append(SimulatedSession(inst_id, 0, sid, serial, client, "", start, changed=start))
+            con_id = 1 if scenario.pdbs else 0
+            self.background.append(SimulatedSession(inst_id, con_id, sid, serial, client, "", start, changed=start))
 
     @property
     def cpus(self) -> int:
         """CPUs that Resource Manager hands out."""
         return self.capacity.cpu_count
 
-    def account(self, group: Group) -> GroupCounters:
+    def account(self, group: Group) -> counters.GroupCounters:
         """Return the account of a group, opened when it is first used."""
         if group not in self.accounts:
-            self.accounts[group] = GroupCounters()
+            self.accounts[group] = counters.GroupCounters()
         return self.accounts[group]
 
     def demand(self, running: list[Execution]) -> dict[Group, float]:
@@ -309,7 +300,7 @@ class Machine:
         if total[Count.IO_THROTTLE] and RATE_LIMIT in events:
             held = total[Count.IO_THROTTLE]
             events[RATE_LIMIT].record(held / _HELD_BACK_MEAN, 0.0, held * 1e6)
-        single, scan = reading_events(self.capacity.storage)
+        single, scan = counters.reading_events(self.capacity.storage)
         calls = total[Count.REQUESTS]
         commits = calls * 0.4
         events[single].record(total[Count.SMALL_READ_REQUESTS], load)

@@ -48,7 +48,6 @@ class SessionPools:
         pool = (execution.session.inst_id, execution.group)
         if execution.phase is Phase.POOL and execution in self._waiting.get(pool, ()):
             self.drop(execution)
-            self._cluster.count(*pool, Count.QUEUE_TIME_OUTS)
             end()
 
     def drop(self, execution: Execution) -> None:
@@ -61,7 +60,6 @@ class SessionPools:
         while waiting and self._has_room(inst_id, group):
             execution = waiting.popleft()
             waited = self._cluster.now - execution.queued_at
-            execution.session.pool_queued += waited
             self._cluster.machines[inst_id - 1].events["resmgr:become active"].record_one(waited)
             yield execution
 
@@ -153,7 +151,6 @@ class Workload:
         for ticket, outcome in self.queue.expire(self._cluster.now):
             execution = self._tickets[ticket.number]
             _count(self._cluster, execution, Count.PQ_QUEUE_TIME_OUTS)
-            execution.session.time_outs += 1
             if outcome is QueueOutcome.FORCED:
                 self._start(execution)
             else:
@@ -260,7 +257,8 @@ class Workload:
                 self._move(execution, plans.resolve(execution.group.con_id, target))
 
     def _cancel(self, execution: Execution, *, killed: bool) -> None:
-        _count(self._cluster, execution, Count.ACTIVE_SESSIONS_KILLED if killed else Count.SQL_CANCELED)
+        if not killed:
+            _count(self._cluster, execution, Count.SQL_CANCELED)
         execution.session.canceled += 1
         execution.session.transient = execution.session.transient or killed
         self.running.remove(execution)

@@ -30,20 +30,9 @@ from presman.rows.query_files import Selection
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.embedded import EmbeddedDatabase
+from presman.sources.spool import spool_table
 from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
-from presman.sources.spool.spool_table import (
-    STAND_IN_COLUMNS,
-    Instant,
-    SpoolTable,
-    complete,
-    forms,
-    instants,
-    of_complete_samples,
-    own_instance,
-    rounded,
-    sample_times,
-    table,
-)
+from presman.sources.spool.spool_table import Instant, SpoolTable
 
 DEFAULT_RELEASE = Release(19)
 
@@ -88,24 +77,24 @@ class SpoolSource:
         if release < SUPPORTED[0]:
             raise SourceError(f"{self.folder} is of release {release}; presman reads {SUPPORTED[0]} and later")
         used = _columns_used(release)
-        written = forms(files, self._zone)
-        tables = {file.view: table(file, used, written) for file in files if file.columns}
+        written = spool_table.forms(files, self._zone)
+        tables = {file.view: spool_table.table(file, used, written) for file in files if file.columns}
         self._failures = {file.view.removeprefix("G"): _problem(file) for file in files if file.failure}
         self.notes = (*notes, *(note for file in files for note in _notes(file)))
-        self._tables = complete(tables, release)
-        self._own = own_instance(self._tables)
+        self._tables = spool_table.complete(tables, release)
+        self._own = spool_table.own_instance(self._tables)
         self._instants = self._complete_samples(written.zone, _momentary(release)) or [_written(files)]
         self._database = EmbeddedDatabase(release)
         return release
 
     def _complete_samples(self, zone: tzinfo, momentary: Collection[str]) -> list[Instant]:
         """Return the samples of all files, without those that the list of complete ones, if there is one, lacks."""
-        found = instants(self._tables, momentary)
+        found = spool_table.instants(self._tables, momentary)
         path = self.folder / SAMPLES
         if not path.is_file():
             return found
         file = read_spool_file(path, SAMPLES, {SAMPLE_TIME: ""})
-        kept = of_complete_samples(found, sample_times(file, zone)) if file.columns else []
+        kept = spool_table.of_complete_samples(found, spool_table.sample_times(file, zone)) if file.columns else []
         if len(kept) < len(found):
             self.notes += (f"{SAMPLES}: {len(found) - len(kept)} of {len(found)} samples not complete; not used",)
         return kept
@@ -224,7 +213,7 @@ def _notes(file: SpoolFile) -> Iterator[str]:
         yield f"{file.path.name}: not used: {', '.join(unknown)}"
     if file.note:
         yield f"{file.path.name}: {file.note}"
-    if inexact := rounded(file):
+    if inexact := spool_table.rounded(file):
         yield f"{file.path.name}: rounded, so that no rate is made of them: {', '.join(inexact)} (SET NUMWIDTH 38)"
     if file.failure and file.columns:
         yield f"{file.path.name}: there is an error between its rows: {file.failure}"
@@ -265,7 +254,7 @@ def _release(files: Sequence[SpoolFile]) -> Release | None:
 def _columns_used(release: Release) -> frozenset[str]:
     """Return the columns that any query reads, and those that can stand in for one."""
     words = frozenset().union(*(selection(query).words for query in load(release).values()))
-    return words | {"INST_ID", *STAND_IN_COLUMNS}
+    return words | {"INST_ID", *spool_table.STAND_IN_COLUMNS}
 
 
 def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:

@@ -12,9 +12,10 @@ from presman.tui.keyed_app import AppKey, has_tables
 if TYPE_CHECKING:
     from presman.figures.figure import Table
     from presman.tabs.choices import DrillScope
-    from presman.tabs.statement import Statement
+    from presman.tabs.drill_down import Statement
     from presman.tui.frame_app import FrameApp
     from presman.tui.widgets.grid import Grid
+
 
 FOLDING = ("parallel", "sessions", DRILL_DOWN)
 """What has rows that fold."""
@@ -22,8 +23,7 @@ FOLDING = ("parallel", "sessions", DRILL_DOWN)
 
 async def enter(app: FrameApp, row: Any, grid: Grid) -> None:
     """List what is in the group, event, instance or PDB of a row; of a session or a statement open the page."""
-    from presman.tabs.drill_down import scope_of, within
-    from presman.tabs.statement import has_cursor_page, statement_of
+    from presman.tabs.drill_down import has_cursor_page, scope_of, statement_of, within
 
     scope = scope_of(row)
     if has_cursor_page(row):
@@ -36,7 +36,7 @@ async def enter(app: FrameApp, row: Any, grid: Grid) -> None:
 
 def open_statement(app: FrameApp, statement: Statement | None) -> None:
     """Open the page about a statement, whether anybody runs it or not."""
-    from presman.tabs.statement import with_cursor
+    from presman.tabs.drill_down import with_cursor
     from presman.tui.pages.content import cursor_of
     from presman.tui.pages.detail_lines import focus_of
 
@@ -51,7 +51,7 @@ def open_statement(app: FrameApp, statement: Statement | None) -> None:
 async def list_sessions(app: FrameApp) -> None:
     """Leave the page about a statement for the list of who runs it."""
     from presman.tabs.drill_down import within
-    from presman.tui.pages.cursor_page import scope_of_statement
+    from presman.tui.pages.content import scope_of_statement
 
     statement, scopes = app.reader.row, app.monitor.choices.scopes
     app.reader.close()
@@ -60,7 +60,7 @@ async def list_sessions(app: FrameApp) -> None:
 
 def shows_statement(app: FrameApp) -> bool:
     """While the page about a statement is open."""
-    from presman.tabs.statement import Statement
+    from presman.tabs.drill_down import Statement
 
     return app.reader.is_open and isinstance(app.reader.row, Statement)
 
@@ -86,8 +86,7 @@ def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     from presman.analysis.collapsed_rows import CollapsedStatements
     from presman.analysis.session_list import Blocking
     from presman.figures.session_figures import SESSIONS
-    from presman.tabs.drill_down import name_of
-    from presman.tabs.statement import has_cursor_page, statement_of
+    from presman.tabs.drill_down import has_cursor_page, name_of, statement_of
     from presman.tui.pages.content import details_of
     from presman.tui.pages.detail_lines import focus_of
 

@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from presman.base.formats import clock
+from presman.analysis.facts.cursor_facts import hints
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import DopStory, ParallelStatement, RunningStatement
+from presman.analysis.session_list import SERVER
+from presman.analysis.trends import Watch
+from presman.analysis.trends.sql_minutes import SqlExecution, SqlPast, sql_past
+from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line, plain
 from presman.figures.figure import Table
 from presman.figures.histogram_figures import OUTLIERS
+from presman.tabs.choices import DrillScope
+from presman.tabs.drill_down import ScopeContents, Statement, contents_of
 from presman.tabs.parts import Key
+from presman.tui.pages.detail_lines import BLANK, cost_lines, fact, sentence, title
+from presman.tui.pages.row_details import dop_lines, stamp, tells_degree
+from presman.tui.pages.xplan import xplan
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
     from presman.analysis.readings.wait_readings import OutlierReading
-    from presman.analysis.trends import Watch
     from presman.tabs.parts import Tab
-    from presman.tabs.statement import Statement
+
 
 Content = Callable[["Reading | None"], list[Line]]
 """Makes the page's lines of the reading on screen."""
@@ -30,7 +40,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
     from presman.analysis.readings.group_readings import GroupReading
     from presman.analysis.readings.statement_readings import ParallelStatement
     from presman.analysis.trends.sql_minutes import sql_past
-    from presman.tui.pages.cursor_page import past_lines
+    from presman.tui.pages.content import past_lines
     from presman.tui.pages.detail_lines import BLANK, detail_lines, focus_of, title, usual_lines
     from presman.tui.pages.row_details import again, page, stamp
 
@@ -60,7 +70,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
 
 def cursor_of(statement: Statement, watch: Callable[[], Watch], width: int, *, recorded: bool) -> Content:
     """Return the page of a statement, whether anybody runs it or not; `watch` gives what was seen until now."""
-    from presman.tui.pages.cursor_page import cursor_lines
+    from presman.tui.pages.content import cursor_lines
 
     def content(reading: Reading | None) -> list[Line]:
         return [] if reading is None else cursor_lines(statement, reading, watch(), width, recorded=recorded)
@@ -160,3 +170,144 @@ def _view(found: OutlierReading, width: int) -> list[Line]:
         return [*lines, ((f" {OUTLIERS.empty}", "dim"),), ()]
     columns = [column for column in OUTLIERS.columns if column.key != "view"]
     return [*lines, *(((f" {text}", ""),) for text in table(columns, found.rows, max(40, width - 6))), ()]
+
+
+# ---- The page of a statement, whoever runs it: text, sessions, its past here, statistics, degree, plan.
+
+_LISTED = 12
+"""Sessions that the page lists."""
+
+_TEXT = 16
+"""Lines of a text that stand before the rest of the page; those of a longer one follow at its end."""
+
+
+def scope_of_statement(statement: Statement) -> DrillScope:
+    """Return the scope that lists who runs a statement."""
+    return DrillScope(statement.sql_id, con_id=statement.con_id, sql_id=statement.sql_id)
+
+
+def cursor_lines(statement: Statement, reading: Reading, watch: Watch, width: int, *, recorded: bool) -> list[Line]:
+    """Return the page of a statement."""
+    found = contents_of(scope_of_statement(statement), reading)
+    past = sql_past(watch, statement.sql_id, statement.con_id, reading.at)
+    text = watch.sql_texts.text(statement.sql_id) or next((row.sql_text for row in _rows(found) if row.sql_text), "")
+    why_none = watch.sql_texts.why_none(statement.sql_id, reading, recorded=recorded)
+    body = [sentence(line) for line in text.split("\n")] if text else [sentence(_in_words(why_none), "dim")]
+    more = len(body) - _TEXT
+    first = [*body[:_TEXT], sentence(f"… {counted(more, 'more line')} at the end of this page", "dim")]
+    lines = [stamp(reading), title(f"Statement {statement.sql_id}"), BLANK, *_who(found, past)]
+    lines += [BLANK, title("SQL text"), *(first if more > 1 else body)]
+    lines += [BLANK, title("Sessions that run it now"), *_sessions(found, reading)]
+    lines += past_lines(past)
+    lines += _cursor(statement, found, reading, text, width, recorded=recorded)
+    return lines + ([BLANK, title("SQL text, the rest"), *body[_TEXT:]] if more > 1 else [])
+
+
+def _rows(found: ScopeContents) -> tuple[ParallelStatement, ...]:
+    return (*found.running, *found.queue)
+
+
+_WHY_NO_TEXT = {
+    "(no longer in V$SQL)": "V$SQL no longer has this statement: it was aged out of the shared pool.",
+    "(V$SQL cannot be read)": "V$SQL cannot be read; presman doctor names the grant that is missing.",
+    "(not in the spool)": "The spool does not have its text: V$SQL was spooled without it, or not at all.",
+    "(not read)": "Not read yet: presman reads it while this page is open.",
+    "(not recorded)": "The text is not in the recording: presman had not read it by then.",
+}
+
+
+def _in_words(why_none: str) -> str:
+    return _WHY_NO_TEXT.get(why_none, why_none) or ABSENT
+
+
+def _who(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
+    """Yield whose statement it is and how many run it now."""
+    row: Any = next(iter((*_rows(found), *found.sessions)), None) or past.activity or next(iter(past.newest), None)
+    yield fact("group", row.group if row else "")
+    yield fact("user", row.user if row else "")
+    own = _own_sessions(found)
+    parts = [f"{len(found.running)} running on {counted(sum(row.servers for row in found.running), 'server')}"]
+    parts = parts if found.running else []
+    parts += [f"{len(found.queue)} queued"] if found.queue else []
+    parts += [f"{counted(len(own), 'other session')}" if parts else counted(len(own), "session")] if own else []
+    yield fact("now", ", ".join(parts) or "nobody runs it")
+
+
+def _own_sessions(found: ScopeContents) -> list[SessionReading]:
+    """Return the sessions that run it without parallel servers and are not in the queue."""
+    listed = {(row.inst_id, row.sid, row.serial) for row in _rows(found)}
+    return [row for row in found.sessions if row.px_role != SERVER and (row.inst_id, row.sid, row.serial) not in listed]
+
+
+def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
+    own = _own_sessions(found)
+    lines = [_session(row, f"{counted(row.servers, 'server')}, {_doing(row)}") for row in found.running]
+    lines += [_session(row, f"queued for {duration(row.waited)}, number {row.position}") for row in found.queue]
+    lines += [_session(row, row.event or row.status) for row in own]
+    if not lines:
+        unavailable = reading.why_unavailable("V$SESSION")
+        return [sentence(f"Not known: {unavailable}." if unavailable else "No session runs it at this moment.", "dim")]
+    more = len(lines) - _LISTED
+    hint = f"{f'… and {more} more: ' if more > 0 else ''}Enter lists them, with what can be done"
+    return [*lines[:_LISTED], sentence(hint, "dim")]
+
+
+def _doing(row: RunningStatement) -> str:
+    if row.idle is not None:
+        return f"idle for {row.idle_time}"
+    done = "" if row.progress is None else f", {row.operation} {100 * row.progress:.0f} %"
+    return f"runs {duration(row.elapsed)}{done}"
+
+
+def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
+    who = f"{row.inst_id}:{row.sid},{row.serial}"
+    return ((f"  {who:<15} ", "dim"), (f"{row.user or ABSENT} of {row.group or ABSENT}: {does}", ""))
+
+
+def past_lines(past: SqlPast) -> list[Line]:
+    """Return what presman saw of a statement."""
+    lines = [BLANK, title("Executions seen")]
+    if past.activity is not None:
+        each = past.activity
+        busy = f"{number(each.on_cpu)} sessions on CPU, {number(each.waiting)} waiting, {number(each.servers)} servers"
+        lines.append(fact("on average", f"{busy}, over the {duration(past.watched)} watched"))
+    if not past.executions:
+        return [*lines, sentence("No parallel execution of it was seen; serial ones are not counted.", "dim")]
+    lines.append(fact("executions", f"{past.executions} parallel, on up to {counted(past.servers, 'server')}"))
+    waited = f", {duration(past.mean_wait)} on average, {duration(past.longest_wait)} at most" if past.queued else ""
+    lines.append(fact("in the queue", f"{past.queued} of {past.executions} were seen queued{waited}"))
+    lines.append(
+        fact("ran", f"{duration(past.mean_run)} on average" if past.mean_run is not None else "none has finished")
+    )
+    return [*lines, *(_execution(each) for each in past.newest)]
+
+
+def _execution(each: SqlExecution) -> Line:
+    queued = f"queued {duration(each.queued)}" if each.queued is not None else "not seen in the queue"
+    ran = "waits" if each.ran is None else f"ran {duration(each.ran)}" if each.ended else f"runs {duration(each.ran)}"
+    if each.ran is None and each.ended:
+        ran = "never ran"
+    if each.idle is not None:
+        ran = f"idle for {duration(each.idle)} and keeps them"
+    servers = counted(each.servers, "server") if each.servers else "servers not known"
+    return ((f"  {clock(each.began):<15} ", "dim"), (f"{each.user or ABSENT}: {queued}, {ran}, {servers}", ""))
+
+
+def _cursor(
+    statement: Statement, found: ScopeContents, reading: Reading, text: str, width: int, *, recorded: bool
+) -> list[Line]:
+    """Return statistics, degree and plan, as far as they were read."""
+    detail = reading.detail if reading.detail and reading.detail.sql_id == statement.sql_id else None
+    row = next(iter(_rows(found)), None)
+    dop = detail.dop if detail and detail.dop.facts else row.dop if row else DopStory()
+    lines: list[Line] = []
+    if detail is not None and detail.cost is not None:
+        lines += [BLANK, title("Executions of this cursor so far (V$SQL)"), *cost_lines(detail.cost)]
+    if row is not None or tells_degree(dop) or hints(text):
+        lines += dop_lines(dop, row.requested if row else None, text)
+    if detail is not None and detail.plan:
+        plan = xplan(detail.plan, detail.plan_hash, width - 3)
+        return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]
+    gone = "V$SQL_PLAN has no plan for it, or the plan is still being read."
+    note = "Not in the recording: presman reads them only while this page is open." if recorded else gone
+    return [*lines, BLANK, title("Plan and statistics"), sentence(note, "dim")]

@@ -15,7 +15,7 @@ from presman.figures.drawing.bars import bar_runs
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Bar
 from presman.rows.queries import Focus
-from presman.tabs.statement import Statement
+from presman.tabs.drill_down import Statement
 from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, why_not_ended
 from presman.tui.pages.xplan import xplan
 

@@ -16,7 +16,7 @@ from presman.figures.drawing.lines import Line
 from presman.figures.figure import late_note
 from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
 from presman.tabs.latency import alike, events
-from presman.tabs.moment import Moment
+from presman.tabs.parts import Moment
 from presman.tui.pages.content import outliers_page
 from presman.tui.panels.panel import PageWanted, Panel, QueryWanted
 from presman.tui.widgets.grid import Grid

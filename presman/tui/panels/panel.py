@@ -14,8 +14,7 @@ from textual.widget import Widget
 from presman.figures.figure import Table, late_note
 from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
-from presman.tabs.moment import Moment
-from presman.tabs.parts import Box, Lines, OverTime, Part, Rows
+from presman.tabs.parts import Box, Lines, Moment, OverTime, Part, Rows
 from presman.tui.saved_view import SavedView, put_back_table
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid

@@ -27,8 +27,8 @@ from presman.figures.instance_figures import SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.alerts import no_queue
 from presman.tabs.charts import BRIDGE, plan_changes
-from presman.tabs.moment import Moment
 from presman.tabs.parallel import compared, goal_line, in_one_line, queue_line, queue_rows, summary
+from presman.tabs.parts import Moment
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from presman.analysis.plans.plan_view import PlanView, differences, plan_view
 from presman.figures.figure import Table, late_note
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
-from presman.tabs.moment import Moment
+from presman.tabs.parts import Moment
 from presman.tabs.plan import active_plan, found, plan_line, unjudged
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.grid import Grid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil
 
 from textual.events import Click
@@ -168,20 +168,15 @@ class Chart(LineView):
     def show(self, data: ChartData, levels: Sequence[GroupLevel]) -> None:
         """Show this data, and what the groups have at the instant on screen."""
         self._data, self._levels = data, levels
-        self._draw()
-
-    def on_resize(self) -> None:
-        """Draw in the new size."""
-        self._draw()
-
-    def _draw(self) -> None:
+        self.redraw = partial(self.show, data, levels)
+        width, height = self.size
         if not self.size:
             return  # hidden: it is drawn when it is shown
-        if self._data is None or self.size.width < 20 or self.size.height < 5:
+        if width < 20 or height < 5:
             self.show_lines(())
-            return
-        lines = chart_lines(self._data, self._levels, self.size.width, self.size.height, self.letters_only)
-        self.show_lines(tuple(map(_ground_only, lines)))
+        else:
+            lines = chart_lines(data, levels, width, height, self.letters_only)
+            self.show_lines(tuple(map(_ground_only, lines)))
 
     def on_click(self, event: Click) -> None:
         """Tell which instant was clicked."""

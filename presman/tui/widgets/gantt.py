@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from presman.analysis.trends.statement_runs import StatementRun
@@ -182,20 +183,11 @@ def _axis(data: GanttData, width: int) -> Line:
 class Gantt(LineView):
     """Shows the chart; moves on by whole columns, so that most polls redraw little."""
 
-    _data: GanttData | None = None
-
     def show(self, data: GanttData) -> None:
         """Draw this."""
-        self._data = data
-        self._draw()
-
-    def on_resize(self) -> None:
-        """Draw to the new size."""
-        self._draw()
-
-    def _draw(self) -> None:
-        if self._data is not None and self.size.width and self.size.height > STRIP:
-            self.show_lines(gantt(self._data, self.size.width, self.size.height))
+        self.redraw = partial(self.show, data)
+        if self.size.width and self.size.height > STRIP:
+            self.show_lines(gantt(data, self.size.width, self.size.height))
 
 
 def window_end(at: datetime, seconds: float) -> datetime:

@@ -18,7 +18,7 @@ from textual.geometry import Region
 from textual.theme import Theme
 
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn, frequency, intensity
-from presman.tui.widgets.palette import palette_of
+from presman.tui.widgets.line_api import palette_of
 
 LEVELS = 15
 """Shades above nothing: level 0 is nothing, 1 the faintest, 15 the strongest."""

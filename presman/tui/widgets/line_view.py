@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice, zip_longest
 
 from textual.geometry import Region
@@ -17,12 +18,18 @@ class LineView(LineApiWidget):
 
     ground = ""
     """The background: "" or "panel"."""
+    redraw: Callable[[], None] = staticmethod(lambda: None)
+    """Makes the lines of what was shown last, for those whose lines depend on the size."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
         self._lines: tuple[Line, ...] = ()
         self._shown: list[Line] = []
         self._shown_width = 0
+
+    def on_resize(self) -> None:
+        """Draw in the new size."""
+        self.redraw()
 
     def show_lines(self, lines: Sequence[Line]) -> None:
         """Show these lines; more than the height are cut."""
@@ -76,30 +83,19 @@ _FRAME = 3
 class Sentences(LineView):
     """Lines that are wrapped anew when the width changes. Their height goes in steps, so that what is below stays."""
 
-    _sentences: Sequence[Line] = ()
-    _shorter: Sequence[Line] = ()
-
     def __init__(self, *, id: str, step: int = 1) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._step = step
 
     def show(self, sentences: Sequence[Line], shorter: Sequence[Line] = ()) -> None:
         """Show these sentences, or `shorter` ones where there is no room for all of them."""
-        self._sentences, self._shorter = sentences, shorter
-        self._wrap()
-
-    def on_resize(self) -> None:
-        """Wrap to the new width."""
-        if self._sentences:
-            self._wrap()
-
-    def _wrap(self) -> None:
+        self.redraw = partial(self.show, sentences, shorter)
         width = self.size.width or self.app.size.width
         highest = self.styles.max_height
         most = None if highest is None else int(highest.resolve(self.app.size, self.app.size))
         if most is not None:  # on the smallest screens even less is left, and what is behind the edge is not counted
             most = min(most, max(1, (self.app.size.height - _FRAME) // 3))
-        self.fit_lines(whole_sentences(self._sentences, self._shorter, width, most), self._step)
+        self.fit_lines(whole_sentences(sentences, shorter, width, most), self._step)
 
 
 def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: int, most: int | None) -> list[Line]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from textual.events import Click
@@ -46,16 +47,9 @@ class _ClickLine(LineView):
 class TabLine(_ClickLine):
     """The tabs with their digits; the one on show is marked by brackets, not only by colour."""
 
-    _last: tuple[str, str, Collection[str]] | None = None
-
-    def on_resize(self) -> None:
-        """Put the note where the right edge is now."""
-        if self._last is not None:
-            self.show(*self._last)
-
     def show(self, tab: str, note: str = "", hidden: Collection[str] = ()) -> None:
         """Mark one tab; `note` stands at the right, tabs `hidden` have nothing to show here."""
-        self._last = tab, note, hidden
+        self.redraw = partial(self.show, tab, note, hidden)
         runs: list[Run] = [(" ", "")]
         self._targets = []
         used = 1
@@ -90,15 +84,9 @@ class KeysLine(_ClickLine):
 
     ground = "panel"
 
-    _last: Sequence[Labelled] = ()
-
-    def on_resize(self) -> None:
-        """Offer what fits now."""
-        self.show(self._last)
-
     def show(self, actions: Sequence[Labelled]) -> None:
         """Offer these actions, as many as fit."""
-        self._last = actions
+        self.redraw = partial(self.show, actions)
         width = self.size.width or self.app.size.width
         runs: list[Run] = [(" ", "")]
         self._targets = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from presman.base.formats import ABSENT, count, counted, duration, retry
@@ -51,11 +52,9 @@ class TopLines(LineView):
 
     ground = "panel"
 
-    _last: tuple[TopLine, Sequence[Alert], ToDo | None] | None = None
-
     def show(self, top: TopLine, found: Sequence[Alert], to_do: ToDo | None = None) -> None:
         """Show the lines."""
-        self._last = top, found, to_do
+        self.redraw = partial(self.show, top, found, to_do)
         self.set_class(to_do is not None, "-to-do")
         width = self.size.width or self.app.size.width
         found = (*silence(top), *found)
@@ -63,11 +62,6 @@ class TopLines(LineView):
         alerts = () if waits else alert_line(found, width, listed=top.choices.tab == _LISTING)
         do = () if to_do is None else (do_line(to_do, width, top.choices.tab, was_so=not _is_live(top)),)
         self.show_lines((top_line(top, width), alerts, *do))
-
-    def on_resize(self) -> None:
-        """Choose anew what fits."""
-        if self._last is not None:
-            self.show(*self._last)
 
 
 class StateView(LineView):

@@ -12,9 +12,12 @@ from presman.base.markup import BAD, BLANK, FAINT, IDLE, WIDTH
 from presman.recording.incident_rows import EventMark
 from presman.recording.playback_values import StatementLife
 from presman.reports.report.report_charts import (
+    LEFT,
+    RIGHT,
     AreaChart,
     ChartColumn,
     HeatColumn,
+    TimeAxis,
     area_chart,
     event_chart,
     facts,
@@ -23,7 +26,6 @@ from presman.reports.report.report_charts import (
     life_chart,
     shade,
 )
-from presman.reports.report.time_axis import LEFT, RIGHT, TimeAxis
 
 START = datetime(2026, 3, 12, tzinfo=UTC)
 

@@ -22,8 +22,7 @@ from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.reports.compare.window_figures import servers_held
 from presman.reports.report.incident import Incident, gather
-from presman.reports.report.report_charts import life_chart
-from presman.reports.report.time_axis import TimeAxis
+from presman.reports.report.report_charts import TimeAxis, life_chart
 from tests.recording.recorded import Moment, polled, record
 from tests.thorough import THOROUGH
 

@@ -9,7 +9,7 @@ import pytest
 
 from presman.base.markup import WIDTH
 from presman.recording.time_bins import PollGap
-from presman.reports.report.time_axis import LEFT, RIGHT, TimeAxis, below, side_by_side
+from presman.reports.report.report_charts import LEFT, RIGHT, TimeAxis, below, side_by_side
 
 START = datetime(2026, 3, 12, tzinfo=UTC)
 

@@ -25,9 +25,8 @@ from presman.base.certificates import CertificateFiles, Certificates
 from presman.base.errors import LimitError
 from presman.base.listeners import RateLimited
 from presman.base.secret import Secret
-from presman.services.serve import connections, viewer, viewer_site, viewer_slots
-from presman.services.serve.access import Access, Serving, listening_sockets
-from presman.services.serve.viewer import Launch
+from presman.services.serve import connections, viewer_site, viewer_slots
+from presman.services.serve.access import Access, Launch, Serving, listening_sockets
 from presman.services.serve.viewer_site import HEADERS, running
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
@@ -270,7 +269,7 @@ async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
 
 @acted
 async def test_a_monitor_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(viewer, "GRACE", 0.1)
+    monkeypatch.setattr(viewer_slots, "GRACE", 0.1)
     async with site(viewers=1, orders='{"name": "deaf", "stays": 1}') as client:
         line = await client.look()
         await shown(line, "deaf")

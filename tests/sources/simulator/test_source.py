@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -321,13 +320,6 @@ def test_course_does_not_depend_on_hashing(seed: str) -> None:
     assert done.stdout.strip() == digest()
 
 
-class Queued(NamedTuple):
-    """How long V$RSRC_SESSION_INFO says that a session waited for the pool, in milliseconds."""
-
-    sid: int
-    queued_time: int
-
-
 def test_active_session_pool(play: Play) -> None:
     played = play("throttled").to(600)
     (group,) = [row for row in played.rows(ConsumerGroup) if row.name == "BATCH"]
@@ -336,8 +328,6 @@ def test_active_session_pool(play: Play) -> None:
     assert group.active_session_limit_hit > 0
     states = {row.sid: row.state for row in played.rows(SessionInfo)}
     assert {states[row.sid] for row in waiting} == {"QUEUED"}
-    queued = {row.sid: row.queued_time for row in played.view("gv$rsrc_session_info", Queued)}
-    assert all(queued[row.sid] >= row.wait_time_micro // 1000 for row in waiting)
     assert sum(1 for state in states.values() if state == "QUEUED") == len(waiting)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
+from presman.rows.queries import columns_of
+from presman.rows.query_files import views_named
 from presman.sources.simulator.views import (
     cursor_views,
     dictionary_views,
@@ -21,27 +22,10 @@ if TYPE_CHECKING:
     from presman.sources.embedded import EmbeddedDatabase
     from presman.sources.simulator.simulation import Simulation
 
-VIEWS: Mapping[str, View] = {
-    view.name: view
-    for module in (
-        system_views,
-        group_views,
-        session_views,
-        cursor_views,
-        dictionary_views,
-        statistic_views,
-    )
-    for view in module.VIEWS
-}
+_MODULES = (system_views, group_views, session_views, cursor_views, dictionary_views, statistic_views)
+
+VIEWS: Mapping[str, View] = {view.name: view for module in _MODULES for view in module.VIEWS}
 """Every view that the simulator fills, by its V$ or DBA_ name."""
-
-_WORD = re.compile(r"\b(?:g?v\$\w+|(?:dba|cdb)_\w+)", re.IGNORECASE)
-
-
-@cache
-def views_of(text: str) -> tuple[str, ...]:
-    """Return the views that an SQL text names, upper case."""
-    return tuple(dict.fromkeys(word.upper() for word in _WORD.findall(text)))
 
 
 class Publisher:
@@ -51,12 +35,12 @@ class Publisher:
         self._simulation = simulation
         self._database = database
         self._stamps: dict[str, object] = {}
-        self._plans: dict[str, tuple[tuple[str, ...], Callable[[Iterable[Row]], Iterable[Sequence[Any]]]]] = {}
+        self._kept: dict[str, list[int]] = {}
 
     def refresh(self, text: str) -> None:
         """Bring every view that `text` reads up to the simulation's present."""
-        for name in views_of(text):
-            view = VIEWS.get(name.removeprefix("G") if name.startswith("GV$") else name)
+        for name in views_named(text):
+            view = VIEWS.get(name.removeprefix("G"))
             if view is None:
                 continue
             stamp = (view.stamp(self._simulation), self._simulation.down)
@@ -65,11 +49,15 @@ class Publisher:
                 self._publish(name, view)
 
     def _publish(self, name: str, view: View) -> None:
-        if name not in self._plans:
-            self._plans[name] = self._plan(name, view)
-        columns, project = self._plans[name]
-        if columns:
-            self._database.replace(name, columns, project(self._seen(view)))
+        """Fill the columns that this release has; V$ has no INST_ID, and is that of the first instance."""
+        if name not in self._kept:
+            present = {column.name for column in columns_of(name, self._simulation.release)}
+            self._kept[name] = [index for index, column in enumerate(view.columns) if column in present]
+        if kept := self._kept[name]:
+            rows = self._seen(view)
+            if name.startswith("V$"):
+                rows = (row for row in rows if row[0] == 1)
+            self._database.replace(name, [view.columns[index] for index in kept], map(itemgetter(*kept), rows))
 
     def _seen(self, view: View) -> Iterable[Row]:
         """Return a view's rows but those of instances that are down.
@@ -84,21 +72,3 @@ class Publisher:
             return rows
         seen, index = {0, scenario.con_id(scenario.header.inside)}, view.columns.index("CON_ID")
         return [row for row in rows if row[index] in seen]
-
-    def _plan(
-        self, name: str, view: View
-    ) -> tuple[tuple[str, ...], Callable[[Iterable[Row]], Iterable[Sequence[Any]]]]:
-        """Work out which of the view's columns this release has, and whether INST_ID goes or stays."""
-        from presman.rows.queries import columns_of
-
-        present = {column.name for column in columns_of(name, self._simulation.release)}
-        kept = [index for index, column in enumerate(view.columns) if column in present]
-        columns = tuple(view.columns[index] for index in kept)
-        one = view.global_ and not name.startswith("GV$")
-        if len(kept) == len(view.columns):
-            return columns, lambda rows: rows
-
-        def project(rows: Iterable[Row]) -> Iterable[Sequence[Any]]:
-            return [[row[index] for index in kept] for row in rows if not one or row[0] == 1]
-
-        return columns, project

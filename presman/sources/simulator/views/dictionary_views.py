@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from presman.sources.simulator.simulation import Simulation
 
 _MANDATORY = {"SYS_GROUP", OTHER_GROUPS, "ORA$AUTOTASK"}
-_CDB_DEFAULTS = ("ORA$DEFAULT_PDB_DIRECTIVE", "ORA$AUTOTASK")
+_CDB_DEFAULTS = {"ORA$DEFAULT_PDB_DIRECTIVE": 1, "ORA$AUTOTASK": None}
+"""The directives that every CDB plan has, and their shares."""
 
 
 def _whole(seconds: float | None) -> int | None:
@@ -72,21 +73,18 @@ def _plans(simulation: Simulation, con_id: int) -> Iterator[Row]:
     plans = _own(simulation, con_id)
     used = {target for plan in plans.values() for target in plan.directives}
     for plan in plans.values():
-        sub = "YES" if plan.name in used else "NO"
-        number = simulation.plans.id_of(plan.name)
-        yield (number, plan.name, len(plan.directives), plan.method, plan.method, sub, plan.comment, None, "NO")
+        yield (plan.name, plan.method, "YES" if plan.name in used else "NO", plan.comment, None)
 
 
 def _directive(plan: str, target: str, kind: str, directive: Directive) -> Row:
     critical = {"BYPASS_QUEUE": "BYPASS QUEUE"}.get(directive.parallel_stmt_critical, directive.parallel_stmt_critical)
     levels, limit, servers = directive.levels, directive.utilization_limit, directive.parallel_server_limit
-    mandatory = "YES" if target == OTHER_GROUPS else "NO"
     return (
-        *(plan, target, kind, *levels, *levels, limit, limit, servers, servers),
+        *(plan, target, kind, *levels, limit, limit, servers, servers),
         *(directive.parallel_degree_limit_p1, _whole(directive.parallel_queue_timeout)),
         *(directive.pq_timeout_action, critical, directive.active_sess_pool_p1, _whole(directive.queueing_p1)),
         *(directive.switch_group or None, _whole(directive.switch_time)),
-        *("TRUE" if directive.switch_for_call else "FALSE", None, directive.comment or None, None, mandatory),
+        *("TRUE" if directive.switch_for_call else "FALSE", directive.comment or None, None),
     )
 
 
@@ -101,10 +99,7 @@ def _groups(simulation: Simulation) -> Iterator[Row]:
     plans = simulation.scenario.plans
     named = dict.fromkeys(target for plan in plans.values() for target in plan.directives if target not in plans)
     for name in dict.fromkeys([*named, *sorted(_MANDATORY)]):
-        mandatory = "YES" if name in _MANDATORY else "NO"
-        category = "ADMINISTRATIVE" if name == "SYS_GROUP" else "OTHER"
-        number = simulation.plans.id_of(name)
-        yield (number, name, "ROUND-ROBIN", "ROUND-ROBIN", "NO", f"consumer group {name}", category, None, mandatory)
+        yield (simulation.plans.id_of(name), name, None)
 
 
 def _mappings(simulation: Simulation, con_id: int) -> Iterator[Row]:
@@ -120,38 +115,27 @@ def _mappings(simulation: Simulation, con_id: int) -> Iterator[Row]:
             yield (attribute, value, group, None)
 
 
-def _cdb_plans(simulation: Simulation) -> Iterator[Row]:
-    plan = simulation.scenario.header.cdb_plan
-    if plan:
-        yield (simulation.plans.id_of(plan), plan, "CDB plan", None, "NO")
-
-
 def _cdb_directives(simulation: Simulation) -> Iterator[Row]:
     plan = simulation.scenario.header.cdb_plan
-    if not plan:
-        return
-    if simulation.scenario.header.inside:
+    if not plan or simulation.scenario.header.inside:
         return
     for pdb in simulation.scenario.pdbs:
         given = pdb.directive
         if not given.is_named:
             continue
         limits = (given.utilization_limit, given.parallel_server_limit)
-        kind, name = ("PROFILE", None) if given.profile else ("PDB", pdb.name)
-        yield (plan, name, given.profile or None, kind, given.shares, *limits, None, None, "NO")
-    for name, kind in zip(_CDB_DEFAULTS, ("DEFAULT_DIRECTIVE", "AUTOTASK"), strict=True):
-        yield (plan, name, None, kind, 1 if kind == "DEFAULT_DIRECTIVE" else None, 100, 100, None, None, "YES")
+        yield (plan, None if given.profile else pdb.name, given.profile or None, given.shares, *limits, None)
+    for name, shares in _CDB_DEFAULTS.items():
+        yield (plan, name, None, shares, 100, 100, None)
 
 
-_LEVELS = " ".join(f"{prefix}_P{level}" for prefix in ("CPU", "MGMT") for level in range(1, 9))
-
-_PLANS = "PLAN_ID PLAN NUM_PLAN_DIRECTIVES CPU_METHOD MGMT_METHOD SUB_PLAN COMMENTS STATUS MANDATORY"
+_PLANS = "PLAN MGMT_METHOD SUB_PLAN COMMENTS STATUS"
 _MAPPINGS = "ATTRIBUTE VALUE CONSUMER_GROUP STATUS"
 _DIRECTIVES = (
-    f"PLAN GROUP_OR_SUBPLAN TYPE {_LEVELS} UTILIZATION_LIMIT MAX_UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT"
-    " PARALLEL_TARGET_PERCENTAGE PARALLEL_DEGREE_LIMIT_P1 PARALLEL_QUEUE_TIMEOUT PQ_TIMEOUT_ACTION"
-    " PARALLEL_STMT_CRITICAL ACTIVE_SESS_POOL_P1 QUEUEING_P1 SWITCH_GROUP SWITCH_TIME SWITCH_FOR_CALL"
-    " MAX_IDLE_TIME COMMENTS STATUS MANDATORY"
+    "PLAN GROUP_OR_SUBPLAN TYPE MGMT_P1 MGMT_P2 MGMT_P3 MGMT_P4 MGMT_P5 MGMT_P6 MGMT_P7 MGMT_P8 UTILIZATION_LIMIT"
+    " MAX_UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT PARALLEL_TARGET_PERCENTAGE PARALLEL_DEGREE_LIMIT_P1"
+    " PARALLEL_QUEUE_TIMEOUT PQ_TIMEOUT_ACTION PARALLEL_STMT_CRITICAL ACTIVE_SESS_POOL_P1 QUEUEING_P1 SWITCH_GROUP"
+    " SWITCH_TIME SWITCH_FOR_CALL COMMENTS STATUS"
 )
 
 VIEWS = (
@@ -159,23 +143,12 @@ VIEWS = (
     View("CDB_RSRC_PLANS", columns(f"{_PLANS} CON_ID"), _of_containers(_plans), never),
     View("DBA_RSRC_PLAN_DIRECTIVES", columns(_DIRECTIVES), _here(_directives), with_plans),
     View("CDB_RSRC_PLAN_DIRECTIVES", columns(f"{_DIRECTIVES} CON_ID"), _of_containers(_directives), with_plans),
-    View(
-        "DBA_RSRC_CONSUMER_GROUPS",
-        columns(
-            "CONSUMER_GROUP_ID CONSUMER_GROUP CPU_METHOD MGMT_METHOD INTERNAL_USE COMMENTS CATEGORY STATUS MANDATORY"
-        ),
-        _groups,
-        never,
-    ),
+    View("DBA_RSRC_CONSUMER_GROUPS", columns("CONSUMER_GROUP_ID CONSUMER_GROUP STATUS"), _groups, never),
     View("DBA_RSRC_GROUP_MAPPINGS", columns(_MAPPINGS), _here(_mappings), never),
     View("CDB_RSRC_GROUP_MAPPINGS", columns(f"{_MAPPINGS} CON_ID"), _of_containers(_mappings), never),
-    View("DBA_CDB_RSRC_PLANS", columns("PLAN_ID PLAN COMMENTS STATUS MANDATORY"), _cdb_plans, never),
     View(
         "DBA_CDB_RSRC_PLAN_DIRECTIVES",
-        columns(
-            "PLAN PLUGGABLE_DATABASE PROFILE DIRECTIVE_TYPE SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT COMMENTS"
-            " STATUS MANDATORY"
-        ),
+        columns("PLAN PLUGGABLE_DATABASE PROFILE SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT STATUS"),
         _cdb_directives,
         never,
     ),

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from presman.forecast.scheduler import Group
+from presman.rows.group_rows import IO_COLUMNS
 from presman.sources.simulator.cluster import BACKGROUND, INTERNAL_PLAN, ROOT
 from presman.sources.simulator.counters import Count, Minute
 from presman.sources.simulator.executions import Phase
@@ -16,33 +17,24 @@ from presman.sources.simulator.views.view import Row, View, columns, when, with_
 if TYPE_CHECKING:
     from presman.sources.simulator.simulation import Simulation
 
-_IO_COLUMNS = (
-    "IO_SERVICE_WAITS SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES"
-    " SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
+_MEMORY_COLUMNS = "SGA_BYTES PGA_BYTES"
+_OF_PDB = columns(
+    f"CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME IO_SERVICE_WAITS {' '.join(IO_COLUMNS).upper()}"
+    " PQS_COMPLETED PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS"
 )
-_QUEUE_COLUMNS = "PQS_COMPLETED PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS"
-_MEMORY_COLUMNS = "SGA_BYTES BUFFER_CACHE_BYTES SHARED_POOL_BYTES PGA_BYTES"
-_OF_GROUP, _OF_WINDOW, _OF_PDB = (
-    columns(text)
-    for text in (
-        "REQUESTS CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS QUEUED_TIME QUEUE_TIME_OUTS"
-        " ACTIVE_SESSION_LIMIT_HIT SWITCHES_IN_CPU_TIME SWITCHES_OUT_CPU_TIME SQL_CANCELED ACTIVE_SESSIONS_KILLED"
-        f" IO_SERVICE_TIME {_IO_COLUMNS} {_QUEUE_COLUMNS}",
-        f"REQUESTS CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS {_QUEUE_COLUMNS}",
-        f"CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME {_IO_COLUMNS} {_QUEUE_COLUMNS}",
-    )
+_OF_GROUP = _OF_PDB + columns(
+    "REQUESTS QUEUED_TIME ACTIVE_SESSION_LIMIT_HIT SWITCHES_IN_CPU_TIME SWITCHES_OUT_CPU_TIME SQL_CANCELED"
 )
-"""What views count of a group, of a group in a plan window and of a container."""
+"""What views count of a container and of a group."""
 _IN_MS = frozenset(
     {
         *(Count.CONSUMED_CPU_TIME, Count.CPU_WAIT_TIME, Count.IO_SERVICE_TIME, Count.QUEUED_TIME),
         *(Count.PQ_ACTIVE_TIME, Count.PQ_QUEUED_TIME),
     }
 )
-_MEGABYTES = tuple(Count[f"{kind}_MEGABYTES"] for kind in ("SMALL_READ", "SMALL_WRITE", "LARGE_READ", "LARGE_WRITE"))
-_REQUESTS = tuple(Count[f"{kind}_REQUESTS"] for kind in ("SMALL_READ", "SMALL_WRITE", "LARGE_READ", "LARGE_WRITE"))
-_BUFFER_CACHE = 20 << 30
-_SHARED_POOL = 4 << 30
+_IO = [Count[name.upper()] for name in IO_COLUMNS]
+_MEGABYTES, _REQUESTS = _IO[:4], _IO[4:]
+_SGA = 24 << 30
 _PGA_EACH = 9 << 20
 """Bytes of all PDBs together, and of one session."""
 
@@ -191,16 +183,6 @@ def _metrics_closed(simulation: Simulation) -> object:
     return simulation.metrics.opened
 
 
-def _group_history(simulation: Simulation) -> Iterator[Row]:
-    in_force = simulation.plans
-    for machine in simulation.machines:
-        for group in _shown(simulation):
-            yield (
-                *(machine.inst_id, in_force.window(group.con_id).sequence, in_force.id_of(group.name), group.name),
-                *(group.con_id, *_counted(_OF_WINDOW, machine.account(group).since_activation())),
-            )
-
-
 def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
     capacity = simulation.scenario.capacity
     sums: dict[tuple[int, int, float], tuple[Minute, Sequence[float]]] = {}
@@ -232,14 +214,13 @@ def _throttle(deltas: Sequence[float]) -> float:
     return round(1000 * deltas[Count.IO_THROTTLE] / requests, 6) if requests else 0.0
 
 
-def _memory(simulation: Simulation, con_id: int) -> tuple[int, int, int, int]:
-    """Return a PDB's SGA, buffer cache, shared pool and PGA in bytes: SGA by its shares, PGA by its sessions."""
+def _memory(simulation: Simulation, con_id: int) -> tuple[int, int]:
+    """Return a PDB's SGA and PGA in bytes: SGA by its shares, PGA by its sessions."""
     pdbs = simulation.scenario.pdbs
     shares = sum(pdb.directive.shares or 1 for pdb in pdbs)
     own = next(pdb.directive.shares or 1 for pdb in pdbs if pdb.con_id == con_id)
     sessions = sum(session.con_id == con_id for session in simulation.workload.sessions)
-    buffers, pool = _BUFFER_CACHE * own // shares, _SHARED_POOL * own // shares
-    return buffers + pool, buffers, pool, sessions * _PGA_EACH
+    return _SGA * own // shares, sessions * _PGA_EACH
 
 
 def _pdb_metric(simulation: Simulation) -> Iterator[Row]:
@@ -314,7 +295,6 @@ VIEWS = (
     ),
     View("V$RSRCMGRMETRIC", _METRIC, _metric, _metrics_closed),
     View("V$RSRCMGRMETRIC_HISTORY", _METRIC, _metric_history, _metrics_closed),
-    View("V$RSRC_CONS_GROUP_HISTORY", columns("INST_ID SEQUENCE# ID NAME CON_ID") + _OF_WINDOW, _group_history),
     View("V$RSRCPDBMETRIC", _PDB_METRIC, _pdb_metric, _metrics_closed),
     View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, _pdb_metric_history, _metrics_closed),
     View(

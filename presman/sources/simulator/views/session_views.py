@@ -4,34 +4,173 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
+from presman.base.release import Release
 from presman.forecast.scheduler import Group
 from presman.sources.simulator.counters import reading_events
 from presman.sources.simulator.executions import Execution, Phase, SessionStream
-from presman.sources.simulator.gv_monitors import GvMonitor
+from presman.sources.simulator.machine import RATE_LIMIT
 from presman.sources.simulator.processes import BACKGROUND, Server, SimulatedSession, server_name
-from presman.sources.simulator.views.session_activity import (
-    TELLS_THE_QUEUE,
-    SessionActivity,
-    coordinator,
-    dequeues,
-    idle_for,
-    micro,
-    ms,
-    of_server,
-    on_cpu,
-    pool_doings,
-)
 from presman.sources.simulator.views.view import Row, View, columns, when
 
 if TYPE_CHECKING:
-    from presman.sources.simulator.simulation import Simulation
+    from presman.sources.simulator.simulation import GvMonitor, Simulation
+
+# ---- Activity: what each session does at one moment, as V$SESSION tells it.
+
+_GOLDEN = 0.6180339887
+
+
+class _Activity(NamedTuple):
+    """What a session does at this moment: V$SESSION's columns, and V$RSRC_SESSION_INFO's STATE for it."""
+
+    status: str
+    event: str
+    wait_class: str
+    state: str
+    wait_micro: int
+    rsrc_state: str
+
+
+def _micro(seconds: float) -> int:
+    """Return seconds as microseconds, whole and never negative."""
+    return max(0, int(seconds * 1e6))
+
+
+def _ms(seconds: float) -> int:
+    """Return seconds as whole milliseconds."""
+    return int(seconds * 1000)
+
+
+def _idle_for(seconds: float) -> _Activity:
+    """Return what a session shows whose client has asked nothing for so long."""
+    return _Activity("INACTIVE", "SQL*Net message from client", "Idle", "WAITING", _micro(seconds), "IDLE")
+
+
+def _held_off(part: float) -> _Activity:
+    return _Activity(
+        "ACTIVE", "resmgr:cpu quantum", "Scheduler", "WAITING", _micro(0.02 + 0.35 * part), "WAITING FOR CPU"
+    )
+
+
+def _reading(event: str, part: float) -> _Activity:
+    return _Activity("ACTIVE", event, "User I/O", "WAITING", _micro(0.0004 + 0.002 * part), "WAITING_FOR_IO")
+
+
+def _held_back(part: float) -> _Activity:
+    return _Activity("ACTIVE", RATE_LIMIT, "Scheduler", "WAITING", _micro(0.002 + 0.03 * part), "WAITING_FOR_IO")
+
+
+def _on_cpu(event: str, part: float) -> _Activity:
+    """Return what a session on CPU shows: the event it waited for last, a moment ago."""
+    return _Activity("ACTIVE", event, "User I/O", "WAITED SHORT TIME", _micro(0.0001 + 0.0004 * part), "RUNNING")
+
+
+def _dequeues(event: str, part: float, seconds: float = 1.0) -> _Activity:
+    """Return what a parallel server or coordinator shows that waits for the others, for a part of so many seconds."""
+    return _Activity("ACTIVE", event, "Idle", "WAITING", _micro(part * seconds), "WAITING")
+
+
+def _waits_for(seconds: float, event: str, wait_class: str) -> _Activity:
+    return _Activity("ACTIVE", event, wait_class, "WAITING", _micro(seconds), "WAITING")
+
+
+def _blocked(seconds: float) -> _Activity:
+    return _waits_for(seconds, "enq: TM - contention", "Application")
+
+
+def _pool_doings(pool: SessionStream, storage: str) -> Iterator[tuple[int, _Activity, float]]:
+    """Yield (session, what it does, a number 0..1 that is its own): turns change, the counts are the pool's."""
+    number = len(pool.sessions)
+    event = reading_events(storage)[0]
+    using, waiting, reading, held_back = pool.split()
+    offset = int(pool.turn * number)
+    for turn in range(number):
+        index = (turn * 7 + offset) % number if number % 7 else (turn + offset) % number
+        part = (turn * _GOLDEN + pool.turn) % 1.0
+        if turn < using:
+            yield index, _on_cpu(event, part), part
+        elif turn < using + waiting:
+            yield index, _held_off(part), part
+        elif turn < using + waiting + reading:
+            yield index, _reading(event, part), part
+        elif turn < using + waiting + reading + held_back:
+            yield index, _held_back(part), part
+        else:
+            yield index, _idle_for(part * pool.cycle), part
+
+
+_TELLS_THE_QUEUE = Release(19)
+"""From which release V$RSRC_SESSION_INFO is taken to show PQ_SERVERS and a STATE of its own for queued statements."""
+
+
+def _coordinator(execution: Execution, now: float, scan: str, release: Release) -> _Activity:
+    """Return what the coordinator of a parallel statement does; `scan` is the event of its reads."""
+    since = now - execution.queued_at
+    match execution.phase:
+        case Phase.POOL:
+            return _Activity("ACTIVE", "resmgr:become active", "Scheduler", "WAITING", _micro(since), "QUEUED")
+        case Phase.QUEUED:
+            state = "PQ QUEUED" if release >= _TELLS_THE_QUEUE else "WAITING"
+            return _Activity("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", _micro(since), state)
+        case Phase.HOLDING:
+            idle = _idle_for(now - execution.held_since)
+            state = "EXITING" if execution.status == "KILLED" else idle.rsrc_state
+            return idle._replace(status=execution.status, rsrc_state=state)
+    return _running(execution, now, scan)
+
+
+def _running(execution: Execution, now: float, scan: str) -> _Activity:
+    """Return what the session of a statement does that runs."""
+    if execution.waits_for:
+        return _waits_for(now - execution.started, execution.waits_for, "Administrative")
+    if execution.blocker is not None and not execution.servers_blocked:
+        return _blocked(now - execution.started)
+    part = (execution.number * _GOLDEN + int(now) * 0.37) % 1.0
+    if execution.servers:
+        return _dequeues("PX Deq: Execute Reply", part)
+    return _at_work(execution, part, scan)
+
+
+def _at_work(execution: Execution, part: float, scan: str) -> _Activity:
+    """Return what a process that works for a statement does: computes, reads, or is held off CPU or I/O."""
+    if part >= execution.fraction:
+        return _held_off(part)
+    at_work = execution.fraction * execution.pace
+    if part >= at_work:
+        return _held_back(part)
+    return _on_cpu(scan, part) if part < at_work * execution.cpu_each else _reading(scan, part)
+
+
+def _of_server(execution: Execution, server: Server, now: float, scan: str) -> _Activity:
+    """Return what one parallel server of a statement does."""
+    part = (server.position * _GOLDEN + server.set * 0.29 + int(now) * 0.41) % 1.0
+    if execution.phase is Phase.HOLDING:
+        held = now - execution.held_since
+        return _Activity("ACTIVE", "PX Deq: Execution Msg", "Idle", "WAITING", _micro(held), "WAITING")
+    if execution.servers_blocked:
+        return _blocked(now - execution.started)
+    if execution.blocker is not None:
+        return _dequeues("PX Deq: Execution Msg", part)
+    scanning = 2 if execution.ticket.sets == 2 and execution.left > 0.35 * execution.work else 1
+    if server.set != scanning:
+        event = "PX Deq: Table Q Normal" if server.set < scanning else "PX Deq Credit: send blkd"
+        return _dequeues(event, part, 0.2)
+    return _at_work(execution, part, scan)
+
+
+# ---- Rows
 
 
 _NOBODY = (None, None)
 """Instance and SID of who blocks a session that nobody blocks."""
+
+_CursorOf = tuple[str | None, int | None]
+"""SQL_ID and child number."""
+
+_NOTHING: _CursorOf = (None, None)
 
 
 class SessionRows:
@@ -58,74 +197,67 @@ class SessionRows:
             self._add_monitor(monitor)
 
     def _add_background(self, inst_id: int) -> None:
-        in_force = self._simulation.plans
+        waiting = _Activity("ACTIVE", "rdbms ipc message", "Idle", "WAITING", _micro(1.0), "NOT MANAGED")
         for session in self._simulation.machines[inst_id - 1].background:
-            age = self.at - session.logon
-            self.sessions.append(
-                (
-                    *(inst_id, 1 if in_force.cdb else 0, session.sid, session.serial, None, "ACTIVE", None),
-                    *(BACKGROUND, None, session.client.program, None, None, None, "oracle", None, None, None),
-                    *(None, None, when(self._simulation, session.logon), int(age), "rdbms ipc message", "Idle"),
-                    *("WAITING", micro(1.0), None, None, "BACKGROUND", 1, None, None, None),
-                )
-            )
-            self.infos.append(self._info(session, in_force.background, idle_for(0.0), 0.0, 0.0, state="NOT MANAGED"))
+            self._row(session, "", waiting, last_call=self.at - session.logon)
+            self.infos.append(self._info(session, self._simulation.plans.background, waiting, 0.0, 0.0))
 
     def _add_monitor(self, monitor: GvMonitor) -> None:
         """Add a monitor's session and, while it queries, the servers of its GV$ query."""
         session, client, cursor = monitor.session, monitor.session.client, (monitor.sql_id, 0)
         group = self._simulation.plans.resolve(session.con_id, session.group)
         querying, began = monitor.is_querying(self.at), monitor.began(self.at)
-        doing = dequeues("PX Deq: Execute Reply", 0.01) if querying else idle_for(self.at - began - monitor.spec.takes)
-        own, before = (cursor, (None, None)) if querying else ((None, None), cursor)
-        self._row(session, group, doing, own, before, began if querying else None, int(self.at - began))
+        since = self.at - began
+        doing = _dequeues("PX Deq: Execute Reply", 0.01) if querying else _idle_for(since - monitor.spec.takes)
+        own, before = (cursor, _NOTHING) if querying else (_NOTHING, cursor)
+        self._row(session, group.name, doing, own, before, began if querying else None, since)
         self.infos.append(self._info(session, group, doing, 0.0, 0.0))
         for helper in monitor.helpers if querying else ():
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
             serial = monitor.serial(self.at)
             face = SimulatedSession(helper.inst_id, session.con_id, helper.sid, serial, named, session.group, began)
-            at_work = on_cpu("PX Deq: Execution Msg", 0.1)
-            self._row(face, group, at_work, cursor, (None, None), began, int(self.at - began))
+            at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
+            self._row(face, group.name, at_work, cursor, started=began, last_call=since)
             self.infos.append(self._info(face, group, at_work, 0.0, 0.0))
 
     def _add_pool(self, pool: SessionStream) -> None:
-        cursors = pool.cursors
-        for index, doing, part in pool_doings(pool, self._storage):
+        cursors, number = pool.cursors, len(pool.sessions)
+        for index, doing, part in _pool_doings(pool, self._storage):
             session, skew = pool.sessions[index], pool.skews[index]
             cursor = cursors[int(part * 997) % len(cursors)]
-            last_call = int(part * pool.cycle)
-            started = self.at if doing.active == "TRUE" else None
-            sql = (cursor.sql_id, cursor.child) if doing.active == "TRUE" else (None, None)
-            self._row(session, pool.group, doing, sql, (cursor.sql_id, cursor.child), started, last_call)
-            cpu, wait = pool.time.of(skew, len(pool.sessions))
-            self.infos.append(
-                self._info(session, pool.group, doing, cpu, wait, reads=pool.reads * (1 + skew) / len(pool.sessions))
-            )
+            last = cursor.sql_id, cursor.child
+            is_active = doing.status == "ACTIVE"
+            sql, started = (last, self.at) if is_active else (_NOTHING, None)
+            self._row(session, pool.group.name, doing, sql, last, started, part * pool.cycle)
+            cpu, wait = pool.time.of(skew, number)
+            self.infos.append(self._info(session, pool.group, doing, cpu, wait, reads=pool.reads * (1 + skew) / number))
 
-    def _row(
+    def _row(  # noqa: PLR0913
         self,
         session: SimulatedSession,
-        group: Group,
-        doing: SessionActivity,
-        sql: tuple[str | None, int | None],
-        previous: tuple[str | None, int | None],
-        started: float | None,
-        last_call: int,
-        blocker: tuple[int, int] | None = None,
+        group: str,
+        doing: _Activity,
+        sql: _CursorOf = _NOTHING,
+        previous: _CursorOf = _NOTHING,
+        started: float | None = None,
+        last_call: float = 0.0,
+        blocker: tuple[int | None, int | None] | None = None,
+        *,
+        is_server: bool = False,
     ) -> None:
-        client = session.client
-        simulation = self._simulation
+        """Add a row of V$SESSION. A parallel server is a process of the system's user `oracle`, and has no ACTION."""
+        client, simulation = session.client, self._simulation
+        is_background = client.service == BACKGROUND and not is_server
         self.sessions.append(
             (
                 *(session.inst_id, session.con_id, session.sid, session.serial, client.user or None, doing.status),
-                *(group.name, client.service, client.machine, client.program, client.module, client.action or None),
-                *(client.client_id or None, client.user.lower()),
-                *(*sql, *previous, when(simulation, started), when(simulation, session.logon), last_call),
+                *(group or None, client.service, client.machine, client.program, client.module, client.action or None),
+                *(client.client_id or None, "oracle" if is_background or is_server else client.user.lower()),
+                *(*sql, *previous, when(simulation, started), when(simulation, session.logon), int(last_call)),
                 *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
                 *(blocker or _NOBODY),
-                "BACKGROUND" if client.service == BACKGROUND else "USER",
-                doing.wait_micro // 1_000_000,
+                "BACKGROUND" if is_background else "USER",
                 None if started is None else _FIRST_EXECUTION + int(started),
                 *(blocker or _NOBODY),
             )
@@ -133,67 +265,56 @@ class SessionRows:
 
     def _add_session(self, session: SimulatedSession) -> None:
         execution = self._simulation.workload.executions.get(session)
-        last_call = int(self.at - session.changed)
-        previous = (session.last.sql_id, session.last.child) if session.last else (None, None)
+        last_call = self.at - session.changed
+        previous = (session.last.sql_id, session.last.child) if session.last else _NOTHING
         if execution is None:
             group = self._simulation.plans.resolve(session.con_id, session.wants_group)
-            doing = idle_for(self.at - session.changed)
-            self._row(session, group, doing, (None, None), previous, None, last_call)
+            doing = _idle_for(last_call)
+            self._row(session, group.name, doing, previous=previous, last_call=last_call)
             self.infos.append(self._info(session, group, doing, session.cpu, session.wait))
             return
-        doing = coordinator(execution, self.at, self._scan, self._simulation.release)
-        cursor = execution.cursor
-        own = (cursor.sql_id, cursor.child)
+        doing = _coordinator(execution, self.at, self._scan, self._simulation.release)
+        own = (execution.cursor.sql_id, execution.cursor.child)
         later = (execution.then.sql_id, execution.then.child) if execution.then else own
-        holding = execution.phase is Phase.HOLDING
-        started = execution.started if execution.phase is Phase.RUNNING else None
-        sql, previous = ((None, None), later) if holding else (own, previous)
+        sql, previous = (_NOTHING, later) if execution.phase is Phase.HOLDING else (own, previous)
         if session.client.service == BACKGROUND:  # SMON executes no statement
-            sql = previous = (None, None)
-        waits = execution.phase is Phase.RUNNING and not execution.servers_blocked
-        blocker = execution.blocker if waits else None
-        self._row(session, execution.group, doing, sql, previous, started, last_call, blocker)
-        serial = not execution.servers
-        cpu = session.cpu + (execution.cpu if serial else 0.0)
-        wait = session.wait + (execution.wait if serial else 0.0)
-        mb = execution.mb if serial else 0.0
-        written = mb * cursor.writing
-        info = self._info(session, execution.group, doing, cpu, wait, execution=execution, mb=mb, written=written)
+            sql = previous = _NOTHING
+        runs = execution.phase is Phase.RUNNING
+        started = execution.started if runs else None
+        blocker = execution.blocker if runs and not execution.servers_blocked else None
+        self._row(session, execution.group.name, doing, sql, previous, started, last_call, blocker)
+        is_serial = not execution.servers
+        cpu, wait, mb = (execution.cpu, execution.wait, execution.mb) if is_serial else (0.0, 0.0, 0.0)
+        info = self._info(
+            session, execution.group, doing, session.cpu + cpu, session.wait + wait,
+            execution=execution, mb=mb, written=mb * execution.cursor.writing,
+        )  # fmt: skip
         self.infos.append(info)
         for server in execution.servers:
             self._add_server(execution, server)
 
     def _add_server(self, execution: Execution, server: Server) -> None:
-        simulation, client = self._simulation, execution.session.client
-        doing = of_server(execution, server, self.at, self._scan)
-        cursor, header = execution.cursor, simulation.scenario.header
-        sql = (None, None) if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
-        host = f"{header.host}{server.inst_id:02}"
+        session, group, cursor = execution.session, execution.group, execution.cursor
+        host = f"{self._simulation.scenario.header.host}{server.inst_id:02}"
         program = f"oracle@{host} ({server_name(server.number)})"
-        started = when(simulation, execution.started)
-        con_id = execution.session.con_id
-        blocker = execution.blocker if execution.servers_blocked else None
-        self.sessions.append(
-            (
-                *(server.inst_id, con_id, server.sid, server.serial, client.user or None, doing.status),
-                *(execution.group.name, client.service, host, program, client.module, None, None),
-                *("oracle", *sql, None, None, started, started),
-                *(int(self.at - execution.started), doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(*(blocker or _NOBODY), "USER", doing.wait_micro // 1_000_000),
-                *(_FIRST_EXECUTION + int(execution.started), *(blocker or _NOBODY)),
-            )
+        client = replace(session.client, program=program, machine=host, action="", client_id="")
+        face = SimulatedSession(
+            server.inst_id, session.con_id, server.sid, server.serial, client, session.group, execution.started
         )
+        doing = _of_server(execution, server, self.at, self._scan)
+        sql = _NOTHING if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
+        blocker = execution.blocker if execution.servers_blocked else None
+        since = self.at - execution.started
+        self._row(face, group.name, doing, sql, _NOTHING, execution.started, since, blocker, is_server=True)
         cpu, wait = execution.time.of(server.skew, len(execution.servers))
         mb = execution.mb * (1 + server.skew) / len(execution.servers)
-        face = SimulatedSession(server.inst_id, con_id, server.sid, server.serial, client, execution.session.group, 0.0)
-        written = mb * cursor.writing
-        self.infos.append(self._info(face, execution.group, doing, cpu, wait, mb=mb, written=written))
+        self.infos.append(self._info(face, group, doing, cpu, wait, mb=mb, written=mb * cursor.writing))
 
     def _info(  # noqa: PLR0913
         self,
         session: SimulatedSession,
         group: Group,
-        doing: SessionActivity,
+        doing: _Activity,
         cpu: float,
         wait: float,
         *,
@@ -201,36 +322,26 @@ class SessionRows:
         mb: float = 0.0,
         written: float = 0.0,
         execution: Execution | None = None,
-        state: str = "",
     ) -> Row:
         mapped = session.group or group.name
         original = self._simulation.plans.resolve(session.con_id, mapped).name
-        action, reason, at = session.action or ("", "", 0.0)
-        queued = running = 0.0
-        dop = servers = None
-        active = "FALSE"
+        action, reason, at = session.action or (None, None, None)
+        queued, dop, servers = 0.0, None, None
         if execution is not None and execution.cursor.dop > 1:
             ticket = execution.ticket
             dop = ticket.degree or ticket.dop
             if execution.phase is Phase.QUEUED:
                 queued = self.at - execution.queued_at
-                servers = ticket.needs if self._simulation.release >= TELLS_THE_QUEUE else None
+                servers = ticket.needs if self._simulation.release >= _TELLS_THE_QUEUE else None
             elif execution.servers:
-                servers, active = ticket.servers, "TRUE"
-                running = self.at - execution.started
-        idle = 0 if doing.active == "TRUE" else doing.wait_micro // 1_000_000
+                servers = ticket.servers
         io = reads * 0.0005 + (mb + written) * 0.001
-        pool = session.pool_queued
-        if execution is not None and execution.phase is Phase.POOL:
-            pool += self.at - execution.queued_at
         return (
             *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
-            *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, idle, ms(wait), int(wait / 0.2)),
-            *(ms(cpu), int(cpu * 2), ms(pool), ms(io)),
+            *(mapped, "ORACLE_USER", doing.rsrc_state, _ms(wait), int(wait / 0.2), _ms(cpu), int(cpu * 2), _ms(io)),
             *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
-            *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, active, None),
-            *(ms(running), ms(queued), ms(session.pq_queued + queued), session.times_queued, session.time_outs),
-            *((action, reason, when(self._simulation, at)) if action else (None, None, None)),
+            *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, None),
+            *(_ms(queued), _ms(session.pq_queued + queued), action, reason, when(self._simulation, at)),
         )
 
 
@@ -307,26 +418,22 @@ def _longops(simulation: Simulation) -> Iterator[Row]:
         session, cursor = execution.session, execution.cursor
         yield (
             *(session.inst_id, session.sid, session.serial, "Table Scan", cursor.table, done, total, "Blocks"),
-            *(when(simulation, execution.started), when(simulation, now), left, int(elapsed)),
-            *(f"Table Scan:  {cursor.table}: {done} out of {total} Blocks done", session.client.user, cursor.sql_id),
-            *(session.sid, session.con_id),
+            *(left, int(elapsed), cursor.sql_id, session.sid),
         )
 
 
 def _recovering(simulation: Simulation) -> Iterator[Row]:
     """Yield the transactions that SMON rolls back with parallel servers; a block takes a hundredth of a second."""
-    for number, execution in enumerate(simulation.workload.running, 1):
+    for execution in simulation.workload.running:
         if execution.session.client.service == BACKGROUND and execution.servers:
             total = int(execution.work * 100)
-            done = total - int(max(0.0, execution.left) * 100)
-            spent = int(simulation.now - execution.started)
-            yield (execution.session.inst_id, number, 1, 1, "RECOVERING", done, total, spent, len(execution.servers), 0)
+            yield (execution.session.inst_id, "RECOVERING", total - int(max(0.0, execution.left) * 100), total)
 
 
 VIEWS = (
     View(
         "V$FAST_START_TRANSACTIONS",
-        columns("INST_ID USN SLT SEQ STATE UNDOBLOCKSDONE UNDOBLOCKSTOTAL CPUTIME RCVSERVERS CON_ID"),
+        columns("INST_ID STATE UNDOBLOCKSDONE UNDOBLOCKSTOTAL"),
         _recovering,
     ),
     View(
@@ -335,7 +442,7 @@ VIEWS = (
             "INST_ID CON_ID SID SERIAL# USERNAME STATUS RESOURCE_CONSUMER_GROUP SERVICE_NAME MACHINE PROGRAM MODULE"
             " ACTION CLIENT_IDENTIFIER OSUSER SQL_ID SQL_CHILD_NUMBER PREV_SQL_ID PREV_CHILD_NUMBER SQL_EXEC_START"
             " LOGON_TIME LAST_CALL_ET EVENT WAIT_CLASS STATE WAIT_TIME_MICRO BLOCKING_INSTANCE BLOCKING_SESSION TYPE"
-            " SECONDS_IN_WAIT SQL_EXEC_ID FINAL_BLOCKING_INSTANCE FINAL_BLOCKING_SESSION"
+            " SQL_EXEC_ID FINAL_BLOCKING_INSTANCE FINAL_BLOCKING_SESSION"
         ),
         _session,
     ),
@@ -343,12 +450,11 @@ VIEWS = (
         "V$RSRC_SESSION_INFO",
         columns(
             "INST_ID CON_ID SID CURRENT_CONSUMER_GROUP_ID CURRENT_CONSUMER_GROUP ORIG_CONSUMER_GROUP_ID"
-            " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE ACTIVE CURRENT_IDLE_TIME CPU_WAIT_TIME CPU_WAITS"
-            " CONSUMED_CPU_TIME YIELDS QUEUED_TIME IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES"
-            " LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS"
-            " LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS SQL_CANCELED DOP PQ_SERVERS PQ_ACTIVE PQ_STATUS"
-            " CURRENT_PQ_ACTIVE_TIME CURRENT_PQ_QUEUED_TIME PQ_QUEUED_TIME PQ_QUEUED PQ_QUEUE_TIME_OUTS LAST_ACTION"
-            " LAST_ACTION_REASON LAST_ACTION_TIME"
+            " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS"
+            " IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES"
+            " SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS SQL_CANCELED DOP"
+            " PQ_SERVERS PQ_STATUS CURRENT_PQ_QUEUED_TIME PQ_QUEUED_TIME LAST_ACTION LAST_ACTION_REASON"
+            " LAST_ACTION_TIME"
         ),
         _session_info,
     ),
@@ -361,10 +467,7 @@ VIEWS = (
     ),
     View(
         "V$SESSION_LONGOPS",
-        columns(
-            "INST_ID SID SERIAL# OPNAME TARGET SOFAR TOTALWORK UNITS START_TIME LAST_UPDATE_TIME TIME_REMAINING"
-            " ELAPSED_SECONDS MESSAGE USERNAME SQL_ID QCSID CON_ID"
-        ),
+        columns("INST_ID SID SERIAL# OPNAME TARGET SOFAR TOTALWORK UNITS TIME_REMAINING ELAPSED_SECONDS SQL_ID QCSID"),
         _longops,
     ),
 )

@@ -62,28 +62,14 @@ def _of_parallel(process: Process) -> Iterator[Row]:
     session, server, execution = process.session, process.server, process.execution
     if not execution.servers:
         return
-    where: Row = (process.serial, session.sid, None, None, None, None, None, None, None)
+    where: Row = (session.sid, None, None, None, None)
     if server is not None:
-        where = (
-            process.serial,
-            session.sid,
-            session.serial,
-            session.inst_id,
-            1,
-            server.set,
-            server.position,
-            execution.ticket.degree,
-            execution.ticket.dop,
-        )
+        where = (session.sid, session.inst_id, server.set, server.position, execution.ticket.degree)
     yield from ((*where, *each) for each in _statistics(process))
 
 
 VIEWS = (
     View("V$STATNAME", columns("INST_ID STATISTIC# NAME"), _names, never),
     of_processes("V$SESSTAT", "STATISTIC# VALUE", _statistics),
-    of_processes(
-        "V$PX_SESSTAT",
-        "SERIAL# QCSID QCSERIAL# QCINST_ID SERVER_GROUP SERVER_SET SERVER# DEGREE REQ_DEGREE STATISTIC# VALUE",
-        _of_parallel,
-    ),
+    of_processes("V$PX_SESSTAT", "QCSID QCINST_ID SERVER_SET SERVER# DEGREE STATISTIC# VALUE", _of_parallel),
 )

@@ -208,25 +208,6 @@ def _px_process_sysstat(simulation: Simulation) -> Iterator[Row]:
             yield (machine.inst_id, f"{statistic:<30}", value, 0)
 
 
-def _pq_sysstat(simulation: Simulation) -> Iterator[Row]:
-    for machine in simulation.machines:
-        names, statistics = machine.names, machine.statistics
-        for statistic, value in (
-            ("Servers Busy", names.in_use),
-            ("Servers Idle", names.started - names.in_use),
-            ("Servers Highwater", names.highwater),
-            ("Server Sessions", names.sessions),
-            ("Servers Started", names.started),
-            ("Servers Shutdown", 0),
-            ("Servers Cleaned Up", 0),
-            ("Queries Initiated", int(statistics["queries parallelized"])),
-            ("DML Initiated", int(statistics["DML statements parallelized"])),
-            ("DDL Initiated", int(statistics["DDL statements parallelized"])),
-            ("DFO Trees", int(statistics["DFO trees parallelized"])),
-        ):
-            yield (machine.inst_id, f"{statistic:<30}", value, 0)
-
-
 def _px_process(simulation: Simulation) -> Iterator[Row]:
     busy = {
         (server.inst_id, server.number): server
@@ -247,8 +228,6 @@ def _px_process(simulation: Simulation) -> Iterator[Row]:
             spid = str(_FIRST_PROCESS - number)
             yield (helper.inst_id, helper.name, status, 60 - number, spid, sid, serial, "TRUE", 0)
 
-
-_PARAMETER = columns("INST_ID NUM NAME TYPE VALUE DISPLAY_VALUE ISDEFAULT CON_ID")
 
 _LONG = 20
 """The first bucket above half a second."""
@@ -308,8 +287,12 @@ VIEWS = (
         never,
     ),
     View("V$PDBS", columns("INST_ID CON_ID NAME OPEN_MODE RESTRICTED"), _pdbs, never),
-    View("V$PARAMETER", _PARAMETER, _parameters, with_plans),
-    View("V$SYSTEM_PARAMETER", _PARAMETER, _parameters, with_plans),
+    View(
+        "V$SYSTEM_PARAMETER",
+        columns("INST_ID NUM NAME TYPE VALUE DISPLAY_VALUE ISDEFAULT CON_ID"),
+        _parameters,
+        with_plans,
+    ),
     View("V$ACTIVE_SERVICES", columns("INST_ID SERVICE_ID NAME NETWORK_NAME CON_ID"), _active_services, never),
     View("V$OSSTAT", columns("INST_ID STAT_NAME VALUE CON_ID"), _osstat),
     View(
@@ -323,7 +306,6 @@ VIEWS = (
     View("V$EVENT_HISTOGRAM", columns("INST_ID EVENT WAIT_TIME_MILLI WAIT_COUNT CON_ID"), _histogram_milli),
     View("V$SYSSTAT", columns("INST_ID STATISTIC# NAME VALUE CON_ID"), _sysstat),
     View("V$PX_PROCESS_SYSSTAT", columns("INST_ID STATISTIC VALUE CON_ID"), _px_process_sysstat),
-    View("V$PQ_SYSSTAT", columns("INST_ID STATISTIC VALUE CON_ID"), _pq_sysstat),
     View("V$PX_PROCESS", columns("INST_ID SERVER_NAME STATUS PID SPID SID SERIAL# IS_GV CON_ID"), _px_process),
     View("V$IO_OUTLIER", _OUTLIER_COLUMNS, _io_outlier),
     View("V$LGWRIO_OUTLIER", _OUTLIER_COLUMNS, _lgwrio_outlier),

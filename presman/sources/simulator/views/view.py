@@ -57,7 +57,6 @@ class Process(NamedTuple):
 
     inst_id: int
     sid: int
-    serial: int
     session: SimulatedSession
     execution: Execution
     server: Server | None
@@ -72,12 +71,12 @@ def processes(simulation: Simulation) -> Iterator[Process]:
         servers = execution.servers
         lasted = session.pq_active + (simulation.now - execution.started if execution.started else 0.0)
         cpu = session.cpu + (0.0 if servers else execution.cpu) + 0.02 * lasted
-        own = session.inst_id, session.sid, session.serial, session, execution, None
+        own = session.inst_id, session.sid, session, execution, None
         yield Process(*own, cpu, lasted + session.cpu, 0.0 if servers else execution.mb)
         for server in servers:
             used, _ = execution.time.of(server.skew, len(servers))
             read = execution.mb * (1 + server.skew) / len(servers)
-            who = server.inst_id, server.sid, server.serial, session, execution, server
+            who = server.inst_id, server.sid, session, execution, server
             yield Process(*who, used, simulation.now - execution.started, read)
 
 
