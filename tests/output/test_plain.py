@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.forecasts import ForecastRecord, QueueForecast, StartForecast
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
-from presman.base.text import ascii_only
+from presman.base.ascii_signs import ascii_only
 from presman.figures.drawing.lines import cells
 from presman.figures.group_figures import CPU, OVERVIEW
 from presman.output.text_report import brief, full

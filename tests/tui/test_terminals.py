@@ -11,7 +11,7 @@ import pytest
 from rich.style import Style
 
 import presman
-from presman.base.text import ascii_only
+from presman.base.ascii_signs import ascii_only
 from presman.cli import console
 from presman.tabs import tab_names
 from presman.tui.app import MonitorApp

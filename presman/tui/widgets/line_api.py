@@ -16,8 +16,8 @@ from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
 
+from presman.base.ascii_signs import ascii_only
 from presman.base.colours import CLASS_STYLES, GROUP_STYLES, HUES, OTHERS
-from presman.base.text import ascii_only
 from presman.figures.drawing.lines import Line
 from presman.tui.textual_internals import forget_regions
 
