@@ -7,8 +7,7 @@ from typing import Any
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.groups.container_io import explain
-from presman.analysis.groups.containers import io_limited, pdbs
+from presman.analysis.groups.containers import io_limited, io_sentence, pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity
@@ -100,7 +99,7 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
     lines += [f"{row.title}: {in_words(reading, row)}" for row in reading.cluster_groups()]
     for pdb in io_limited(pdbs(reading, *snapshots)):
         where = f" on instance {pdb.inst_id}" if pdb.inst_id != CLUSTER else ""
-        lines.append(f"{pdb.name} I/O{where}: {explain(pdb)}")
+        lines.append(f"{pdb.name} I/O{where}: {io_sentence(pdb)}")
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 
