@@ -17,8 +17,9 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser
 from presman.cli.whatif_command import add_observed, arrivals_of
+from presman.reports.advise_load import SeenPlan, seen_plan
 from presman.reports.advise_report import advise, as_page, as_text
-from presman.reports.advise_search import KINDS, Scored, SeenPlan, seen_plan
+from presman.reports.advise_search import KINDS, Scored
 from presman.rows.snapshot import Snapshot
 
 _DEFAULT = "target,limits,levels,shares"

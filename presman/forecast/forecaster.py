@@ -57,6 +57,7 @@ SEED = 1
 _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
 """Views without which nothing is foreseen: who waits, who holds servers, and by which limits."""
 
+_BEHIND_BROKEN = StartForecast(why_none="one before it should have started by now and did not")
 _NEVER = "it does not start within 4 hours in most courses"
 
 
@@ -122,6 +123,7 @@ class Forecaster:
         self._number = 0
         self._steps = self._steps_at_first
         self._at: datetime | None = None
+        self._judged_since: datetime | None = None
         self._least = 1.0
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
@@ -138,6 +140,7 @@ class Forecaster:
         if self._at is not None and reading.at < self._at:
             self._begin_anew()
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
+        self._judged_since = self._judged_since or reading.at
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
         self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
         self._seen.add(reading)
@@ -172,6 +175,7 @@ class Forecaster:
             watched=self._seen.watched,
             courses=len(self._courses),
             seed=self._seed,
+            judged_since=self._judged_since,
         )
 
     def _forget_courses(self) -> None:
@@ -205,15 +209,24 @@ class Forecaster:
         self._steps -= self._effects.play(model, fresh[:FRESH], reading.at, self._steps)
 
     def _starts(self, reading: Reading, rules: QueueRules) -> dict[Executing, StartForecast]:
-        """Return the forecasts. In each queue who came first starts first; of those that came together each may."""
+        """Return the forecasts. In each queue who came first starts first; of those that came together each may.
+
+        Who stands behind one that did not start when it should have has none: it rests on the start that did not come.
+        """
         found: dict[Executing, StartForecast] = {}
+        missed = [row.waited or 0.0 for row in reading.queue if self._wait(row) in self._missed]
+        broken = max(missed) if missed and rules.one_queue else 0.0
         for _, queue in groupby(sorted(reading.queue, key=_queue_of), _queue_of):
             after = StartForecast(0.0, 0.0, 0.0)
             for alike in _together(queue):
+                if (alike[0].waited or 0.0) < broken - SAME_WAIT:
+                    after = _BEHIND_BROKEN
                 times = self._times(alike, reading.at.timestamp())
                 own = [self._start(row, times, after, rules, reading.at) for row in alike]
                 found |= {row.executing(): each for row, each in zip(alike, own, strict=True)}
                 after = next((each for each in own if each.median is not None), after)
+                if any(self._wait(row) in self._missed for row in alike):
+                    after = _BEHIND_BROKEN
         return found
 
     def _times(self, alike: Sequence[QueuedStatement], now: float) -> list[float]:
@@ -226,12 +239,10 @@ class Forecaster:
         self, row: QueuedStatement, starts: Sequence[float], after: StartForecast, rules: QueueRules, at: datetime
     ) -> StartForecast:
         """Return the forecast of a statement, by when one like it `starts`; not before those it comes `after`."""
-        why = self._why_none(row, rules)
-        if why:
-            return StartForecast(why_none=why)
         wait = self._wait(row)
-        if wait in self._missed:
-            return StartForecast(why_none=self._missed[wait].why)
+        missed = self._missed[wait].why if wait in self._missed else after.why_none
+        if why := self._why_none(row, rules) or missed:
+            return StartForecast(why_none=why)
         if len(starts) < ENOUGH:
             return StartForecast(why_none="it is being worked out")
         raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))

@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival
@@ -19,23 +20,9 @@ from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
 from presman.figures.drawing.bars import bar_runs, shared_scale
 from presman.figures.figure import Bar
 from presman.forecast.scheduler import Group
+from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ReplayOutcome, SeenPlan, other_days
 from presman.reports.advise_script import Scripts, scripts
-from presman.reports.advise_search import (
-    PRESENT,
-    Change,
-    Choice,
-    ChoiceJudge,
-    ObservedLoad,
-    ReplayOutcome,
-    Scored,
-    Search,
-    SeenPlan,
-    interval,
-    percents,
-    quantile,
-    servers_needed,
-    sizes,
-)
+from presman.reports.advise_search import Scored, Search, bounds, percents, quantile, servers_needed, sizes
 from presman.reports.html_page import page, section, word_table
 from presman.reports.whatif_replay import COURSES, error, observed
 
@@ -95,8 +82,8 @@ class WaitCurve(Struct, frozen=True):
 class GoalFinding(Struct, frozen=True):
     """A goal: the wait it allows at its part, and that wait as it was observed, replayed, and under the advice.
 
-    `within` is the part that starts in time under the advice, of the statements held back; `low` and `high` bound it in
-    9 cases of 10. None without advice.
+    `within` is the part that starts in time under the advice, of the statements held back. What is `advised` is the
+    middle of other days, and `advised_low` and `advised_high`, `low` and `high` bound 9 of 10 of them. None without.
     """
 
     goal: str
@@ -147,8 +134,8 @@ def advise(
 ) -> Advice:
     """Return advice on statements by time, each goal's group among them. Ctrl-C ends the search early."""
     seen = ObservedLoad.of(arrivals, plan, goals, seed)
-    courses = COURSES if len(arrivals) <= 1000 else 3
-    before = seen.played(PRESENT, courses, whole=True)
+    courses = _few(arrivals, COURSES, 3)
+    before = seen.played(PRESENT, courses)
     found = tuple(_finding(goal, before, seen) for goal in goals)
     verdict, message = _at_once(found, goals, plan)
     search, patience = Search(seen, goals, keep, kinds), _Patience()
@@ -156,15 +143,19 @@ def advise(
     if not verdict:
         patience.while_it_lasts(lambda: search.run(heard), None)
         once_more = partial(_finals, search, before)
-        finals = patience.while_it_lasts(lambda: once_more(courses), finals) or once_more(1)
+        finals = patience.while_it_lasts(lambda: once_more(courses, _few(arrivals, 19, 5)), finals) or once_more(1, 1)
         verdict, message = ("advised", "") if finals and _meets(finals[0][1], goals) else ("unmet", _unmet(kinds))
     needed = None
     if verdict == "unmet":
         needed = patience.while_it_lasts(lambda: servers_needed(seen, goals, courses), None)
-    nothing: tuple[WaitCurve, ...] = ()
-    curves = patience.while_it_lasts(lambda: tuple(_curves(seen, goals, courses)), nothing)
-    best = finals[0] if finals and finals[0][0] else None
-    written, notes = _written(seen, best[0] if best else PRESENT)
+    best = finals[0][0] if finals else PRESENT
+    if best:
+        nothing: list[ReplayOutcome] = []
+        days = patience.while_it_lasts(lambda: _days(seen, best), nothing)
+        found = tuple(_promised(*each, finals[0][1], days, seen) for each in zip(found, goals, strict=True))
+    no_curves: tuple[WaitCurve, ...] = ()
+    curves = patience.while_it_lasts(lambda: tuple(_curves(seen, goals, courses)), no_curves)
+    written, notes = _written(seen, best)
     begin, end = min(each.first for each in arrivals), max(each.last for each in arrivals)
     return Advice(
         verdict,
@@ -175,7 +166,7 @@ def advise(
         error(observed(arrivals), before.replayed.statements),
         len(search.scored),
         patience.is_over,
-        tuple(_promised(each, goal, best[1], seen) for each, goal in zip(found, goals, strict=True)) if best else found,
+        found,
         curves,
         _told(seen, PRESENT, before, before, goals),
         tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
@@ -198,6 +189,11 @@ class _Patience:
         except KeyboardInterrupt:
             self.is_over = True
             return otherwise
+
+
+def _few(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
+    """Return how often something is replayed: fewer times where a replay takes long."""
+    return usual if len(arrivals) <= 1000 else fewer
 
 
 def least(part: float) -> int:
@@ -235,18 +231,15 @@ def _unmet(kinds: Sequence[str]) -> str:
     return f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
 
 
-def _finals(search: Search, before: ReplayOutcome, courses: int) -> list[tuple[Choice, ReplayOutcome]]:
-    """Return the best choices once more in several orders and to the end, the best first, none that another beats."""
-    seen = search.seen
-    judge = ChoiceJudge(seen, search.goals, search.keep, before, range(seen.skipped, len(seen.early)), cautious=True)
-    played = {choice: seen.played(choice, courses, whole=True) for choice in search.finalists()}
-    scored = {choice: judge(choice, outcome) for choice, outcome in played.items()}
+def _finals(search: Search, before: ReplayOutcome, courses: int, days: int) -> list[tuple[Choice, ReplayOutcome]]:
+    """Return the best choices and replays of all statements, the best first, none that another beats.
+
+    Which is the best is told by what the search saw, and by days like that; what is held back does not choose.
+    """
+    judge = search.judge(before, len(search.seen.early.arrivals))
+    played = {choice: search.seen.played(choice, courses) for choice in search.finalists()}
     kept: list[Choice] = []
-
-    def rank(choice: Choice) -> tuple[bool, float, int]:
-        return not _meets(played[choice], search.goals), scored[choice].total, len(choice)
-
-    for each in sorted((each for each in played if scored[each].keeps), key=rank):
+    for each in search.settle([each for each in played if judge(each, played[each]).keeps], days):
         if not any(_as_good(_figures(one, played[one], search), _figures(each, played[each], search)) for one in kept):
             kept.append(each)
     return [(choice, played[choice]) for choice in kept if choice or choice in kept[:1]]
@@ -270,21 +263,30 @@ def _meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
     return all(quantile(outcome.of(goal.group), goal.part) <= goal.seconds for goal in goals)
 
 
-def _promised(found: GoalFinding, goal: Goal, after: ReplayOutcome, seen: ObservedLoad) -> GoalFinding:
-    """Add what the advice promises, and how that did for statements that the search did not see."""
-    waits = after.of(goal.group)
-    later = after.of(goal.group, range(len(seen.early), len(seen.arrivals)))
+def _days(seen: ObservedLoad, best: Choice) -> list[ReplayOutcome]:
+    """Return other days under the best choice, of statements that the search did not see."""
+    return [seen.played(best, 1, day) for day in other_days(seen, _few(seen.arrivals, 99, 39), held_back=True)]
+
+
+def _promised(
+    found: GoalFinding, goal: Goal, after: ReplayOutcome, days: Sequence[ReplayOutcome], seen: ObservedLoad
+) -> GoalFinding:
+    """Add how the statements held back fared under the advice, and what it promises for other days."""
 
     def within(some: Sequence[float]) -> float:
         return sum(wait <= goal.seconds for wait in some) / len(some)
 
-    low, high = interval(waits, lambda some: quantile(some, goal.part), seen.seed)
-    sure = interval(later, within, seen.seed) if later else (None, None)
-    return GoalFinding(
-        found.goal, found.limit, found.percentile, found.statements, found.needed, found.observed, found.now,
-        _finite(quantile(waits, goal.part)), _finite(low), _finite(high),
-        len(later), within(later) if later else None, *sure,
-    )  # fmt: skip
+    later = after.of(goal.group, range(len(seen.early.arrivals), len(seen.arrivals)))
+    if later:
+        found = replace(found, held_back=len(later), within=within(later))
+    waits = [own for day in days if (own := day.of(goal.group))]
+    if not waits or len(waits) < len(days):
+        return found
+    far = [quantile(own, goal.part) for own in waits]
+    advised = quantile(far, 0.5), *bounds(far)
+    low, high = bounds([within(own) for own in waits])
+    names = ("advised", "advised_low", "advised_high")
+    return replace(found, **dict(zip(names, map(_finite, advised), strict=True)), low=low, high=high)
 
 
 def _finite(seconds: float) -> float | None:
@@ -345,7 +347,7 @@ def _curve(
     points = []
     for value in values:
         choice = PRESENT if value == now else frozenset({Change(*knob, value)})
-        waits = seen.played(choice, courses, whole=True).of(goal.group)
+        waits = seen.played(choice, courses).of(goal.group)
         points.append((value, _finite(quantile(waits, goal.part))))
     unit = "servers" if knob[0] == "target" else "%"
     return WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, tuple(points))
@@ -496,7 +498,7 @@ def _closing(advice: Advice) -> Iterable[str]:
     if advice.interrupted:
         yield f"Interrupted after {counted(advice.replayed, 'choice')}: these are the best of them."
     for each in advice.goals:
-        if each.advised is not None or each.within is not None:
+        if advice.choices and advice.choices[0].changes:
             yield _sureness(each)
 
 
@@ -513,14 +515,14 @@ def _lost(each: GroupWaits) -> str:
 
 
 def _sureness(each: GoalFinding) -> str:
-    promise = f"{each.goal}: the first choice promises {each.percentile} {_time(each.advised)}"
-    promise += f" ({_time(each.advised_low)} to {_time(each.advised_high)} in 9 cases of 10)"
-    if each.within is None or each.low is None or each.high is None:
-        return f"{promise}; nothing was held back to judge it by."
-    return (
-        f"{promise}; of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % "
-        f"start in time ({100 * each.low:.0f} to {100 * each.high:.0f} %)."
-    )
+    if each.within is None:
+        return f"{each.goal}: nothing was held back to judge the first choice by."
+    own = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
+    if each.low is None or each.high is None:
+        return f"{each.goal}: under the first choice {own}; how sure that is was not worked out."
+    promise = f"{each.percentile} {_time(each.advised)} ({_time(each.advised_low)} to {_time(each.advised_high)} "
+    promise += f"on 9 days of 10 like this one, when {100 * each.low:.0f} to {100 * each.high:.0f} % start in time)"
+    return f"{each.goal}: the first choice promises {promise}; {own}."
 
 
 # ---- The page.

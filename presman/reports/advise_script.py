@@ -13,7 +13,7 @@ from msgspec import Struct
 from presman.base.errors import InputError
 from presman.base.release import Release
 from presman.forecast.scheduler import LEVELS, Group
-from presman.reports.advise_search import Choice, ObservedLoad
+from presman.reports.advise_load import Choice, ObservedLoad
 
 _PLAIN = re.compile(r"[A-Z][A-Z0-9_$#]*")
 _UNSAFE = re.compile('["\ufffd\u2400-\u2421…]')

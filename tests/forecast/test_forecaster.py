@@ -144,6 +144,7 @@ def test_a_forecast_is_judged_when_its_statement_starts() -> None:
     assert found.forecast is not None
     # It started at 353 s, 43 seconds after the first forecast; later ones are not judged.
     assert found.forecast.record == ForecastRecord(1, 1, pytest.approx(abs(first.median - 43.0)))
+    assert found.forecast.judged_since == AT, "since it reads"
 
 
 def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:
@@ -210,6 +211,27 @@ def test_one_that_should_have_started_and_did_not_is_foreseen_no_more_and_counts
     assert later.forecast is not None
     assert (later.forecast.record.judged, later.forecast.record.held) == (1, 0)
     assert later.queue[0].starts == now
+
+
+@pytest.mark.parametrize(
+    ("group", "one_queue", "behind"), [("BATCH", False, True), ("ETL", True, True), ("ETL", False, False)]
+)
+def test_who_stands_behind_one_that_did_not_start_when_it_should_have_has_no_range(
+    group: str, one_queue: bool, behind: bool
+) -> None:
+    """What would start after it rests on the start that did not come."""
+    forecaster, rules = watched(), RULES._replace(one_queue=one_queue)
+    second, first = 310.0, StartForecast(0.0)
+    while first.median is not None:
+        late = waiting(second, sid=502, since=305.0, position=2 - (group == "ETL"), group=group)
+        found = forecaster.add(
+            reading(second, (waiting(second), late), (statement(605, 300.0, second),)), lambda: rules
+        )
+        first, then = (row.starts or StartForecast() for row in found.queue)
+        if first.median is not None:
+            assert then.median is not None
+        second += 5.0
+    assert then.why_none == ("one before it should have started by now and did not" if behind else "")
 
 
 @pytest.mark.parametrize("view", ["GV$SESSION", "V$PX_SESSION", "GV$RSRC_PLAN", "DBA_RSRC_PLAN_DIRECTIVES"])

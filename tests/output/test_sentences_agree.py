@@ -115,6 +115,10 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         if ended is not None and f"{ended[1].partition(' ')[2]}," not in ways.get(step.subject, step.script):
             yield f"DO ends somebody else than TO START IT: {step.text} {ways[step.subject]}"
     if idle and step is not None and step.step is Step.WAIT:
+        offers = [plain(ends_it(each)) for each in unblock(reading)]
+        named = [who for who in idle if any(f"{who.partition(' ')[2]}," in each for each in offers)]
+        yield from (f"TO START IT offers {who}, DO does not tell of him: {step.text}" for who in named
+                    if who not in step.text)  # fmt: skip
         answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
         if not any(each in step.text for each in (*answers, "SMON", "is free", "are free", "one queue")):
             yield f"{sorted(idle)} idle, not named: {step.text}"

@@ -33,6 +33,7 @@ from presman.analysis.advice.ending import (
 from presman.analysis.advice.unblock import (
     effect_of,
     is_sooner,
+    no_use,
     queues_behind_itself,
     refused_holder,
     unblock,
@@ -119,12 +120,17 @@ def _queue(reading: Reading) -> ToDo | None:
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
     if ended is not None:
         return ended
-    found = [_head(each, reading) for each in heads]
-    if len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
-        found = [_naming_its_queue(each) for each in found]
-    best = min(found, key=lambda each: _FIRST.index(each.step), default=None)
+    found = [(_head(each, reading), each) for each in heads]
+    best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), not _keeps_it(one[1])), default=(None, None))
+    if best is not None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
+        best = _naming_its_queue(best)
     waits = best is not None and best.step is Step.WAIT
     return (_idle_while_queues_take_turns(heads, reading) if waits else None) or best
+
+
+def _keeps_it(found: Unblock) -> bool:
+    """Whether it should start by itself, or an idle holder keeps what it is short of: TO START IT names him."""
+    return found.soon is not None or any(each.statement.idle is not None for each in found.candidates)
 
 
 def _naming_its_queue(step: ToDo) -> ToDo:
@@ -368,7 +374,7 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
     if helping:
         return _idle_beside_others(found, helping[0])
     idle = (each for each in reading.running if each.idle is not None)
-    return _idle_elsewhere(found, max(idle, key=lambda each: (each.servers, each.idle or 0.0)))
+    return _idle_elsewhere(found, max(idle, key=lambda each: (each.servers, each.idle or 0.0)), reading)
 
 
 def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
@@ -404,11 +410,12 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     return f"{held}; {why}; wait, or decide whose work to end", short
 
 
-def _idle_elsewhere(found: Unblock, each: RunningStatement) -> tuple[str, str]:
+def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str]:
     """Return that the servers of an idle holder are none that the head could use."""
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-    why = refusal(each) or f"ending it would not let {_whose(found.head)} start"
-    text = f"{held}, but {why}: wait, or decide whose work to end"
+    apart = no_use(each, reading).get(group_title(found.head), "")
+    why = refusal(each) or f"ending it would not let {_whose(found.head)} start{f': {apart}' if apart else ''}"
+    text = f"{held}, but {why}; wait, or decide whose work to end"
     return text, f"wait: ending {each.who} does not let {_name(found.head)} start"
 
 

@@ -7,30 +7,28 @@ import json
 import re
 from datetime import timedelta
 from pathlib import Path
+from statistics import mean, variance
 
 import pytest
+from msgspec.structs import replace
 
-from benchmarks.advise import directive, every_choice, plan_of, planted
+from benchmarks.advise import directive, every_choice, plan_of, planted, promises_kept
 from presman.analysis.goals import Goal, parse_goal
-from presman.analysis.trends.statement_runs import Arrival
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.base.errors import InputError
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
 from presman.reports import advise_report
-from presman.reports.advise_report import Advice, advise, as_page, as_text, in_words, least
-from presman.reports.advise_script import quoted, scripts
-from presman.reports.advise_search import (
-    KINDS,
+from presman.reports.advise_load import (
     PRESENT,
     Change,
     ObservedLoad,
-    Scored,
-    Search,
     SeenPlan,
-    interval,
-    quantile,
-    servers_needed,
+    other_days,
 )
+from presman.reports.advise_report import Advice, advise, as_page, as_text, in_words, least
+from presman.reports.advise_script import quoted, scripts
+from presman.reports.advise_search import KINDS, Scored, Search, bounds, quantile, servers_needed
 from presman.reports.whatif_replay import COLUMNS
 from tests.analysis.make import NOON
 from tests.cli.run import Run
@@ -85,17 +83,15 @@ def swapped() -> tuple[list[Arrival], SeenPlan]:
 
 def test_swapped_levels_are_put_right() -> None:
     arrivals, plan = swapped()
-    assert best(arrivals, "levels", plan=plan, goal=Goal("REPORTS", 0.9, 15.0)) == [
-        Change("levels", BATCH, 2),
-        Change("levels", Group(0, "REPORTS"), 1),
-    ]
+    found = best(arrivals, "levels", plan=plan, goal=Goal("REPORTS", 0.9, 15.0))
+    assert found == [Change("levels", BATCH, 3)], "one change puts it behind REPORTS"
     assert best(arrivals, "levels", plan=SeenPlan(), goal=Goal("REPORTS", 0.9, 15.0)) == [], "none are known"
 
 
 def test_a_lower_degree_keeps_servers_times_seconds() -> None:
     arrivals = steady(32, 50, 100)
     seen = ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1)
-    found = seen.played(frozenset({Change("degree", BATCH, 4)}), 1, whole=True)
+    found = seen.played(frozenset({Change("degree", BATCH, 4)}), 1)
     assert set(found.slower) == {300.0}, "8 servers in place of 32 take four times as long"
     assert found.replayed.peak == 64, "eight of eight servers"
 
@@ -110,7 +106,7 @@ def test_others_lose_no_more_than_they_must() -> None:
     for each in (loose, kept):
         each.score(PRESENT)
     assert loose.score(tight).keeps
-    assert kept.score(frozenset({Change("degree", ETL, 2)})).total > 1e6, "its statements run longer"
+    assert not kept.score(frozenset({Change("degree", ETL, 2)})).keeps, "its statements run longer"
 
 
 @pytest.mark.parametrize("family", ["limit too low", "degree too high"])
@@ -238,12 +234,66 @@ def test_a_limit_is_percent_of_what_its_container_allows() -> None:
     assert [seen.allowed(BATCH, percent) for percent in (25, 50, 100)] == [8, 16, 32], "16 of 64 at 50 %"
 
 
-def test_the_quantile_and_its_interval() -> None:
+def test_the_quantile() -> None:
     waits = [float(n) for n in range(1, 21)]
     assert [quantile(waits, part) for part in (0.05, 0.5, 0.95, 1.0)] == [1, 10, 19, 20]
-    assert interval([5.0] * 40, lambda some: quantile(some, 0.95), 1) == (5, 5)
-    low, high = interval([0.0] * 50 + [60.0] * 50, lambda some: quantile(some, 0.5), 1)
-    assert (low, high) == (0, 60), "waits side by side are drawn together"
+
+
+def test_another_day_is_within_the_bounds_in_9_cases_of_10() -> None:
+    """Of n + 1 days alike each is as likely the k-th: 90 of 100 are from the 5th on and below the 95th of 99."""
+    for many, inside in ((19, 18), (39, 36), (99, 90)):
+        low, high = bounds([float(n) for n in range(many, 0, -1)])
+        assert high - low == inside
+
+
+def test_what_is_promised_is_told_by_statements_that_the_search_did_not_see() -> None:
+    seen = ObservedLoad.of(LIMITED, SeenPlan(), [GOAL], 1)
+    early = {each.servers for day in other_days(seen, 5, held_back=False) for each in day.arrivals}
+    late = [each._replace(servers=8) if n >= 24 else each for n, each in enumerate(LIMITED)]
+    seen = ObservedLoad.of(late, SeenPlan(), [GOAL], 1)
+    days = list(other_days(seen, 5, held_back=True))
+    assert early == {16}
+    assert {each.servers for day in days for each in day.arrivals} == {8}
+    assert all(day.arrivals[-1].at <= LIMITED[-1].at for day in days)
+    assert {day.arrivals[0].at for day in days} != {LIMITED[0].at}
+
+
+def test_other_days_differ_by_chance_and_by_what_is_not_known() -> None:
+    """One statement of twenty, each on a stretch of its own: of 20 drawn it would come 1 time, with a variance of 1.
+
+    The stretches are drawn, too, which makes it 2.
+    """
+    arrivals = [each._replace(servers=8 if n == 5 else 16) for n, each in enumerate(steady(16, 50, 10, many=21))]
+    seen = ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1)
+    seen = replace(seen, early=seen.whole)
+    times = [sum(each.servers == 8 for each in day.arrivals) for day in other_days(seen, 400, held_back=False)]
+    assert mean(times) == pytest.approx(1.0, abs=0.2)
+    assert variance(times) == pytest.approx(2.0, abs=0.5)
+
+
+def test_one_that_was_not_over_runs_on_and_what_ran_at_the_beginning_runs_on_every_day() -> None:
+    before = came(-100, 16, 400, waited=0, limit=16, first=NOON, last=LIMITED[0].last)
+    late = [
+        each._replace(outcome=ArrivalOutcome.RUNNING, ran=20.0) if n > 30 else each for n, each in enumerate(LIMITED)
+    ]
+    seen = ObservedLoad.of([before, *late], SeenPlan(), [GOAL], 1)
+    for day in other_days(seen, 5, held_back=True):
+        assert day.arrivals[0] == before
+        assert 0 in day.free
+        assert {each.outcome for each in day.arrivals} == {ArrivalOutcome.ENDED}
+        assert all(each.ran is not None and each.ran > 20 for each in day.arrivals)
+
+
+def test_what_is_promised_holds_for_other_statements() -> None:
+    """Seven of ten by a bootstrap of the waits of one replay; nine are meant. benchmarks/advise.py has more seeds."""
+    kept = 0
+    for family, seed in (("limit too low", 7), ("target too small", 8), ("levels swapped", 9)):
+        arrivals, plan, goal = planted(family, seed, 40)
+        seen = ObservedLoad.of(arrivals, plan, [goal], seed)
+        search = Search(seen, [goal], [], ("limits",))
+        search.run(lambda *_: None)
+        kept += promises_kept(family, seed, seen, search)
+    assert kept >= 24
 
 
 def test_servers_that_it_takes() -> None:
@@ -341,3 +391,16 @@ def test_mistakes_are_one_line(arrivals_file: Path, inside: Run, more: tuple[str
     assert done.returncode == 2
     assert why in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
+    """Statements of 32 servers where the limit and the target have room for one: each is in the way by itself."""
+    arrivals = steady(32, 50, 100, target=32, limit=16)
+    search = Search(ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
+    search.courses = 1
+    search.score(PRESENT)
+    for knob in search.grid:
+        for choice in search._with(PRESENT, knob):
+            assert search.score(choice).total >= search.scored[PRESENT].total
+    assert search._descend_by_two()
+    assert search.best == {Change("target", None, 64), Change("limits", BATCH, 100)}

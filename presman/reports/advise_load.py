@@ -1,0 +1,322 @@
+"""Load that was observed, as advice takes it: the plan, the statements, a replay of them under other directives.
+
+The search sees the first part of the observation. What is promised is told by other days, drawn from the part that is
+held back: a choice that suits its own statements by chance gains nothing from that. Times are seconds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from math import ceil, inf
+from random import Random
+from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import Branch
+from presman.analysis.goals import Goal
+from presman.analysis.parallel.queue_heads import has_one_queue
+from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
+from presman.base.release import Release
+from presman.forecast.durations import Durations, Lasted, durations
+from presman.forecast.queue_now import PlanBranch, plan_branch
+from presman.forecast.scheduler import LEVELS, Group
+from presman.reports.whatif_replay import Replayed, Rules, bypassing, replay, rules_under
+from presman.rows.plan_rows import PlanDirective
+from presman.rows.snapshot import Snapshot
+
+TRAINED = 0.6
+"""The part of the statements with a goal that the search sees; the rest is held back to judge it."""
+
+_STRETCHES = 20
+"""Into so many stretches an observation is cut to draw other days from it."""
+
+
+class SeenPlan(Struct, frozen=True):
+    """The plan in force at the end, as far as it was seen: a file of arrivals has none of it.
+
+    `tree` gives the order of the groups; `by_weight` are groups whose plan divides by shares; `maximum` is
+    PARALLEL_MAX_SERVERS of all instances.
+    """
+
+    directives: Mapping[Group, PlanDirective] = field(default_factory=dict)
+    tree: PlanBranch | None = None
+    by_weight: frozenset[Group] = frozenset()
+    one_queue: bool = False
+    instances: int = 1
+    maximum: int | None = None
+    release: Release | None = None
+    autonomous: bool = False
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether one plan of levels, without subplans, orders all groups: only of such presman changes levels."""
+        return len({row.plan for row in self.directives.values()}) == 1 and not self.by_weight and not self.one_queue
+
+
+def seen_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Reading) -> SeenPlan:
+    """Return the plan of a poll."""
+    facts = Facts.of(previous, snapshot)
+    first = facts.system.inst_ids[0]
+    shares = facts.division.shares[first]
+    queues = {has_one_queue(facts, first, row.con_id) for row in reading.cluster_groups()}
+    header = reading.header
+    return SeenPlan(
+        {Group(*key): row for key, row in shares.directives.items()},
+        plan_branch(shares.root) if shares.shares else None,
+        frozenset(_by_weight(shares.root)),
+        queues == {True},
+        max(1, len(header.instances)),
+        header.servers.maximum,
+        snapshot.release,
+        header.autonomous,
+    )
+
+
+def _by_weight(branch: Branch) -> Iterator[Group]:
+    for child in branch.branches:
+        if child.key is not None and branch.by_weight:
+            yield Group(*child.key)
+        yield from _by_weight(child)
+
+
+class Change(NamedTuple):
+    """One directive as it would be: servers (target), percent (limits, shares), a level, a DOP, seconds (timeouts)."""
+
+    kind: str
+    group: Group | None
+    value: int
+
+
+Choice = frozenset[Change]
+"""Changes to what is in force; without any it is that."""
+
+PRESENT: Choice = frozenset()
+Knob = tuple[str, Group | None]
+
+
+class ArrivalDay(NamedTuple):
+    """Statements by time; `free` are the numbers of those that never queue."""
+
+    arrivals: Sequence[Arrival]
+    free: frozenset[int]
+
+    @classmethod
+    def of(cls, arrivals: Sequence[Arrival]) -> ArrivalDay:
+        """Return observed statements."""
+        return cls(arrivals, bypassing(arrivals))
+
+
+class ObservedLoad(Struct, frozen=True):
+    """What was observed, and under which plan; the search sees what is `early`.
+
+    The first ones, up to `skipped`, came before the observation: they are replayed, and count for nothing, because no
+    plan of then changes how long they had waited.
+    """
+
+    whole: ArrivalDay
+    early: ArrivalDay
+    rules: Rules
+    plan: SeenPlan
+    seed: int
+    skipped: int
+
+    @classmethod
+    def of(cls, arrivals: Sequence[Arrival], plan: SeenPlan, goals: Sequence[Goal], seed: int) -> ObservedLoad:
+        """Split the statements where the part with a goal is trained on that is to be."""
+        names = {goal.group for goal in goals}
+        begin = min(each.first for each in arrivals)
+        skipped = sum(each.at < begin for each in arrivals)
+        asked = [each for each in arrivals[skipped:] if each.group in names] or arrivals
+        cut = asked[int(TRAINED * len(asked))].at
+        early = [each for each in arrivals if each.at < cut] or arrivals
+        rules = rules_under(arrivals, plan.tree, one_queue=plan.one_queue)
+        return cls(ArrivalDay.of(arrivals), ArrivalDay.of(early), rules, plan, seed, skipped)
+
+    @property
+    def arrivals(self) -> Sequence[Arrival]:
+        """All statements."""
+        return self.whole.arrivals
+
+    @property
+    def groups(self) -> list[Group]:
+        """The groups of the statements."""
+        return sorted({Group(each.con_id, each.group) for each in self.arrivals})
+
+    def percent(self, group: Group) -> int:
+        """Return the limit of a group's servers in percent of the target, 100 without one."""
+        row = self.plan.directives.get(group)
+        percent = None
+        if row is not None:
+            percent = row.utilization_limit if row.parallel_server_limit is None else row.parallel_server_limit
+        elif group in self.rules.limits:
+            percent = ceil(100 * self.rules.limits[group] / self.rules.target)
+        return 100 if percent is None or not 0 <= percent <= 100 else percent
+
+    def allowed(self, group: Group, percent: int) -> int:
+        """Return the servers that a group may hold at a limit: within a container's limit percent are of less."""
+        now, own = self.rules.limits.get(group), self.percent(group)
+        if now is None or own == 0 or abs(self.rules.target * own // 100 - now) <= 1:
+            return self.rules.target * percent // 100
+        return now * percent // own
+
+    def level(self, group: Group) -> int | None:
+        """Return the level of a group, 1 to 8, None where it is not known or it has none."""
+        row = self.plan.directives.get(group)
+        if row is None or self.plan.tree is None or not self.plan.is_ordered:
+            return None
+        return next((index + 1 for index, part in enumerate(row[4:12]) if part > 0), None)
+
+    def percentage(self, group: Group) -> int:
+        """Return what a group has on its level: percent, or shares."""
+        row = self.plan.directives[group]
+        return max(row[4:12])
+
+    def played(self, choice: Choice, courses: int, over: ArrivalDay | None = None) -> ReplayOutcome:
+        """Replay under a choice, all statements unless others are given."""
+        arrivals, free = over or self.whole
+        caps = {each.group: 2 * each.value for each in choice if each.kind == "degree" and each.group is not None}
+        capped = [_capped(each, caps) for each in arrivals] if caps else arrivals
+        found = replay(capped, rules_of(self, choice), self.seed, courses, free)
+        slower = [(new.ran or 0.0) - (old.ran or 0.0) for old, new in zip(arrivals, capped, strict=True)]
+        end = max(each.last for each in arrivals)
+        runs = {group for group, action in self.rules.actions.items() if action == "RUN"}
+        return ReplayOutcome(
+            found,
+            tuple(each.group for each in found.statements),
+            tuple(inf if each.timed_out and each.group not in runs else each.waited for each in found.statements),
+            tuple(slower),
+            frozenset(
+                number
+                for number, (each, came) in enumerate(zip(found.statements, arrivals, strict=True))
+                if each.timed_out or each.waited >= (end - came.at).total_seconds() - 1e-3
+            ),
+            self.skipped,
+        )
+
+
+def _capped(each: Arrival, caps: Mapping[Group, int]) -> Arrival:
+    """Return a statement with fewer servers, for which it runs longer: its work, servers times seconds, stays."""
+    most = caps.get(Group(each.con_id, each.group), each.servers)
+    if each.servers <= most:
+        return each
+    return each._replace(servers=most, ran=None if each.ran is None else each.ran * each.servers / most)
+
+
+class ReplayOutcome(NamedTuple):
+    """A replay, and each statement's group, its wait (endless if it timed out), and by how much longer it runs.
+
+    `unstarted` are those that timed out or still wait at the end, for how much longer nobody knows.
+    """
+
+    replayed: Replayed
+    groups: tuple[Group, ...]
+    waits: tuple[float, ...]
+    slower: tuple[float, ...]
+    unstarted: frozenset[int]
+    skipped: int
+
+    def of(self, name: str, indexes: Iterable[int] | None = None) -> list[float]:
+        """Return the waits of groups of a name, in order of arrival."""
+        numbers = range(self.skipped, len(self.groups)) if indexes is None else indexes
+        return [self.waits[n] for n in numbers if self.groups[n].name == name]
+
+
+def rules_of(seen: ObservedLoad, choice: Choice) -> Rules:
+    """Return the rules of the replay under a choice. A limit is percent: it grows with the target."""
+    rules = seen.rules
+    own: dict[Knob, int] = {(each.kind, each.group): each.value for each in choice}
+    target = own.get(("target", None), rules.target)
+    limits = dict(rules.limits)
+    limits |= {group: seen.allowed(group, value) for kind, group, value in choice if kind == "limits" and group}
+    limits = {group: limit * target // rules.target for group, limit in limits.items()}
+    timeouts = {group: float(value) for kind, group, value in choice if kind == "timeouts" and group is not None}
+    plan = rules.plan
+    if isinstance(plan, PlanBranch):
+        plan = _moved(plan, seen, own)
+    return replace(rules, target=target, limits=limits, timeouts={**rules.timeouts, **timeouts}, plan=plan)
+
+
+def _moved(branch: PlanBranch, seen: ObservedLoad, own: Mapping[Knob, int]) -> PlanBranch:
+    """Return a plan with groups on other levels, or with other parts of them."""
+    if branch.group is None:
+        return replace(branch, children=tuple(_moved(each, seen, own) for each in branch.children))
+    level, share = own.get(("levels", branch.group)), own.get(("shares", branch.group))
+    weights = branch.weights
+    if share is not None:
+        factor = share / seen.percentage(branch.group)
+        weights = tuple(weight * factor for weight in weights)
+    if level is not None:
+        weights = tuple(max(weights) if index == level - 1 else 0.0 for index in range(LEVELS))
+    return replace(branch, weights=weights)
+
+
+# ---- Other days: what could have come as well.
+
+
+def other_days(seen: ObservedLoad, many: int, *, held_back: bool) -> Iterator[ArrivalDay]:
+    """Yield days as long as what was observed, of statements that were held back from the search or of those it saw.
+
+    Each begins with what ran and waited when the observation began, and goes on with stretches of it in any order:
+    statements that came together still do.
+    """
+    begin = min(each.first for each in seen.arrivals)
+    came = [(each.at - begin).total_seconds() for each in seen.arrivals]
+    cut = len(seen.early.arrivals)
+    first, last = (cut, len(came)) if held_back else (seen.skipped, cut)
+    if first == last:
+        return
+    spans = came[first] if held_back else 0.0, came[last] if last < len(came) else came[-1] + 1e-3
+    lasting = _lasting(seen.arrivals)
+    for number in range(many):
+        random = Random(f"{seen.seed}/day/{held_back}/{number}")
+        drawn = [(came[n], n) for n in range(seen.skipped)]
+        drawn += _drawn(came, (first, last), spans, came[-1], random)
+        yield ArrivalDay(
+            [
+                seen.arrivals[n] if at < 0 else _over(seen.arrivals[n], begin + timedelta(seconds=at), lasting, random)
+                for at, n in drawn
+            ],
+            frozenset(place for place, (_, n) in enumerate(drawn) if n in seen.whole.free),
+        )
+
+
+def _drawn(
+    came: Sequence[float], own: tuple[int, int], spans: tuple[float, float], length: float, random: Random
+) -> list[tuple[float, int]]:
+    """Return when which statements come, of the numbers `own` that came within `spans`.
+
+    Stretches are drawn, and a day is drawn from these: so days differ by what comes by chance, and once more by how
+    little is known of what comes usually.
+    """
+    begin, size = spans[0], (spans[1] - spans[0]) / _STRETCHES
+    ring = [*came[own[0] : own[1]], *(at + spans[1] - begin for at in came[own[0] : own[1]])]
+    known = [random.uniform(*spans) for _ in range(_STRETCHES)]
+    found = []
+    for place in range(ceil(length / size)):
+        start = random.choice(known)
+        for index in range(bisect_left(ring, start), bisect_left(ring, start + size)):
+            found.append((place * size + ring[index] - start, own[0] + index % (own[1] - own[0])))
+    return sorted(each for each in found if each[0] <= length)
+
+
+def _lasting(arrivals: Iterable[Arrival]) -> dict[str, Durations | None]:
+    """Return how long each group's statements run, those among them that were not over."""
+    found: dict[str, list[Lasted]] = {}
+    for each in arrivals:
+        if each.ran is not None:
+            found.setdefault(each.group, []).append(Lasted(each.ran, each.outcome is not ArrivalOutcome.RUNNING))
+    return {group: durations(lasted) for group, lasted in found.items()}
+
+
+def _over(each: Arrival, at: datetime, lasting: Mapping[str, Durations | None], random: Random) -> Arrival:
+    """Return a statement that comes at another time; how long one runs that was not over is drawn from its group."""
+    ran, known = each.ran, lasting.get(each.group)
+    if each.outcome is not ArrivalOutcome.ENDED and known is not None:
+        ran = (ran or 0.0) + known.left(ran or 0.0, random.random())
+    return each._replace(at=at, waited=0.0, ran=ran, outcome=ArrivalOutcome.ENDED)
