@@ -17,10 +17,9 @@ from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
-from presman.analysis.groups.container_io import limited_containers
+from presman.analysis.groups.containers import limited_containers
 from presman.analysis.latency import system_waits
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
-from presman.analysis.parallel.queue_reasons import with_queue_reasons
 from presman.analysis.parallel.usual import hours
 from presman.analysis.plans.plan_changes import newest_switch
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, LimitedContainer
@@ -60,9 +59,10 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     rows = consumer_groups.groups(facts, each, by_group, budgets, None if quiesce else waits)
     rows = view_availability.believed(view_availability.known_only(rows, current), each)
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
-    heads = queue_heads.heads(facts, queued, cluster_rows, budgets, pools)
+    by_key = {(row.con_id, row.name): row for row in cluster_rows}
+    heads = queue_heads.heads(queue_heads.Queues(facts, queued, by_key, budgets, pools))
     if heads:
-        queued, heads = with_queue_reasons(queued, heads, quiesced=quiesce is not None)
+        queued, heads = queue_heads.with_queue_reasons(queued, heads, quiesced=quiesce is not None)
     limited = limited_containers(facts)
     header = instances.header(facts, each, cluster)
     waited = system_waits.events(facts)

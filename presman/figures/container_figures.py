@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.groups.container_io import reached
-from presman.analysis.groups.containers import PdbReading
+from presman.analysis.groups.containers import PdbReading, reached
 from presman.analysis.readings.group_readings import IoVerdict
 from presman.base.formats import ABSENT, count, number, size
 from presman.figures.figure import (
@@ -23,22 +22,12 @@ from presman.figures.figure import (
     Table,
     Unit,
 )
-from presman.figures.group_figures import INSTANCE, VERDICT_MARKS, cpu_bar, verdict_text
+from presman.figures.group_figures import INSTANCE, cpu_bar
 
 Pdb = Figure[PdbReading]
 
 _VIEW = "V$RSRC_PDB"
 _METRIC = "V$RSRCPDBMETRIC"
-
-
-IO_MARKS: dict[IoVerdict, tuple[str, State]] = {
-    IoVerdict.UNKNOWN: ("…", "dim"),
-    IoVerdict.FREE: ("○", "dim"),
-    IoVerdict.UNDER: ("●", "good"),
-    IoVerdict.NEAR: ("▬", "note"),
-    IoVerdict.THROTTLED: ("▲", "warn"),
-}
-"""The glyph and the state that go with each verdict on I/O."""
 
 
 def identity(row: PdbReading) -> Hashable:
@@ -48,11 +37,10 @@ def identity(row: PdbReading) -> Hashable:
 
 def _state(row: PdbReading) -> tuple[str, State]:
     """Return what is wrong with a container, and how it is marked: its CPU, unless its I/O limit throttles it."""
-    cpu = VERDICT_MARKS[row.verdict][1]
+    cpu = row.verdict.level
     if row.io_verdict is IoVerdict.THROTTLED and cpu not in {"bad", "warn"}:
-        glyph, state = IO_MARKS[row.io_verdict]
-        return f"{glyph} I/O held by {reached(row) or 'its limit'}", state
-    return verdict_text(row.verdict), cpu
+        return f"{row.io_verdict.glyph} I/O held by {reached(row) or 'its limit'}", row.io_verdict.level
+    return row.verdict.text, cpu
 
 
 def _io_limits(row: PdbReading) -> str:
@@ -120,8 +108,8 @@ PDBS: Table[PdbReading] = Table(
         Pdb("io_verdict", "I/O state", WORD,
             "What MAX_IOPS and MAX_MBPS do to it: throttled: the limit delayed I/O in the last full minute; near: "
             "95 % of a limit was used since the last poll.", "io_verdict",
-            text=lambda row: " ".join((IO_MARKS[row.io_verdict][0], row.io_verdict.value)), width=13, narrow=False,
-            most=18, state=lambda row: IO_MARKS[row.io_verdict][1]),
+            text=lambda row: row.io_verdict.text, width=13, narrow=False,
+            most=18, state=lambda row: row.io_verdict.level),
     ),
     identity, "No pluggable databases are visible from here.",
     json="assessment.pdbs",

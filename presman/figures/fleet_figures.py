@@ -13,22 +13,7 @@ from presman.figures.figure import COUNT, CPUS, NAME, PERCENT, SECONDS, TEXT, WO
 
 Database = Figure[Member]
 
-MARKS: dict[ConnectionState, tuple[str, State]] = {
-    ConnectionState.LIVE: ("●", "good"),
-    ConnectionState.LATE: ("◌", "warn"),
-    ConnectionState.LOST: ("✕", "bad"),
-    ConnectionState.REFUSED: ("✕", "warn"),
-    ConnectionState.STARTING: ("…", "note"),
-    ConnectionState.STOPPED: ("■", "note"),
-}
-"""The sign and the colour that go with each state."""
-
 _SEVERITIES: dict[str, tuple[str, State]] = {"bad": ("✕", "bad"), "warn": ("▲", "warn")}
-
-
-def state_text(connection: ConnectionState) -> str:
-    """Return a state with its sign."""
-    return f"{MARKS[connection][0]} {connection.value}"
 
 
 def past(row: Member, key: str) -> Sequence[float | None]:
@@ -125,8 +110,8 @@ FLEET: Table[Member] = Table(
                  "(in a central store) its recorder writes nothing; ✕ REFUSED: not retried by itself, because a wrong "
                  "password locks accounts (Enter, then F5 retries); a locked account is retried every ten minutes; … "
                  "STARTING: nothing was read yet; ■ STOPPED: its recorder was ended, or the data is at its end.",
-                 "connection", text=lambda row: state_text(row.connection), order=rank, width=10, vital=True,
-                 state=lambda row: MARKS[row.connection][1]),
+                 "connection", text=lambda row: row.connection.text, order=rank, width=10, vital=True,
+                 state=lambda row: row.connection.level),
         Database("alerts", "alerts", COUNT,
                  "Critical alerts (✕) and warnings (▲), with the sign of the worst. The rules and thresholds are "
                  "those of `presman alerts`.", "key_figures.alerts", text=_alerts, order=_weight, width=6,
@@ -155,7 +140,7 @@ FLEET: Table[Member] = Table(
             "alert.", why, width=24, most=60, flexible=True,
                  narrow=False,
                  state=lambda row: _alert_state(row) if row.connection is ConnectionState.LIVE
-                 else MARKS[row.connection][1]),
+                 else row.connection.level),
         Database("used_cpus", "CPUs █ wait ▒", CPUS,
                  "CPUs used by all consumer groups since the last poll (█), and waited for (▒), of those that "
                  "Resource Manager manages; ▶ where demand is higher.", "key_figures.used", text=_cpus,

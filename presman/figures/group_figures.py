@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.groups.verdicts import Loaded
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.base.formats import ABSENT, duration, number
 from presman.figures.figure import (
@@ -30,27 +30,14 @@ from presman.figures.figure import (
     Unit,
 )
 
+if TYPE_CHECKING:
+    from presman.analysis.groups.containers import PdbReading
+    from presman.analysis.plans.plan_view import PlanRow
+
 Group = Figure[GroupReading]
 
-VERDICT_MARKS: dict[Verdict, tuple[str, State]] = {
-    Verdict.UNKNOWN: ("…", "dim"),
-    Verdict.NOT_MANAGED: ("○", "dim"),
-    Verdict.IDLE: ("·", "dim"),
-    Verdict.NOT_THROTTLED: ("●", "good"),
-    Verdict.CAPPED: ("▬", "note"),
-    Verdict.CONTENDED: ("▬", "note"),
-    Verdict.CAGED: ("▬", "note"),
-    Verdict.THROTTLED: ("▬", "note"),
-    Verdict.NOT_EXHAUSTED: ("▬", "note"),
-    Verdict.HOST: ("▲", "warn"),
-    Verdict.SHORT: ("▲", "warn"),
-    Verdict.STARVED: ("✕", "bad"),
-    Verdict.ZERO_SHARE: ("✕", "bad"),
-}
-"""The glyph and the state that go with each verdict's words."""
-
 _LEVEL_MARKS: dict[str, str] = {"bad": "✕", "warn": "▲", "note": "▬", "good": "●", "dim": "·"}
-_OWN_MARKS = {verdict.name.lower(): mark for verdict, (mark, _) in VERDICT_MARKS.items()}
+_OWN_MARKS = {verdict.name.lower(): verdict.glyph for verdict in Verdict}
 
 
 def identity(row: GroupReading) -> Hashable:
@@ -67,16 +54,11 @@ INSTANCE = Unit("number", instance_number, 4)
 MILLISECONDS_EACH = Unit("milliseconds", lambda value: number(value, 0), 7)
 
 
-def cpu_bar(row: Loaded) -> Bar | None:
+def cpu_bar(row: GroupReading | PlanRow | PdbReading) -> Bar | None:
     """Return CPUs used and waited for, of all there are, with entitlement and limit; None without a delta."""
     if row.used is None or not row.capacity:
         return None
     return Bar(row.capacity, row.used, row.waiting or 0.0, row.entitled, row.limit)
-
-
-def verdict_text(verdict: Verdict | None) -> str:
-    """Return a verdict with its glyph."""
-    return ABSENT if verdict is None else f"{VERDICT_MARKS[verdict][0]} {verdict.value}"
 
 
 def state_text(row: GroupReading) -> str:
@@ -161,8 +143,8 @@ GROUPS: Figures[GroupReading] = Figures(
           "groups have the rest. ▲ less than its due: the same by a little, or while not all CPUs were used. ▲ host "
           "used by others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs "
           "were left over. ✕ no share while others run: the plan gives it nothing under contention. ○ CPU not managed: "
-          "the operating system schedules CPU, not the plan.", "verdict", text=lambda row: verdict_text(row.verdict),
-          width=18, most=28, narrow=False, state=lambda row: VERDICT_MARKS[row.verdict][1]),
+          "the operating system schedules CPU, not the plan.", "verdict", text=lambda row: row.verdict.text,
+          width=18, most=28, narrow=False, state=lambda row: row.verdict.level),
     Group("limit_cpus", "limit", CPUS, "CPUs at the group's UTILIZATION_LIMIT, limits of the subplans above it "
           "multiplied in; empty without one.", "limit"),
     Group("guaranteed_cpus", "min", CPUS, "CPUs the group is guaranteed when every group wants all it can get "

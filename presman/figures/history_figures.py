@@ -101,7 +101,7 @@ LEDGER: Table[Downgrade] = Table(
         Downgraded("degree", "DOP got/req", COUNT,
                    "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE).", "degree",
                    text=lambda row: f"{count(row.degree)}/{count(row.requested)}"),
-        Downgraded("downgraded_percent", "▼ %", PERCENT, "Percent of the degree that was lost.", "percent",
+        Downgraded("downgraded_percent", "▼ %", PERCENT, "Percent of the degree that was lost.", "downgraded",
                    state=lambda _row: "warn"),
         Downgraded("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=10, flexible=True),
     ),

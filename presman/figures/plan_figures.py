@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from presman.analysis.plans.lint_rules import Finding, Severity
+from presman.analysis.plans.lint_rules import Finding
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, Difference, GroupRule, PlanPeriod, PlanRow, parts_text
 from presman.base.formats import ABSENT, number
-from presman.figures.figure import COUNT, CPUS, FLAG, NUMBER, TEXT, WORD, Figure, State, Table, Unit
-from presman.figures.group_figures import VERDICT_MARKS, cpu_bar, verdict_text
+from presman.figures.figure import COUNT, CPUS, FLAG, NUMBER, TEXT, WORD, Figure, Table, Unit
+from presman.figures.group_figures import cpu_bar
 
 Line = Figure[PlanRow]
 Finds = Figure[Finding]
 Opened = Figure[PlanPeriod]
 Rule = Figure[GroupRule]
 Differs = Figure[Difference]
-
-SEVERITY_MARKS: dict[Severity, tuple[str, State]] = {
-    Severity.ERROR: ("✕", "bad"),
-    Severity.WARNING: ("▲", "warn"),
-    Severity.NOTE: ("·", "note"),
-}
-"""The glyph and the state that go with each severity."""
 
 _VIEW = "DBA_RSRC_PLAN_DIRECTIVES"
 
@@ -62,7 +55,7 @@ def _rules(row: PlanRow) -> str:
 
 
 def _verdict(row: PlanRow) -> str:
-    return verdict_text(row.verdict)
+    return ABSENT if row.verdict is None else row.verdict.text
 
 
 def _levels(row: PlanRow) -> str:
@@ -122,7 +115,7 @@ PLAN: Table[PlanRow] = Table(
              "pool", text=_pool, side="right", width=5, narrow=False, most=10),
         Line("verdict", "state", WORD, "What happens to the group's CPU now; see the CPU tab.", "verdict",
              text=_verdict, order=_verdict, width=14, narrow=False, most=26,
-             state=lambda row: "" if row.verdict is None else VERDICT_MARKS[row.verdict][1]),
+             state=lambda row: "" if row.verdict is None else row.verdict.level),
         Line("rules", "switches and other limits", TEXT,
              f"{_VIEW}: SWITCH_* and SWITCH_GROUP, idle times, undo, estimates, PGA; then the comment.", _rules,
              sortable=False, width=14, narrow=False, most=60),
@@ -140,9 +133,9 @@ FINDINGS: Table[Finding] = Table(
         Finds("severity", "Severity", WORD,
               "error: the plan cannot do what it says; warning: it probably does not do what is meant; note: worth "
               "knowing.",
-              "severity", text=lambda row: f"{SEVERITY_MARKS[row.severity][0]} {row.severity.value}",
-              order=lambda row: list(Severity).index(row.severity), width=9,
-              state=lambda row: SEVERITY_MARKS[row.severity][1]),
+              "severity", text=lambda row: row.severity.text,
+              order=lambda row: row.severity.rank, width=9,
+              state=lambda row: row.severity.level),
         Finds("rule", "Rule", TEXT, "The rule's stable name.", "rule", width=18, narrow=False, most=24),
         Finds("plan", "Plan", TEXT, "The plan it is about.", "plan", width=12, narrow=False, most=20),
         Finds("text", "Finding", TEXT, "What is doubtful and why; Enter shows the full text.", "text", sortable=False,

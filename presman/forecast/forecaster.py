@@ -124,6 +124,7 @@ class Forecaster:
         self._number = 0
         self._steps = self._steps_at_first
         self._at: datetime | None = None
+        self._judged_since: datetime | None = None
         self._least = 1.0
         self._is_recorded = False
 
@@ -142,6 +143,7 @@ class Forecaster:
         if self._at is not None and reading.at < self._at:
             self._begin_anew()
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
+        self._judged_since = self._judged_since or reading.at
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
         self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
         self._seen.add(reading)
@@ -176,6 +178,7 @@ class Forecaster:
             watched=self._seen.watched,
             courses=len(self._courses),
             seed=self._seed,
+            judged_since=self._judged_since,
             worked_out_again=self._is_recorded,
         )
 

@@ -18,7 +18,7 @@ def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
         return snapshot
     record = reading.forecast.record
     starts = tuple(_start(row.executing(), row.starts) for row in reading.queue if row.starts is not None)
-    behind = (ShownRecord(record.judged, record.held, _tenths(record.median_error)),)
+    behind = (ShownRecord(record.judged, record.held, _tenths(record.median_error), reading.forecast.judged_since),)
     shown = {ShownStart: Section(starts), ShownRecord: Section(behind)}
     return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **shown}))
 
@@ -40,7 +40,9 @@ def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
         for row in snapshot.rows(ShownStart)
     }
     record = ForecastRecord(found.judged, found.held, _seconds(found.median_error))
-    return reading.foreseen(starts, replace(reading.forecast or QueueForecast(), record=record, worked_out_again=False))
+    behind = reading.forecast or QueueForecast()
+    behind = replace(behind, record=record, judged_since=found.since, worked_out_again=False)
+    return reading.foreseen(starts, behind)
 
 
 def _tenths(seconds: float | None) -> int | None:

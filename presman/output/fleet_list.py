@@ -14,7 +14,7 @@ from presman.analysis.fleet import counts
 from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.base.formats import counted
 from presman.figures.drawing.lines import fit
-from presman.figures.fleet_figures import FLEET, MARKS, WRITTEN, why
+from presman.figures.fleet_figures import FLEET, WRITTEN, why
 from presman.output.cells import instant, lines
 from presman.output.json_document import plain
 from presman.output.text_table import table
@@ -25,7 +25,7 @@ FORMAT = 1
 
 def summary(found: Counter[ConnectionState]) -> str:
     """Return how many databases are in which state: ``3 databases: 2 live, 1 lost``."""
-    states = ", ".join(f"{found[state]} {state.value.lower()}" for state in MARKS if found[state])
+    states = ", ".join(f"{found[state]} {state.value.lower()}" for state in ConnectionState if found[state])
     return f"{counted(sum(found.values()), 'database')}{': ' if states else ''}{states}"
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.groups.container_io import explain
-from presman.analysis.groups.containers import io_limited, pdbs
+from presman.analysis.groups.containers import io_limited, io_sentence, pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity
@@ -16,7 +15,7 @@ from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerP
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.trends.database_events import before_first
-from presman.base.formats import ABSENT, count, counted, duration, number
+from presman.base.formats import ABSENT, clock, count, counted, duration, number
 from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
@@ -64,7 +63,8 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
 def _foreseen(reading: Reading) -> str:
     """Return how good the forecasts of the queue have been; why there are none, where there are none."""
     if words := forecast_record(reading):
-        return f"forecasts {words}"
+        since = None if reading.forecast is None else reading.forecast.judged_since
+        return f"forecasts {words}{f' since {clock(since)}' if since else ''}"
     reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
     return f"starts in: not known, {reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
 
@@ -99,7 +99,7 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
     lines += [f"{row.title}: {in_words(reading, row)}" for row in reading.cluster_groups()]
     for pdb in io_limited(pdbs(reading, *snapshots)):
         where = f" on instance {pdb.inst_id}" if pdb.inst_id != CLUSTER else ""
-        lines.append(f"{pdb.name} I/O{where}: {explain(pdb)}")
+        lines.append(f"{pdb.name} I/O{where}: {io_sentence(pdb)}")
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 

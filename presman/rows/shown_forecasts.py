@@ -5,6 +5,7 @@ No database tells them: a recorder or a monitor adds them to what a poll read. S
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple
 
 
@@ -23,11 +24,15 @@ class ShownStart(NamedTuple):
 
 
 class ShownRecord(NamedTuple):
-    """How good the forecasts had been by then, one row: of `judged` starts `held` came within their range."""
+    """How good the forecasts had been by then, one row: of `judged` starts `held` came within their range.
+
+    They were judged `since` the first reading of whoever showed them.
+    """
 
     judged: int
     held: int
     median_error: int | None
+    since: datetime | None
 
 
 SHOWN = (ShownStart, ShownRecord)

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from presman.analysis.collapsed_rows import collapsed_servers
-from presman.analysis.groups import container_io
-from presman.analysis.groups.containers import PdbReading, io_limited
-from presman.analysis.groups.entitlement import RANK
+from presman.analysis.groups.containers import PdbReading, io_limited, io_sentence
 from presman.analysis.groups.verdicts import Conformance, conformance, explain, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement
-from presman.figures.container_figures import IO_MARKS
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import State
-from presman.figures.group_figures import VERDICT_MARKS
 from presman.figures.statement_figures import stands_for
 from presman.tabs.parts import Moment
 
@@ -59,12 +55,12 @@ def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line
             glyph, state = _mark(kept)
             name = f"instance {kept.inst_id}: " if several else ""
             lines.append(((f" {glyph} ", state), (name + kept.sentence, "")))
-    waiting = sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: RANK[row.verdict])
+    waiting = sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: row.verdict.rank)
     for row in waiting:
-        mark, state = VERDICT_MARKS[row.verdict]
         where = f" on {row.inst_id}" if row.inst_id else ""
         text = in_words(reading, row)
-        lines.append(((f" {mark} ", state), (f"{row.title}{where}: ", state), (text, "")))
+        state = row.verdict.level
+        lines.append(((f" {row.verdict.glyph} ", state), (f"{row.title}{where}: ", state), (text, "")))
     if not lines:
         return [((" ○ No rates yet: they need two polls with no plan change between them.", "dim"),)]
     return lines
@@ -85,8 +81,8 @@ def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
     """Return each container's verdict in words, then those on its I/O where that is limited."""
     found: list[Line] = []
     for row in rows:
-        mark, state = VERDICT_MARKS[row.verdict]
-        found.append(((f" {mark} ", state), (f"{_named(row)}: ", state), (explain(row), "")))
+        state = row.verdict.level
+        found.append(((f" {row.verdict.glyph} ", state), (f"{_named(row)}: ", state), (explain(row), "")))
     return found + io_lines(rows)
 
 
@@ -94,8 +90,8 @@ def io_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
     """Return what MAX_IOPS and MAX_MBPS do to each container that has them, in words."""
     found: list[Line] = []
     for row in io_limited(rows):
-        mark, state = IO_MARKS[row.io_verdict]
-        found.append(((f" {mark} ", state), (f"{_named(row)} I/O: ", state), (container_io.explain(row), "")))
+        state = row.io_verdict.level
+        found.append(((f" {row.io_verdict.glyph} ", state), (f"{_named(row)} I/O: ", state), (io_sentence(row), "")))
     return found
 
 

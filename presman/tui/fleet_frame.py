@@ -17,7 +17,7 @@ from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.analysis.readings.reading import Alert, Severity
 from presman.base.formats import count, counted, duration, number, percent
 from presman.figures.drawing.lines import Line, Run, length, merge
-from presman.figures.fleet_figures import FLEET, MARKS, past, state_text, why
+from presman.figures.fleet_figures import FLEET, past, why
 from presman.tui import textual_internals
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
@@ -27,10 +27,10 @@ from presman.tui.widgets.line_api import PlainBackground
 from presman.tui.widgets.line_view import LineView, Sentences
 from presman.tui.widgets.page import Page
 from presman.tui.widgets.tab_line import KeysLine, Labelled
+from presman.tui.widgets.top_lines import alert_line
 
 if TYPE_CHECKING:
     from presman.services.fleet.live_fleet import Fleet
-    from presman.tui.widgets.grid import Grid
 
 
 _SEVERITIES: dict[int, tuple[Severity, str]] = {0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲")}
@@ -40,9 +40,9 @@ def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:
     """Return the first line, left of the state: whose fleet, how many in which state, how often polled."""
     found = counts(members)
     runs: list[Run] = [(f" {name}", "title"), (f"  {counted(len(members), 'database')}", "")]
-    for connection, (mark, style) in MARKS.items():
-        if found[connection]:
-            runs.append((f"  {mark} {found[connection]} {connection.value.lower()}", style))
+    for state in ConnectionState:
+        if found[state]:
+            runs.append((f"  {state.glyph} {found[state]} {state.value.lower()}", state.level))
     hurt = [
         member.key_figures.alerts for member in members if member.key_figures is not None and member.key_figures.alerts
     ]
@@ -92,13 +92,15 @@ def about_lines(member: Member | None, to_do: str) -> list[Line]:
     """Return all about the database under the cursor: its state and figures, what is wrong, what to do."""
     if member is None:
         return []
-    mark, style = state_text(member.connection), MARKS[member.connection][1]
+    state = member.connection
     since = "" if member.since is None else f" for {duration(member.since)}"
-    lines: list[Line] = [((f" {member.name}  ", "title"), (f"{mark}{since}", style), (_figures(member), ""))]
+    lines: list[Line] = [
+        ((f" {member.name}  ", "title"), (f"{state.text}{since}", state.level), (_figures(member), ""))
+    ]
     reason = why(member)
     if reason:
         severe = "" if member.key_figures is None else member.key_figures.severity
-        lines.append(((f" {reason}", style if member.connection is not ConnectionState.LIVE else severe),))
+        lines.append(((f" {reason}", severe if state is ConnectionState.LIVE else state.level),))
     if to_do:
         lines.append(((" DO  ", "title"), (to_do, "")))
     return lines
@@ -313,7 +315,6 @@ class FleetFrame(KeyedApp):
             self.complain(error)
 
     def _paint_top(self) -> None:
-        from presman.tui.widgets.top_lines import alert_line
 
         width, trouble = self.size.width, self.fleet.trouble
         paused = None if self.paused_at is None else self._clock() - self.paused_at

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from presman.analysis.readings.reading import Reading
 from presman.base import terminal_guard
 from presman.tabs.choices import LinkState
 from presman.tui import feed as feeds
 from presman.tui import textual_internals
 from presman.tui.exports import CsvRecording, PollRecording, taking
+from presman.tui.feed import ActionGateway
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.monitor import Moments, Monitor
 from presman.tui.page_reader import PageReader
@@ -19,10 +21,8 @@ from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
     from presman.recording.recording_source import RecordingSource
     from presman.tabs.alerts import AlertNews
-    from presman.tui.feed import ActionGateway
     from presman.tui.following import FollowedStatement
 
 SETTLED = 4.0

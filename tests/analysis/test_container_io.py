@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
 
 import pytest
 
-from presman.analysis.groups.container_io import explain, verdict, worst
-from presman.analysis.readings.group_readings import IoRates, IoVerdict
+from presman.analysis.groups.containers import io_sentence, io_verdict, worst_io
+from presman.analysis.readings.group_readings import IoRates, IoVerdict, LimitedContainer
 
-
-class Limited(NamedTuple):
-    io: IoRates | None
-    io_throttle_ms: float | None
-    iops_limit: int | None
-    mb_limit: int | None
+Limited = partial(LimitedContainer, 1, 3, "SALES")
 
 
 def doing(requests: float, mb: float) -> IoRates:
@@ -56,12 +51,12 @@ def doing(requests: float, mb: float) -> IoRates:
         ),
     ],
 )
-def test_verdict_and_its_words(row: Limited, expected: IoVerdict, told: str) -> None:
-    assert verdict(row) is expected
-    assert explain(row) == told
+def test_verdict_and_its_words(row: LimitedContainer, expected: IoVerdict, told: str) -> None:
+    assert io_verdict(row) is expected
+    assert io_sentence(row) == told
 
 
 def test_the_worst_of_the_instances_counts() -> None:
-    assert worst([IoVerdict.NEAR, IoVerdict.THROTTLED, IoVerdict.UNKNOWN]) is IoVerdict.THROTTLED
-    assert worst([IoVerdict.FREE, IoVerdict.UNDER]) is IoVerdict.UNDER
-    assert worst([]) is IoVerdict.UNKNOWN
+    assert worst_io([IoVerdict.NEAR, IoVerdict.THROTTLED, IoVerdict.UNKNOWN]) is IoVerdict.THROTTLED
+    assert worst_io([IoVerdict.FREE, IoVerdict.UNDER]) is IoVerdict.UNDER
+    assert worst_io([]) is IoVerdict.UNKNOWN

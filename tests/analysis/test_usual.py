@@ -131,7 +131,7 @@ def test_a_history_that_reaches_further_back_takes_its_counts_from_what_was_watc
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
     history = [minute(number, "BATCH", 2, 2, 32) for number in range(1, 4)]
     then = reading(4, *history, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
-    (one,) = compare(then, (), counter_marks(first))
+    (one,) = compare(then, {}, counter_marks(first))
     assert one.hour is not None
     assert one.hour.mean_queue == 2.0  # of three minutes, 3.0 of what was watched
     # of the one that was watched: 4 completed and the queue grew by 2, all 6 were queued, for 180 s together
@@ -143,7 +143,7 @@ def test_a_history_of_unknown_length_reaches_no_further_back_than_half_a_second_
     then = reading(2, minute(1, "BATCH", 3, 2, 32), after=0.5, pqs_queued=10, pqs_completed=10, pq_queued_time=101_000)
     (known,) = then.hour
     unknown = replace(then, hour=(replace(known, usual=replace(known.usual, seconds=None)),))
-    (one,) = compare(unknown, (), counter_marks(first))
+    (one,) = compare(unknown, {}, counter_marks(first))
     assert one.hour is not None
     assert (one.hour.seconds, one.hour.mean_queue) == (0.5, 2.0)
 
@@ -205,7 +205,7 @@ def test_what_is_shown_is_what_is_judged(queued_ms: int, queued: int, mean: floa
 def test_what_was_watched_as_long_as_the_history_reaches_back_is_the_hour() -> None:
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
     then = reading(4, minute(1, "BATCH", 5, 2, 32), after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
-    (one,) = compare(then, (), counter_marks(first))
+    (one,) = compare(then, {}, counter_marks(first))
     assert one.hour is not None
     assert (one.hour.seconds, one.hour.mean_queue) == (60.0, 3.0)  # 180 s of waiting in 60 s
 

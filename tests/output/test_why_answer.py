@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.parallel.queue_reasons import with_queue_reasons
+from presman.analysis.parallel.queue_heads import with_queue_reasons
 from presman.analysis.readings.forecasts import EndingEffect, ForecastRecord, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import clock

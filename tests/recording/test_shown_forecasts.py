@@ -45,7 +45,7 @@ def figures(reading: Reading) -> tuple[object, ...]:
         if row.starts is not None
     ]
     record = reading.forecast.record
-    return record.judged, record.held, starts
+    return record.judged, record.held, reading.forecast.judged_since, starts
 
 
 def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path, inside: Run) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import cast
 
 from presman.analysis.alerts import queue_alerts
 from presman.analysis.groups.entitlement import lacks_little
@@ -25,20 +25,12 @@ OTHERS = 0.25
 """The part of a host's CPUs that somebody else must use to be named for it where nobody here is held up by that."""
 
 
-class _Told(NamedTuple):
-    """How a verdict is told: the rule, how severely, its glyph."""
-
-    key: str
-    state: Severity
-    glyph: str
-
-
-_TOLD: Mapping[Verdict, _Told] = MappingProxyType(
+_KEYS: Mapping[Verdict, str] = MappingProxyType(
     {
-        Verdict.STARVED: _Told("cpu_starved", "bad", "✕"),
-        Verdict.SHORT: _Told("cpu_starved", "warn", "▲"),
-        Verdict.ZERO_SHARE: _Told("cpu_zero_share", "bad", "✕"),
-        Verdict.CAPPED: _Told("cpu_capped", "note", "▬"),
+        Verdict.STARVED: "cpu_starved",
+        Verdict.SHORT: "cpu_starved",
+        Verdict.ZERO_SHARE: "cpu_zero_share",
+        Verdict.CAPPED: "cpu_capped",
     }
 )
 """A group near the edge of being starved is told by the same rule as one that is, less severely."""
@@ -46,11 +38,11 @@ _TOLD: Mapping[Verdict, _Told] = MappingProxyType(
 
 def groups_held_off(reading: Reading) -> list[Alert]:
     """Tell which groups get less than their due, nothing at all, or are held by a limit."""
-    held_off = [row for row in reading.cluster_groups() if row.verdict in _TOLD]
-    return [_group(reading.judged(row), _TOLD[row.verdict]) for row in held_off]
+    held_off = [row for row in reading.cluster_groups() if row.verdict in _KEYS]
+    return [_group(reading.judged(row), row.verdict) for row in held_off]
 
 
-def _group(group: GroupReading, told: _Told) -> Alert:
+def _group(group: GroupReading, verdict: Verdict) -> Alert:
     wants = f"; wants {number(group.wanted)}" if group.wanted is not None else ""
     where = f" on instance {group.inst_id}" if group.inst_id else ""
     if group.limited_by:
@@ -64,7 +56,8 @@ def _group(group: GroupReading, told: _Told) -> Alert:
         short = f"{group.title} {_words(group)}, {cpus}"
     # What is near the edge is told less severely whatever thresholds there are.
     amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
-    return Alert(told.state, told.glyph, f"CPU: {short}{wants}", short, told.key, group.title, amount)
+    state = cast(Severity, verdict.level)
+    return Alert(state, verdict.glyph, f"CPU: {short}{wants}", short, _KEYS[verdict], group.title, amount)
 
 
 def _words(group: GroupReading) -> str:

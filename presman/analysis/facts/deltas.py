@@ -6,10 +6,10 @@ or a reconnect. Every rate of a reading goes through here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from datetime import datetime
 from operator import sub
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -22,6 +22,9 @@ SHORTEST = 0.05
 
 ContainerKey = tuple[int, int]
 """Instance and container."""
+
+
+Row = TypeVar("Row", bound=Any)
 
 
 class PlanWindow(NamedTuple):
@@ -65,6 +68,12 @@ class Deltas(Struct, frozen=True):
         if self.previous is None or self.interval(record) is None:
             return ()
         return self.previous.section(record).rows
+
+    def pairs(self, record: type[Row], key: Callable[[Row], Hashable]) -> Iterator[tuple[Row, Row | None]]:
+        """Yield the rows of one kind, each with that of the same key before; None where its instance restarted."""
+        before = {key(row): row for row in self.before(record)}
+        for row in self.current.rows(record):
+            yield row, before.get(key(row)) if self.same_start(row.inst_id) else None
 
     def interval(self, record: type[Any] | None = None) -> float | None:
         """Return the seconds between the two reads of `record`'s section (or of the snapshots), None without."""

@@ -1,4 +1,4 @@
-"""The pluggable databases side by side: CPU, I/O, parallel servers, memory, what the CDB plan gives them.
+"""The pluggable databases side by side: CPU, I/O with its limits, servers, memory, what the CDB plan gives them.
 
 Made from V$RSRC_PDB and V$RSRCPDBMETRIC, whose window is the CDB plan's and so the same for all containers;
 V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summed here. Made only while somebody looks.
@@ -7,25 +7,35 @@ V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.facts.cdb_plan import Allotment, whole_servers
+from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
-from presman.analysis.groups import container_io, entitlement
-from presman.analysis.groups.container_io import grown_counters, grown_io
-from presman.analysis.groups.counter_deltas import together
+from presman.analysis.facts.system_facts import ROOT
+from presman.analysis.groups import entitlement
+from presman.analysis.groups.counter_deltas import CounterDeltas, rates, together
 from presman.analysis.groups.entitlement import held_by_own_limits
-from presman.analysis.readings.group_readings import IoRates, IoVerdict, Verdict, demand, throttled_percent
+from presman.analysis.readings.group_readings import (
+    IoRates,
+    IoVerdict,
+    LimitedContainer,
+    Verdict,
+    demand,
+    throttled_percent,
+)
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import UsageTotals
+from presman.analysis.readings.wait_readings import UsageTotals, added, sum_of_known
 from presman.analysis.totals import together_used, usage_of_container
 from presman.rows.conversion import null_row
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import CPU_COLUMNS, ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.rows.snapshot import Snapshot
 
@@ -125,10 +135,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
         if row.inst_id == inst_id and row.con_id > SEED and not facts.system.is_closed(inst_id, row.con_id)
     }
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.open_pdbs(inst_id))
-    given = facts.division.allotments(inst_id)
-    shares = PlanShares.of(_tree(names, given))
-    grown = grown_counters(facts, inst_id)
-    seconds = facts.deltas.interval(RsrcPdb)
+    grown, seconds = grown_counters(facts, inst_id), facts.deltas.interval(RsrcPdb)
     lasting = _lasting(facts, inst_id)
     exhausted = {
         row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id
@@ -143,21 +150,16 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
         for con_id, deltas in grown.items()
         if seconds and con_id in names
     }
-    hidden = _hidden(facts, inst_id)
-    frame = entitlement.frame_of(instance, shares, loads, not hidden)
+    hidden, given = _hidden(facts, inst_id), facts.division.allotments(inst_id)
+    frame = entitlement.frame_of(instance, PlanShares.of(_tree(names, given)), loads, not hidden)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
-    found, no_row, no_metric = [], null_row(RsrcPdb), null_row(PdbMetric)
-    for con_id, name in sorted(names.items()):
-        deltas = grown.get(con_id) if seconds else None
-        io = grown_io(facts, deltas, seconds)
-        counters, metric = rows.get(con_id, no_row), metrics.get(con_id, no_metric)
-        row = _row(facts, inst_id, (con_id, name), frame, counters, metric)
-        row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None, hidden=hidden)
-        row = replace(row, guaranteed=None) if hidden == entitlement.SERVER_WIDE else row
-        used = usage_of_container(rows.get(con_id))
-        found.append(
-            replace(row, io_verdict=container_io.verdict(row), cpu_exhausted=exhausted.get(con_id), usage=used)
-        )
+    found, no_metric = [], null_row(PdbMetric)
+    for key in sorted(names.items()):
+        con_id = key[0]
+        row = _row(facts, inst_id, key, frame, rows.get(con_id), metrics.get(con_id, no_metric))
+        io, shares = grown_io(facts, grown.get(con_id)), given[con_id].shares if con_id in given else None
+        row = replace(row, io=io, shares=shares, hidden=hidden, cpu_exhausted=exhausted.get(con_id))
+        found.append(replace(row, io_verdict=io_verdict(row)))
     return found
 
 
@@ -189,15 +191,19 @@ def _lasting(facts: Facts, inst_id: int) -> dict[int, float]:
     return {con_id: entitlement.lasting(before[con_id], sessions) for con_id, sessions in now.items()}
 
 
-def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: RsrcPdb, metric: PdbMetric) -> PdbReading:
+def _row(
+    facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, seen: RsrcPdb | None, metric: PdbMetric
+) -> PdbReading:
     con_id, name = key
+    row = seen or null_row(RsrcPdb)
     load, limit = frame.loads.get(key), frame.shares.limits.get(key)
     share = frame.shares.shares.get(key, 0.0)
     most = None if limit is None else limit * frame.capacity
+    due = share * frame.capacity if most is None else min(share * frame.capacity, most)
     claim = frame.claims.get(key)
     counts = [each for each in facts.sessions.counts if (each.inst_id, each.con_id) == (inst_id, con_id)]
     target = facts.system.parameters.number(inst_id, "parallel_servers_target")
-    most_requests, most_mb = container_io.limits_of(facts, inst_id, con_id)
+    most_requests, most_mb = limits_of(facts, inst_id, con_id)
     servers = frame.shares.servers.get(key)
     by_plan = None if servers is None or target is None else whole_servers(servers, target)
     return PdbReading(
@@ -211,7 +217,7 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
         waiting=load.waiting if load else None,
         capacity=frame.capacity,
         limit=most,
-        guaranteed=share * frame.capacity if most is None else min(share * frame.capacity, most),
+        guaranteed=None if facts.plans.server_wide(inst_id) else due,
         entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
         verdict=entitlement.verdict(key, frame, frame.full),
         io=None,
@@ -227,66 +233,163 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
         sga_bytes=row.sga_bytes,
         pga_bytes=row.pga_bytes,
         all_used=frame.used if load else None,
+        usage=usage_of_container(seen),
     )
+
+
+_ADDED = ("limit", "guaranteed", "sessions", "active_sessions", "px_active", "px_servers", "px_queued")
+_ADDED_WHERE_COUNTED = ("used", "waiting", "all_used")
+"""Figures that are added up over the instances, where each has one; the latter over those that V$RSRC_PDB counts."""
+
+_ADDED_WHERE_KNOWN = ("entitled", "sga_bytes", "pga_bytes")
+_MOST = ("io_throttle_ms", "cpu_exhausted", "servers_limit")
 
 
 def _together(rows: list[PdbReading]) -> PdbReading:
     """Return a container's row over the instances on which it is open; rates only where each of them has one.
 
-    One of which V$RSRC_PDB has no row adds nothing to them.
+    One of which V$RSRC_PDB has no row adds nothing to them. The limits of groups that hold it on some instances are
+    those of the whole where they are the same ones.
     """
-    first = rows[0]
+
+    def each(name: str, of: Sequence[PdbReading] = rows) -> list[Any]:
+        return [getattr(row, name) for row in of]
+
     there = [row for row in rows if row.usage is not None] or rows
-    capacity = sum(row.capacity for row in rows)
-    ios = [row.io for row in there if row.io is not None]
-    claims = [row.entitled for row in there if row.entitled is not None]
-    throttles = [row.io_throttle_ms for row in rows if row.io_throttle_ms is not None]
+    held = [row for row in rows if row.limited_by]
+    capacity, ios = sum(each("capacity")), [row.io for row in there if row.io is not None]
+    found: dict[str, Any] = {name: added(each(name)) for name in _ADDED}
+    found |= {name: added(each(name, there)) for name in _ADDED_WHERE_COUNTED}
+    found |= {name: sum_of_known(each(name)) for name in _ADDED_WHERE_KNOWN}
+    found |= {name: max((value for value in each(name) if value is not None), default=None) for name in _MOST}
+    if len({row.limited_by for row in held}) == 1:
+        found |= {name: added(each(name, held)) for name in ("limit_used", "limit_allowed")}
+    else:
+        found |= {"limited_by": "", "limit_used": None, "limit_allowed": None}
     return replace(
-        first,
+        rows[0],
         inst_id=CLUSTER,
-        share=sum(row.share * row.capacity for row in rows) / capacity if capacity else first.share,
-        used=_sum(row.used for row in there),
-        waiting=_sum(row.waiting for row in there),
         capacity=capacity,
-        limit=_sum(row.limit for row in rows),
-        guaranteed=_sum(row.guaranteed for row in rows),
-        entitled=sum(claims) if claims else None,
-        verdict=entitlement.worst(row.verdict for row in rows),
+        share=sum(row.share * row.capacity for row in rows) / capacity if capacity else rows[0].share,
+        verdict=entitlement.worst(each("verdict")),
         io=together(ios) if len(ios) == len(there) else None,
-        io_throttle_ms=max(throttles, default=None),
-        io_verdict=container_io.worst(row.io_verdict for row in rows),
-        cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
-        sessions=sum(row.sessions for row in rows),
-        active_sessions=sum(row.active_sessions for row in rows),
-        px_active=sum(row.px_active for row in rows),
-        px_servers=sum(row.px_servers for row in rows),
-        px_queued=sum(row.px_queued for row in rows),
-        servers_limit=max((row.servers_limit for row in rows if row.servers_limit is not None), default=None),
-        all_used=_sum(row.all_used for row in there),
-        **_together_limited(rows),
-        sga_bytes=_whole(row.sga_bytes for row in rows),
-        pga_bytes=_whole(row.pga_bytes for row in rows),
-        usage=together_used([row.usage for row in there]),
+        io_verdict=worst_io(each("io_verdict")),
+        usage=together_used(each("usage", there)),
+        **found,
     )
 
 
-def _together_limited(rows: list[PdbReading]) -> dict[str, str | float | None]:
-    """Return the limits of groups that hold a container on some instances, where they are the same ones."""
-    held = [row for row in rows if row.limited_by]
-    if len({row.limited_by for row in held}) != 1:
-        return {"limited_by": "", "limit_used": None, "limit_allowed": None}
-    return {
-        "limited_by": held[0].limited_by,
-        "limit_used": _sum(row.limit_used for row in held),
-        "limit_allowed": _sum(row.limit_allowed for row in held),
-    }
+# ---- I/O against MAX_IOPS and MAX_MBPS: rates since the last poll (V$RSRC_PDB), and what holds them back, in words.
+
+NEAR = 0.95
+"""Fraction of a limit from which on it counts as reached."""
+
+FELT = 0.1
+"""Milliseconds: I/O that is held back for less than this on average is not throttled to speak of."""
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = list(values)
-    return None if None in known else sum(value for value in known if value is not None)
+Limited: TypeAlias = "LimitedContainer | PdbReading"
+"""What a verdict on I/O is about."""
 
 
-def _whole(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
+    """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
+    requests, megabytes = (
+        next((own for each in (con_id, 0, ROOT) if (own := facts.system.parameters.setting(inst_id, each, name))), None)
+        for name in ("max_iops", "max_mbps")
+    )
+    return requests, megabytes
+
+
+def io_verdict(row: Limited) -> IoVerdict:
+    """Return what the limits do: throttled is what was held back in the last full minute; rates are those of now."""
+    if row.iops_limit is None and row.mb_limit is None:
+        return IoVerdict.FREE
+    if (row.io_throttle_ms or 0.0) >= FELT:
+        return IoVerdict.THROTTLED
+    if row.io is None:
+        return IoVerdict.UNKNOWN
+    return IoVerdict.NEAR if reached(row) else IoVerdict.UNDER
+
+
+def io_sentence(row: Limited) -> str:
+    """Return the verdict as one sentence with its figures; "" where there is no limit."""
+    limits = []
+    if row.iops_limit is not None:
+        limits.append(f"{_rate(None if row.io is None else row.io.requests)} of {row.iops_limit} IOPS (MAX_IOPS)")
+    if row.mb_limit is not None:
+        limits.append(f"{_rate(None if row.io is None else row.io.mb)} of {row.mb_limit} MB/s (MAX_MBPS)")
+    if not limits:
+        return ""
+    return f"Uses {' and '.join(limits)}: {_consequence(row)}."
+
+
+def _consequence(row: Limited) -> str:
+    held, nearest = row.io_throttle_ms, reached(row)
+    if held is not None and held >= FELT:
+        by = f"{nearest} throttled it" if nearest else "a limit throttled it"
+        return f"{by}, each I/O by {held:.1f} ms on average in the last full minute"
+    if held is None:
+        return f"{nearest} is nearly reached" if nearest else "below its limits"
+    return f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
+
+
+def worst_io(verdicts: Iterable[IoVerdict]) -> IoVerdict:
+    """Return the verdict to show for a container on several instances."""
+    return min(verdicts, key=lambda each: each.rank, default=IoVerdict.UNKNOWN)
+
+
+def reached(row: Limited) -> str:
+    """Return the limit that is used up most, if it nearly is; else ""."""
+    if row.io is None:
+        return ""
+    pairs = (("MAX_IOPS", row.io.requests, row.iops_limit), ("MAX_MBPS", row.io.mb, row.mb_limit))
+    part, name = max(((used / limit, name) for name, used, limit in pairs if limit), default=(0.0, ""))
+    return name if part >= NEAR else ""
+
+
+def _rate(value: float | None) -> str:
+    return "?" if value is None else f"{value:.0f}"
+
+
+_COUNTED = tuple(name for name in CounterDeltas._fields if name in RsrcPdb._fields)
+_COUNTERS = itemgetter(*map(RsrcPdb._fields.index, _COUNTED))
+_OF_IO = frozenset(name for name in _COUNTED if name.startswith(("small_", "large_")))
+_NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
+
+
+def grown_counters(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
+    """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
+    untold = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COLUMNS)
+    if untold or not facts.deltas.same_window(inst_id, ROOT):
+        return {}
+    before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
+    found = {}
+    for row in facts.snapshot.rows(RsrcPdb):
+        if row.inst_id == inst_id and row.con_id in before:
+            grown = difference(_COUNTERS(row), _COUNTERS(before[row.con_id]))
+            if grown is not None:
+                found[row.con_id] = _NO_GROWTH._replace(**dict(zip(_COUNTED, grown, strict=True)))
+    return found
+
+
+def grown_io(facts: Facts, deltas: CounterDeltas | None) -> IoRates | None:
+    """Return a container's I/O per second; None without a delta, and where no column of I/O is there."""
+    seconds = facts.deltas.interval(RsrcPdb)
+    if deltas is None or not seconds or facts.snapshot.section(RsrcPdb).absent >= _OF_IO:
+        return None
+    return rates(deltas, seconds)
+
+
+def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
+    """Return the containers with MAX_IOPS or MAX_MBPS, on each instance by itself; none outside of a CDB."""
+    seen = {(row.inst_id, row.con_id): row.pdb_name for row in facts.snapshot.rows(RsrcPdb) if row.con_id > 2}
+    limits = {key: limit for key in sorted(seen) if (limit := limits_of(facts, *key)) != (None, None)}
+    grown = {inst_id: grown_counters(facts, inst_id) for inst_id in {key[0] for key in limits}}
+    held = {(row.inst_id, row.con_id): row.avg_io_throttle for row in facts.snapshot.rows(PdbMetric)} if limits else {}
+    found = []
+    for key, limit in limits.items():
+        name = seen[key] or facts.system.container_name(key[1])
+        row = LimitedContainer(*key, name, grown_io(facts, grown[key[0]].get(key[1])), held.get(key), *limit)
+        found.append(row._replace(verdict=io_verdict(row), nearest=reached(row), sentence=io_sentence(row)))
+    return tuple(found)

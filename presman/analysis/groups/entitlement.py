@@ -40,24 +40,6 @@ NOT_EXHAUSTED = 0.5
 SERVER_WIDE = "CPU is divided over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)"
 """Why nobody's due is known where it is not the CPUs of one instance that are shared."""
 
-_WORST_FIRST = (
-    Verdict.STARVED,
-    Verdict.ZERO_SHARE,
-    Verdict.SHORT,
-    Verdict.HOST,
-    Verdict.CAPPED,
-    Verdict.CAGED,
-    Verdict.CONTENDED,
-    Verdict.NOT_EXHAUSTED,
-    Verdict.THROTTLED,
-    Verdict.NOT_THROTTLED,
-    Verdict.IDLE,
-    Verdict.NOT_MANAGED,
-    Verdict.UNKNOWN,
-)
-RANK = {verdict: rank for rank, verdict in enumerate(_WORST_FIRST)}
-"""Verdicts by how much they need a look: 0 is the worst."""
-
 
 class Host(Enum):
     """What is known of the host's CPUs: all busy, some to spare, or neither for certain."""
@@ -279,7 +261,7 @@ def _elsewhere(load: Load, found: Frame) -> Verdict | None:
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict to show for a group on several instances: the one most in need of a look."""
-    return min(verdicts, key=RANK.__getitem__, default=Verdict.UNKNOWN)
+    return min(verdicts, key=lambda each: each.rank, default=Verdict.UNKNOWN)
 
 
 _NEARLY_ALL = 0.9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -32,21 +32,6 @@ _JUDGED = frozenset(
 
 _WAITING = _JUDGED - {Verdict.NOT_THROTTLED} | _OUTSIDE | {Verdict.THROTTLED}
 """Verdicts of groups that wait for CPU."""
-
-
-class Loaded(Protocol):
-    """What a bar of CPUs is about: a consumer group, a line of a plan, a container. CPUs, as in a group's reading."""
-
-    @property
-    def used(self) -> float | None: ...  # noqa: D102
-    @property
-    def waiting(self) -> float | None: ...  # noqa: D102
-    @property
-    def capacity(self) -> float: ...  # noqa: D102
-    @property
-    def entitled(self) -> float | None: ...  # noqa: D102
-    @property
-    def limit(self) -> float | None: ...  # noqa: D102
 
 
 Judged: TypeAlias = "GroupReading | PdbReading"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -29,6 +30,8 @@ from presman.analysis.readings.wait_readings import (
 from presman.rows.instance_rows import EventHistogram, IoOutlier, LgwrioOutlier, Sysstat, SystemEvent, WatchedHistogram
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Snapshot
+
+_event, _statistic = attrgetter("inst_id", "event"), attrgetter("inst_id", "name")
 
 SYNC = "log file sync"
 WRITE = "log file parallel write"
@@ -52,15 +55,11 @@ def redo(facts: Facts, waits: Iterable[WaitReading]) -> tuple[RedoHealth, ...]:
 
 def _rates(facts: Facts) -> dict[int, float]:
     """Return MB of redo per second by instance (V$SYSSTAT, 'redo size')."""
-    deltas = facts.deltas
-    seconds = deltas.interval(Sysstat)
-    if seconds is None:
-        return {}
-    before = {row.inst_id: row.value for row in deltas.before(Sysstat) if row.name == REDO_SIZE}
+    seconds = facts.deltas.interval(Sysstat) if redo_sizes(facts.snapshot) else None
     return {
-        inst_id: (size - before[inst_id]) / seconds / _MB
-        for inst_id, size in redo_sizes(facts.snapshot).items()
-        if size >= before.get(inst_id, size + 1) and deltas.same_start(inst_id)
+        row.inst_id: (row.value - old.value) / seconds / _MB
+        for row, old in facts.deltas.pairs(Sysstat, _statistic)
+        if seconds and row.name == REDO_SIZE and old is not None and row.value >= old.value
     }
 
 
@@ -186,18 +185,14 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
     V$SYSTEM_EVENT counts a wait when it ends, with all of its time. Where waits last longer than the time between the
     polls, that is nothing for minutes and then too much: there the sessions count that wait now.
     """
-    deltas = facts.deltas
-    seconds = deltas.interval(SystemEvent)
-    before = {(row.inst_id, row.event): row for row in deltas.before(SystemEvent)}
-    if seconds is None or not before:
+    seconds, read = facts.deltas.interval(SystemEvent), _read_before(facts)
+    if seconds is None or not facts.deltas.before(SystemEvent):
         return ()
-    same = {inst_id: deltas.same_start(inst_id) for inst_id, _ in before}
     waiting = _waiting(facts)
     found = []
-    for row in facts.snapshot.rows(SystemEvent):
-        key = (row.inst_id, row.event)
-        old = before.get(key)
-        if old is None or not same[row.inst_id]:
+    for row, old in facts.deltas.pairs(SystemEvent, _event):
+        key = _event(row)
+        if old is None:
             continue
         grown = _grown(row, old)
         now = waiting.pop(key, None)
@@ -208,7 +203,7 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
         sessions = _sessions(waits, micro, now, seconds)
         found.append(WaitReading(*key, row.wait_class, sessions, None if waits is None else waits / seconds, mean))
     for key, now in waiting.items():
-        if now.wait_class and _outlasts(now, seconds) and same.get(key[0]):
+        if now.wait_class and _outlasts(now, seconds) and key[0] in read:
             # The first such wait since startup: the view has no row before it ends. Without a class it may be idle.
             found.append(WaitReading(*key, now.wait_class, float(now.sessions), 0.0, None))
     found.sort(key=lambda each: (-(each.sessions or 0.0), each.inst_id, each.event))
@@ -313,17 +308,18 @@ def _was_reset(old: Mapping[int, int], counts: Mapping[int, int]) -> bool:
 
 def _waited(facts: Facts) -> Measured:
     """Return what V$SYSTEM_EVENT measured of each event."""
-    before = {(row.inst_id, row.event): row for row in facts.deltas.before(SystemEvent)}
-    read = {inst_id for inst_id, _ in before}
+    read = _read_before(facts)
     found: Measured = {}
-    for row in facts.snapshot.rows(SystemEvent):
-        key = (row.inst_id, row.event)
-        now = None
-        if row.inst_id in read and facts.deltas.same_start(row.inst_id):
-            old = before.get(key)
-            now = _event_waits(_grown(row, old) if old else (row.total_waits, row.time_waited_micro))
-        found[key] = (row.wait_class, _event_waits((row.total_waits, row.time_waited_micro)), now)
+    for row, old in facts.deltas.pairs(SystemEvent, _event):
+        whole = row.total_waits, row.time_waited_micro
+        now = _event_waits(_grown(row, old) if old else whole) if row.inst_id in read else None
+        found[_event(row)] = (row.wait_class, _event_waits(whole), now)
     return found
+
+
+def _read_before(facts: Facts) -> set[int]:
+    """Return the instances whose V$SYSTEM_EVENT was read at the poll before, since when they have not restarted."""
+    return {row.inst_id for row in facts.deltas.before(SystemEvent)} - facts.deltas.restarted
 
 
 def _event_waits(told: tuple[int | None, int | None] | None) -> EventWaits | None:
@@ -352,15 +348,10 @@ def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
 
 def downgrades(facts: Facts) -> tuple[Downgrades, ...]:
     """Return the parallel operations by class, in the order they were read; none where their number is not told."""
-    deltas = facts.deltas
     if not {"name", "value"}.isdisjoint(facts.snapshot.section(Sysstat).absent):
         return ()
-    before = {(row.inst_id, row.name): row.value for row in deltas.before(Sysstat)}
-    found = []
-    for row in facts.snapshot.rows(Sysstat):
-        if row.name == REDO_SIZE:
-            continue
-        old = before.get((row.inst_id, row.name))
-        delta = row.value - old if old is not None and old <= row.value and deltas.same_start(row.inst_id) else None
-        found.append(Downgrades(row.inst_id, row.name, row.value, delta))
-    return tuple(found)
+    return tuple(
+        Downgrades(*_statistic(row), row.value, row.value - old.value if old and old.value <= row.value else None)
+        for row, old in facts.deltas.pairs(Sysstat, _statistic)
+        if row.name != REDO_SIZE
+    )

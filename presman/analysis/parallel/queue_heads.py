@@ -1,4 +1,4 @@
-"""Reasons why the first statement of each queue waits, in one sentence with its arithmetic.
+"""Reasons why the first statement of each queue waits, in one sentence with its arithmetic, and out of a closed set.
 
 Its parallel servers may be on every instance, on those of its service, or on its own only: PARALLEL_FORCE_LOCAL keeps
 them on the coordinator's instance; PARALLEL_INSTANCE_GROUP names the service whose instances they run on, else it is
@@ -10,8 +10,10 @@ second time after it did not come true.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
@@ -26,12 +28,14 @@ from presman.analysis.parallel.server_pools import (
     pools,
     together,
 )
+from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.statement_readings import (
     Cause,
     QueuedStatement,
     QueueHead,
+    QueueReason,
     Servers,
     Shortage,
     WantsSource,
@@ -88,119 +92,140 @@ class QueueState(NamedTuple):
         return min(self.limits, key=lambda limit: limit.free, default=None)
 
 
-def heads(
-    facts: Facts,
-    queue: Iterable[QueuedStatement],
-    cluster: Iterable[GroupReading],
-    budgets: Mapping[int, ServerBudget],
-    pools: Mapping[int, ServerPool],
-) -> tuple[QueueHead, ...]:
-    """Return the head of every group's queue, with its cause; `pools` are the servers of each instance."""
-    statements = list(queue)
-    if not statements:
-        return ()
-    first = [each for each in statements if each.position == 1]
-    groups = {(row.con_id, row.name): row for row in cluster}
-    found = []
-    waiting = list(first)
-    while waiting:
-        head = waiting.pop(0)
-        placed = placement(facts, head)
-        situation = _situation(facts, head, statements, first, groups, budgets)
-        if placed.confined_by:  # the target is the cluster's, but free servers of other instances are no use to it
-            inst_ids = tuple(sorted(placed.inst_ids))
-            there = together(pools[inst_id] for inst_id in inst_ids)
-            situation = situation._replace(system=budget_of(there, placed.where, inst_ids), inst_ids=inst_ids)
-        if situation.has_room(head.wants):
-            if (another := _another_first(head, statements, situation)) is not None:
-                waiting.insert(0, another)
-                continue
-            # By the figures it could start. Either it just came, and will, or something that no view shows holds it:
-            # had it room at the poll before, too, no start is promised again.
-            contested = bool(situation.rivals or situation.containers)
-            over = passed_over(facts, head, situation.system, situation.limits, contested=contested)
-            by_plan = over and has_one_queue(facts, head.inst_id, head.con_id) is not True
-            firsts = (one for each in first for one in (each, *_alike(each, statements)))
-            held_up = by_plan and any(_may_hold_up(facts, head, each, groups, budgets) for each in firsts)
-            situation = situation._replace(passed_over=over and not held_up)
-        directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
-        cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
-        equals = _equals(head, statements)
-        sentence = "; ".join(filter(None, [sentence, "" if placed.known else _NOT_WHERE, _same(equals)]))
-        tightest, own = situation.tightest, groups.get((head.con_id, head.group))
-        found.append(
-            QueueHead(
-                group=head.group,
-                statement=head,
-                cause=cause,
-                wants=head.wants,
-                held=tightest.held if tightest else own.px_servers if own else None,
-                allowed=tightest.allowed if tightest else None,
-                in_use=situation.system.in_use,
-                target=situation.system.target,
-                short=short,
-                sentence=sentence,
-                con_id=head.con_id,
-                container=head.container,
-                shortages=shortages(head.wants, cause, situation),
-                equals=equals,
-                queue_waited=sum(each.waited or 0.0 for each in _queue_of(head, statements)),
-            )
+class Queues(NamedTuple):
+    """All parallel queues with what their statements are counted against: `pools` are the servers of each instance."""
+
+    facts: Facts
+    statements: tuple[QueuedStatement, ...]
+    groups: Mapping[Key, GroupReading]
+    budgets: Mapping[int, ServerBudget]
+    pools: Mapping[int, ServerPool]
+
+    @property
+    def first(self) -> list[QueuedStatement]:
+        """The first of each queue."""
+        return [each for each in self.statements if each.position == 1]
+
+    def of(self, head: QueuedStatement) -> list[QueuedStatement]:
+        """Return the statements of a head's queue, itself among them."""
+        return [each for each in self.statements if (each.con_id, each.group) == (head.con_id, head.group)]
+
+    def alike(self, head: QueuedStatement) -> list[QueuedStatement]:
+        """Return the others that have waited the same as a head, or of whom it is not known for how long.
+
+        They may be the first as well; there are none where its event says that it is next.
+        """
+        first = head.waited
+        if head.event == NEXT_IN_LINE:
+            return []
+        return [
+            each
+            for each in self.of(head)
+            if each is not head and (first is None or each.waited is None or abs(each.waited - first) < SAME_WAIT)
+        ]
+
+    def limits(self, key: Key, inst_id: int) -> Iterator[ServerLimit]:
+        """Yield the limits that a group's statements are under, by the plan of an instance: its container's first."""
+        con_id, whole = key[0], self.budgets[ROOT].target
+        container = self.budgets.get(con_id) if con_id > 2 else None
+        if container is not None and container.in_use is not None and container.target is not None:
+            name = self.facts.system.container_name(con_id)
+            yield ServerLimit(name, container.in_use, container.target, con_id=con_id)
+            whole = container.target
+        group = self.groups.get(key)
+        limit, percent = allowed(key, self.facts, self.budgets, inst_id)
+        if group is not None and limit is not None:
+            part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
+            yield ServerLimit(group.name, group.px_servers or 0, limit, part, con_id, group.name)
+
+    def state(self, head: QueuedStatement, placed: Placement) -> QueueState:
+        """Return what a head waits among."""
+        name, first = self.facts.system.container_name, self.first
+        state = QueueState(
+            system=self.budgets[ROOT],
+            limits=tuple(self.limits((head.con_id, head.group), head.inst_id)),
+            ahead=self._ahead(head) if has_one_queue(self.facts, head.inst_id, head.con_id) else 0,
+            rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
+            containers=tuple(name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})),
+            unknown_container="" if is_target_known(self.facts, head.con_id, self.budgets) else name(head.con_id),
         )
-    return tuple(found)
+        if not placed.confined_by:
+            return state
+        # The target is the cluster's, but free servers of other instances are no use to it.
+        inst_ids = tuple(sorted(placed.inst_ids))
+        there = together(self.pools[inst_id] for inst_id in inst_ids)
+        return state._replace(system=budget_of(there, placed.where, inst_ids), inst_ids=inst_ids)
+
+    def _ahead(self, head: QueuedStatement) -> int:
+        """Return how many of other groups have waited for longer in the one queue of a container."""
+        others = [each for each in self.statements if each.con_id == head.con_id and each.group != head.group]
+        return sum((each.waited or 0.0) > (head.waited or 0.0) + SAME_WAIT for each in others)
 
 
-def _may_hold_up(
-    facts: Facts,
-    head: QueuedStatement,
-    other: QueuedStatement,
-    groups: Mapping[Key, GroupReading],
-    budgets: Mapping[int, ServerBudget],
-) -> bool:
+def heads(queues: Queues) -> tuple[QueueHead, ...]:
+    """Return the head of every group's queue, with its cause."""
+    return tuple(_head(queues, first) for first in queues.first)
+
+
+def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
+    facts, alike = queues.facts, queues.alike(head)
+    placed = placement(facts, head)
+    state = queues.state(head, placed)
+    if state.has_room(head.wants):
+        # It would have started: another that may be the first, and has no room, is it.
+        another = next((each for each in alike if not state.has_room(each.wants)), None)
+        if another is not None:
+            return _head(queues, another)
+        state = state._replace(passed_over=_is_passed_over(queues, head, state))
+    directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
+    cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), state)
+    tightest, own = state.tightest, queues.groups.get((head.con_id, head.group))
+    return QueueHead(
+        group=head.group,
+        statement=head,
+        cause=cause,
+        wants=head.wants,
+        held=tightest.held if tightest else own.px_servers if own else None,
+        allowed=tightest.allowed if tightest else None,
+        in_use=state.system.in_use,
+        target=state.system.target,
+        short=short,
+        sentence="; ".join(filter(None, [sentence, "" if placed.known else _NOT_WHERE, _same(len(alike))])),
+        con_id=head.con_id,
+        container=head.container,
+        shortages=shortages(head.wants, cause, state),
+        equals=len(alike),
+        queue_waited=sum(each.waited or 0.0 for each in queues.of(head)),
+    )
+
+
+def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> bool:
+    """Whether no start is to be promised again: a head that has room had it at the poll before, too.
+
+    By the figures it could start. Either it just came, and will, or something that no view shows holds it; where the
+    plan decides, another head that was chosen first may hold it up.
+    """
+    contested = bool(state.rivals or state.containers)
+    if not passed_over(queues.facts, head, state.system, state.limits, contested=contested):
+        return False
+    if has_one_queue(queues.facts, head.inst_id, head.con_id):
+        return True
+    firsts = (one for each in queues.first for one in (each, *queues.alike(each)))
+    return not any(_may_hold_up(queues, head, each) for each in firsts)
+
+
+def _may_hold_up(queues: Queues, head: QueuedStatement, other: QueuedStatement) -> bool:
     """Whether the plan may have chosen another head first that its limits let start, and the target does not.
 
     One that was chosen is not passed by those who want less, so that all wait for its servers.
     """
     if (other.con_id, other.group) == (head.con_id, head.group):
         return False
-    limits = tuple(limits_of(facts, (other.con_id, other.group), other.inst_id, groups, budgets))
-    rooms = [limit.free for limit in limits]
+    rooms = [limit.free for limit in queues.limits((other.con_id, other.group), other.inst_id)]
     if other.wants is None or other.wants.source is WantsSource.MEAN:
         return all(room > 0 for room in rooms)
-    free = budgets[ROOT].free
+    free = queues.budgets[ROOT].free
     return free is not None and free < other.wants.high and all(other.wants.low <= room for room in rooms)
-
-
-def _another_first(
-    head: QueuedStatement, statements: Iterable[QueuedStatement], situation: QueueState
-) -> QueuedStatement | None:
-    """Return who is the first of a queue, where one that may be it has room, and would have started: who has none.
-
-    None where all that have waited as long have room.
-    """
-    return next((each for each in _alike(head, statements) if not situation.has_room(each.wants)), None)
-
-
-def _equals(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> int:
-    """Return how many others of a head's queue may be the first as well, 0 where its event says that it is next."""
-    return len(_alike(head, statements))
-
-
-def _alike(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> list[QueuedStatement]:
-    """Return the others that have waited the same as a head, or of whom it is not known for how long."""
-    first = head.waited
-    if head.event == NEXT_IN_LINE:
-        return []
-    return [
-        each
-        for each in _queue_of(head, statements)
-        if each is not head and (first is None or each.waited is None or abs(each.waited - first) < SAME_WAIT)
-    ]
-
-
-def _queue_of(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> list[QueuedStatement]:
-    """Return the statements of a head's queue, itself among them."""
-    return [each for each in statements if (each.con_id, each.group) == (head.con_id, head.group)]
 
 
 def _same(equals: int) -> str:
@@ -224,76 +249,32 @@ def has_one_queue(facts: Facts, inst_id: int, con_id: int) -> bool | None:
     return None if row is None else is_one_queue(row.parallel_execution_managed)
 
 
-def _situation(
-    facts: Facts,
-    head: QueuedStatement,
-    statements: list[QueuedStatement],
-    first: list[QueuedStatement],
-    groups: Mapping[Key, GroupReading],
-    budgets: Mapping[int, ServerBudget],
-) -> QueueState:
-    one_queue = has_one_queue(facts, head.inst_id, head.con_id)
-    others = [each for each in statements if each.con_id == head.con_id and each.group != head.group]
-    return QueueState(
-        system=budgets[ROOT],
-        limits=tuple(limits_of(facts, (head.con_id, head.group), head.inst_id, groups, budgets)),
-        ahead=sum((each.waited or 0.0) > (head.waited or 0.0) + SAME_WAIT for each in others) if one_queue else 0,
-        rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
-        unknown_container=(
-            "" if is_target_known(facts, head.con_id, budgets) else facts.system.container_name(head.con_id)
-        ),
-        containers=tuple(
-            facts.system.container_name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})
-        ),
-    )
-
-
-def limits_of(
-    facts: Facts,
-    key: Key,
-    inst_id: int,
-    groups: Mapping[Key, GroupReading],
-    budgets: Mapping[int, ServerBudget],
-) -> Iterable[ServerLimit]:
-    """Yield the limits that the statements of a group are under, by the plan of an instance: its container's first."""
-    con_id, whole = key[0], budgets[ROOT].target
-    container = budgets.get(con_id) if con_id > 2 else None
-    if container is not None and container.in_use is not None and container.target is not None:
-        yield ServerLimit(facts.system.container_name(con_id), container.in_use, container.target, con_id=con_id)
-        whole = container.target
-    group = groups.get(key)
-    limit, percent = allowed(key, facts, budgets, inst_id)
-    if group is not None and limit is not None:
-        part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
-        yield ServerLimit(group.name, group.px_servers or 0, limit, part, con_id, group.name)
-
-
-def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tuple[Cause, int | None, str]:
+def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[Cause, int | None, str]:
     """Return the cause, the servers short (None where not exactly known) and the sentence.
 
     A statement starts when it fits below the target and below its limits; a limit that binds is the cause even
     if the target binds as well, because only servers of its own group help then. One that wants more than the
     whole target was seen to start on 12.1 once nothing else ran; for a group's limit nothing is known.
     """
-    system, tightest = situation.system, situation.tightest
+    system, tightest = state.system, state.tightest
     if wants is None or wants.source is WantsSource.MEAN:
         mean = (
             f" (those queued in its group wanted {counted(wants.low, 'server')} each in the last minute)"
             if wants
             else ""
         )
-        return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(situation)])
-    never = _never(wants, situation)
+        return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(state)])
+    never = _never(wants, state)
     if never:
         return Cause.NEVER_FITS, None, f"{_want(wants, dop)}, {never}"
-    free = situation.free
+    free = state.free
     if free is None:
         return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
     if wants.high <= free:
-        return _fitting(f"{_want(wants, dop)} and {free} are free{system.where}", situation)
-    if situation.ahead:
-        behind = f"one queue for all groups, {_others(situation)} ahead of it"
-        return Cause.BEHIND, None, "; ".join([_want(wants, dop), behind, *_figures(situation)])
+        return _fitting(f"{_want(wants, dop)} and {free} are free{system.where}", state)
+    if state.ahead:
+        behind = f"one queue for all groups, {_others(state)} ahead of it"
+        return Cause.BEHIND, None, "; ".join([_want(wants, dop), behind, *_figures(state)])
     by_ceiling = tightest is not None and wants.high > tightest.free
     by_system = system.free is not None and wants.high > system.free
     figures = [str(tightest)] if by_ceiling else []
@@ -303,55 +284,55 @@ def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tu
     return (Cause.GROUP if by_ceiling else Cause.SYSTEM), short, sentence
 
 
-def shortages(wants: Servers | None, cause: Cause, situation: QueueState) -> tuple[Shortage, ...]:
+def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[Shortage, ...]:
     """Return what must be freed under each limit that binds; nothing where that is not known or would not help.
 
     One that wants more than the whole target was seen to start once nothing was in use, so all of that is in its way.
     """
-    system = situation.system
+    system = state.system
     if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.NEVER_FITS}:
         return ()
-    if any(wants.low > limit.allowed for limit in situation.limits):
+    if any(wants.low > limit.allowed for limit in state.limits):
         return ()
     found = []
     if system.target is not None and system.in_use is not None:
         whole = wants.low > system.target
         short = system.in_use if whole else wants.high - system.target + system.in_use
-        found.append(Shortage(min(short, system.in_use), everybody=True, inst_ids=situation.inst_ids))
-    for limit in situation.limits:
+        found.append(Shortage(min(short, system.in_use), everybody=True, inst_ids=state.inst_ids))
+    for limit in state.limits:
         short = min(wants.high - limit.free, limit.held)
         found.append(Shortage(short, con_id=limit.con_id, group=limit.group))
     return tuple(shortage for shortage in found if shortage.short > 0)
 
 
-def _fitting(start: str, situation: QueueState) -> tuple[Cause, int | None, str]:
+def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
     """Explain a head that fits: the queue's order holds it, or the views were read at different instants."""
-    if situation.ahead:
-        return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_others(situation)} ahead of it"
-    if situation.passed_over:
+    if state.ahead:
+        return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_others(state)} ahead of it"
+    if state.passed_over:
         return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {_ELSEWHERE}"
-    if situation.containers:
-        last = f", then the plan between it and {', '.join(situation.rivals)}" if situation.rivals else ""
-        others = ", ".join(situation.containers)
+    if state.containers:
+        last = f", then the plan between it and {', '.join(state.rivals)}" if state.rivals else ""
+        others = ", ".join(state.containers)
         return Cause.NOT_CHOSEN, 0, f"{start}; the CDB plan chooses between its container and {others}{last}"
-    if situation.rivals:
-        return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(situation.rivals)}"
-    if situation.unknown_container:
-        where = f"how many {situation.unknown_container} may have is not known"
+    if state.rivals:
+        return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(state.rivals)}"
+    if state.unknown_container:
+        where = f"how many {state.unknown_container} may have is not known"
         return Cause.NOT_CHOSEN, None, f"{start}; {where}, so presman cannot say whether it starts"
     return Cause.NOT_CHOSEN, 0, f"{start}; it should start by the next poll"
 
 
-def _others(situation: QueueState) -> str:
-    return f"{counted(situation.ahead, 'statement')} of other groups"
+def _others(state: QueueState) -> str:
+    return f"{counted(state.ahead, 'statement')} of other groups"
 
 
-def _never(wants: Servers, situation: QueueState) -> str:
+def _never(wants: Servers, state: QueueState) -> str:
     """Return what is too small for the statement even when empty, "" if nothing is."""
-    for limit in situation.limits:
+    for limit in state.limits:
         if wants.low > limit.allowed:
             return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {limit.held} held"
-    system = situation.system
+    system = state.system
     if system.target is not None and wants.low > system.target:
         rest = f", {system.in_use} in use: it may start only when none are" if system.in_use else ""
         rest = ", none are in use and it is still queued" if system.in_use == 0 else rest
@@ -369,9 +350,9 @@ def _want(wants: Servers, dop: int | None) -> str:
     return f"wants {counted(wants.low, 'server')} (DOP {dop}, {_COUNTS.get(sets, f'{sets} sets')}{by})"
 
 
-def _figures(situation: QueueState) -> list[str]:
-    tightest = situation.tightest
-    used = [_used(situation.system)] if situation.system.free is not None else []
+def _figures(state: QueueState) -> list[str]:
+    tightest = state.tightest
+    used = [_used(state.system)] if state.system.free is not None else []
     return used + ([str(tightest)] if tightest else [])
 
 
@@ -461,3 +442,51 @@ def _held(before: Facts, limit: ServerLimit) -> int:
         for row in before.snapshot.rows(ConsumerGroup)
         if row.con_id == limit.con_id and limit.group in {"", row.name}
     )
+
+
+_REASONS = {
+    Cause.NEVER_FITS: QueueReason.NEVER_FITS,
+    Cause.SYSTEM: QueueReason.TARGET,
+    Cause.GROUP: QueueReason.GROUP_LIMIT,
+    Cause.BEHIND: QueueReason.OTHER_QUEUE,
+    Cause.NOT_CHOSEN: QueueReason.ORDER_OF_PLAN,
+}
+
+
+def with_queue_reasons(
+    queue: Iterable[QueuedStatement], heads: Sequence[QueueHead], *, quiesced: bool
+) -> tuple[tuple[QueuedStatement, ...], tuple[QueueHead, ...]]:
+    """Return the queue and its heads with the reason of each statement: those behind a head wait for it."""
+    first = {(head.con_id, head.group): (head, head_reason(head, heads, quiesced=quiesced)) for head in heads}
+    by_statement: dict[Executing, QueuedStatement] = {}
+    for each in queue:
+        head, reason = first.get((each.con_id, each.group), (None, QueueReason.UNKNOWN))
+        if head is None or not _is_first(each, head.statement):
+            reason = QueueReason.BEHIND_IN_QUEUE
+        by_statement[each.executing()] = replace(each, reason=reason)
+    found = tuple(replace(head, statement=by_statement[head.statement.executing()]) for head in heads)
+    return tuple(by_statement.values()), found
+
+
+def _is_first(each: QueuedStatement, first: QueuedStatement) -> bool:
+    """Whether it is the head, or has waited as long, so that which of them is first is not known."""
+    if each.executing() == first.executing():
+        return True
+    return each.waited is not None and first.waited is not None and abs(each.waited - first.waited) < SAME_WAIT
+
+
+def head_reason(head: QueueHead, heads: Sequence[QueueHead], *, quiesced: bool) -> QueueReason:
+    """Return why the head of a queue waits.
+
+    One that has room and is not chosen waits for the order of the plan only where there is another head to choose. If
+    nothing that is counted explains it and the database is quiesced, that does.
+    """
+    found = _REASONS.get(head.cause, QueueReason.UNKNOWN)
+    if found is QueueReason.ORDER_OF_PLAN and len(heads) < 2:
+        found = QueueReason.UNKNOWN
+    if quiesced and found in {QueueReason.UNKNOWN, QueueReason.ORDER_OF_PLAN}:
+        return QueueReason.QUIESCED
+    if found is QueueReason.GROUP_LIMIT:
+        binds = [each for each in head.shortages if not each.everybody]
+        return QueueReason.CONTAINER_LIMIT if binds and not any(each.group for each in binds) else found
+    return found

@@ -9,7 +9,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
-from presman.analysis.parallel.queue_heads import has_one_queue, limits_of, placement
+from presman.analysis.parallel.queue_heads import Queues, has_one_queue, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
 
@@ -40,6 +40,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     cluster = server_pools.together(found[inst_id] for inst_id in facts.system.inst_ids)
     budgets = server_pools.budgets(facts, cluster)
     groups = {(row.con_id, row.name): row for row in reading.cluster_groups()}
+    queues = Queues(facts, reading.queue, groups, budgets, found)
     shares = facts.division.shares[facts.system.inst_ids[0]]
     con_ids = {each.con_id for each in reading.queue}
     elsewhere = [placement(facts, each) for each in reading.queue]
@@ -48,7 +49,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
         in_use=budgets[ROOT].in_use,
         one_queue=_one_queue(facts, reading),
         plan=shares.root if shares.shares else None,
-        limits={key: tuple(limits_of(facts, key, facts.system.inst_ids[0], groups, budgets)) for key in groups},
+        limits={key: tuple(queues.limits(key, facts.system.inst_ids[0])) for key in groups},
         unknown_limit=frozenset(each for each in con_ids if not server_pools.is_target_known(facts, each, budgets)),
         confined=frozenset(
             (each.inst_id, each.sid)

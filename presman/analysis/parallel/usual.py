@@ -16,25 +16,23 @@ Counters remembered each minute for an hour, so that the last minute and the las
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
 from operator import sub
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals
-from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Usual, is_downgrade
 from presman.rows.group_rows import GroupMetricHistory
 
 NONE = QueueTotals(0, 0, 0, 0, 0, 0)
-
-_HOUR = timedelta(hours=1)
 
 WORSE = 2.0
 """How many times the usual mean queue is called worse."""
@@ -106,18 +104,15 @@ def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, s
     """
     seconds: dict[int, float] = defaultdict(float)
     sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-    groups: dict[int, set[tuple[int, str]]] = defaultdict(set)
     minutes: dict[tuple[int, datetime | None], float] = {}
     for row in rows:
         if row.avg_queued_parallel_stmts is None or row.avg_active_parallel_stmts is None or row.intsize_csec <= 0:
             continue
-        if row.end_time is not None and row.end_time <= at - _HOUR:
+        if row.end_time is not None and row.end_time <= at - HOUR:
             continue
         length = row.intsize_csec / 100
-        key = (row.con_id, row.consumer_group_name)
         minutes[row.inst_id, row.end_time] = length
-        groups[row.inst_id].add(key)
-        own = sums[key]
+        own = sums[row.con_id, row.consumer_group_name]
         own[0] += row.avg_queued_parallel_stmts * length
         own[1] += row.avg_active_parallel_stmts * length
         own[2] += (row.avg_active_parallel_servers or 0.0) * length
@@ -140,18 +135,18 @@ def _hour(sums: list[float], seconds: float) -> Usual:
     )
 
 
-def compare(
-    reading: Reading,
-    recent: Iterable[tuple[int, str, CounterMark]] = (),
-    hour: Iterable[tuple[int, str, CounterMark]] = (),
-) -> tuple[Comparison, ...]:
+GroupMarks = Mapping[tuple[int, str], CounterMark]
+"""A mark of each group, by container and name."""
+
+_NO_MARKS: GroupMarks = MappingProxyType({})
+
+
+def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks = _NO_MARKS) -> tuple[Comparison, ...]:
     """Return the queue of each group that has one, or had.
 
     `recent` has a mark of each group about a minute old, `hour` the oldest of the last hour; where there is none (the
     first minutes, or one reading alone) "now" is what is queued at this instant and the hour is the metric history's.
     """
-    minute = {(con_id, name): mark for con_id, name, mark in recent}
-    older = {(con_id, name): mark for con_id, name, mark in hour}
     known = {(each.con_id, each.name): each.usual for each in reading.hour}
     found = []
     for group in reading.cluster_groups():
@@ -160,9 +155,11 @@ def compare(
         if not (mark.came or group.totals.queued):
             continue
         plan = between(None, mark, _since(reading, reading.header.plan_since))
-        now = between(minute[key], mark, _since(reading, minute[key].at)) if key in minute else None
-        past = known.get(key)
-        past = _together(past, between(older[key], mark, _since(reading, older[key].at)) if key in older else None)
+        now, watched = (
+            between(marks[key], mark, _since(reading, marks[key].at)) if key in marks else None
+            for marks in (recent, hour)
+        )
+        past = _together(known.get(key), watched)
         present = now or Usual(0.0, None, None, None, None, float(group.px_queued or 0), None)
         found.append(Comparison(*key, plan, past, present, _is_worse(group, present, past, plan)))
     return tuple(found)
@@ -190,21 +187,13 @@ def _since(reading: Reading, at: datetime | None) -> float | None:
     return seconds if seconds > 0 else None
 
 
-def counter_marks(reading: Reading) -> tuple[tuple[int, str, CounterMark], ...]:
+def counter_marks(reading: Reading) -> GroupMarks:
     """Return a mark of each group of a reading, to be compared with later."""
-    return tuple(
-        (group.con_id, group.name, CounterMark.of(reading.at, group))
-        for group in reading.groups
-        if group.inst_id == CLUSTER
-    )
+    return {(group.con_id, group.name): CounterMark.of(reading.at, group) for group in reading.cluster_groups()}
 
 
 MINUTE = timedelta(seconds=60)
 HOUR = timedelta(hours=1)
-
-_DOWNGRADED = "downgraded"
-
-GroupMarks = tuple[tuple[int, str, CounterMark], ...]
 
 
 class _Minute(Struct, frozen=True):
@@ -236,8 +225,8 @@ class QueueMarks:
     def compare(self, reading: Reading) -> tuple[Comparison, ...]:
         """Return the queue of each group at `reading`, over the minute and the hour before it, and since its plan."""
         older = [minute for minute in self._minutes if reading.at - minute.at >= MINUTE]
-        recent = older[-1].groups if older else ()
-        hour = next((minute.groups for minute in older if reading.at - minute.at <= HOUR), ())
+        recent = older[-1].groups if older else _NO_MARKS
+        hour = next((minute.groups for minute in older if reading.at - minute.at <= HOUR), _NO_MARKS)
         return compare(reading, recent, hour)
 
     def downgrades(self, reading: Reading) -> dict[str, int]:
@@ -256,10 +245,10 @@ class QueueMarks:
 
 def operations(reading: Reading) -> dict[str, int]:
     """Return the parallel operations by class since startup, over all instances, as V$SYSSTAT names them."""
-    found: dict[str, int] = {}
+    found = Counter[str]()
     for row in reading.downgrades:
-        if _DOWNGRADED in row.name:
-            found[row.name] = found.get(row.name, 0) + row.total
+        if "downgraded" in row.name:
+            found[row.name] += row.total
     return found
 
 
@@ -267,8 +256,7 @@ def _began_anew(before: _Minute, after: _Minute) -> bool:
     """Whether time or a counter has gone back: another plan window, a restart, another moment of a recording."""
     if after.at < before.at:
         return True
-    old = {(con_id, name): mark.totals for con_id, name, mark in before.groups}
-    pairs = [(old[con_id, name], mark.totals) for con_id, name, mark in after.groups if (con_id, name) in old]
+    pairs = [(before.groups[key].totals, mark.totals) for key, mark in after.groups.items() if key in before.groups]
     return any(
         (now.queued or 0) < (then.queued or 0) or (now.completed or 0) < (then.completed or 0) for then, now in pairs
     )

@@ -36,7 +36,6 @@ from presman.rows.snapshot import Snapshot
 
 _PARAMETER = "Database Reference: RESOURCE_MANAGER_PLAN"
 _IDLE = "Database Reference: MAX_IDLE_BLOCKER_TIME"
-_ORDER = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
@@ -48,7 +47,7 @@ def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
             found += [finding for rule in CDB_RULES for finding in rule.findings(cdb)]
     found += instances_differ(facts)
     found += idle_holders_stay(reading)
-    return tuple(dict.fromkeys(sorted(found, key=lambda finding: _ORDER[finding.severity])))
+    return tuple(dict.fromkeys(sorted(found, key=lambda finding: finding.severity.rank)))
 
 
 def instances_differ(facts: Facts) -> Iterable[Finding]:

@@ -6,7 +6,6 @@ Every finding says why it matters and which of Oracle's manuals describes what i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,18 +13,18 @@ from msgspec import Struct
 
 from presman.analysis.facts.plan_book import OTHER_GROUPS, PlanShares
 from presman.analysis.plans.plan_view import PlanPeriod
-from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.group_readings import GroupReading, Marked
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.base.formats import counted
 from presman.rows.plan_rows import PlanDirective
 
 
-class Severity(Enum):
-    """How much a finding matters, in the words shown."""
+class Severity(Marked):
+    """How much a finding matters."""
 
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
+    ERROR = "error", "✕", "bad"
+    WARNING = "warning", "▲", "warn"
+    NOTE = "note", "·", "note"
 
 
 class Finding(Struct, frozen=True):

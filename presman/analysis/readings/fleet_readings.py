@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from msgspec import Struct
 
-from presman.analysis.readings.group_readings import throttled_percent
+from presman.analysis.readings.group_readings import Marked, throttled_percent
 from presman.analysis.readings.reading import Severity
 
 
-class ConnectionState(Enum):
+class ConnectionState(Marked):
     """How the data of a database comes in."""
 
-    LIVE = "LIVE"
-    LATE = "LATE"
-    LOST = "LOST"
-    REFUSED = "REFUSED"
-    STARTING = "STARTING"
-    STOPPED = "STOPPED"
+    LIVE = "LIVE", "●", "good"
+    LATE = "LATE", "◌", "warn"
+    LOST = "LOST", "✕", "bad"
+    REFUSED = "REFUSED", "✕", "warn"
+    STARTING = "STARTING", "…", "note"
+    STOPPED = "STOPPED", "■", "note"
 
 
 class KeyFigures(Struct, frozen=True):

@@ -3,29 +3,52 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.readings.wait_readings import UsageTotals
 from presman.base.formats import ABSENT, counted, duration
 
+Level = Literal["bad", "warn", "note", "good", "dim"]
+"""How bad a state is, which its colour says; a word or a glyph stands beside it."""
 
-class Verdict(Enum):
-    """What happens to a group's CPU, in the words shown."""
 
-    UNKNOWN = "no delta yet"
-    NOT_MANAGED = "CPU not managed"
-    IDLE = "wants no CPU"
-    NOT_THROTTLED = "not throttled"
-    CAPPED = "at its limit"
-    CONTENDED = "contended, gets its share"
-    CAGED = "caged, gets its share"
-    THROTTLED = "throttled, share not known"
-    NOT_EXHAUSTED = "waits, CPUs not exhausted"
-    HOST = "host used by others"
-    SHORT = "less than its due"
-    STARVED = "starved"
-    ZERO_SHARE = "no share while others run"
+class Marked(Enum):
+    """One of a few states in the words shown, with its glyph and how bad it is; what needs a look most comes first."""
+
+    glyph: str
+    level: Level
+    rank: int
+
+    def __new__(cls, words: str, glyph: str, level: Level) -> Self:
+        """Return a state, which files know by its name."""
+        state = object.__new__(cls)
+        state._value_ = words
+        state.glyph, state.level, state.rank = glyph, level, len(cls.__members__)
+        return state
+
+    @property
+    def text(self) -> str:
+        """The words behind their glyph."""
+        return f"{self.glyph} {self.value}"
+
+
+class Verdict(Marked):
+    """What happens to a group's CPU."""
+
+    STARVED = "starved", "✕", "bad"
+    ZERO_SHARE = "no share while others run", "✕", "bad"
+    SHORT = "less than its due", "▲", "warn"
+    HOST = "host used by others", "▲", "warn"
+    CAPPED = "at its limit", "▬", "note"
+    CAGED = "caged, gets its share", "▬", "note"
+    CONTENDED = "contended, gets its share", "▬", "note"
+    NOT_EXHAUSTED = "waits, CPUs not exhausted", "▬", "note"
+    THROTTLED = "throttled, share not known", "▬", "note"
+    NOT_THROTTLED = "not throttled", "●", "good"
+    IDLE = "wants no CPU", "·", "dim"
+    NOT_MANAGED = "CPU not managed", "○", "dim"
+    UNKNOWN = "no delta yet", "…", "dim"
 
 
 class IoRates(NamedTuple):
@@ -118,7 +141,7 @@ class GroupState(NamedTuple):
     """
 
     word: str
-    level: Literal["bad", "warn", "note", "good", "dim"]
+    level: Level
     text: str
     brief: str = ""
 
@@ -128,18 +151,6 @@ class GroupState(NamedTuple):
         return self.level in {"bad", "warn"}
 
 
-_CPU_LEVELS: dict[Verdict, Literal["bad", "warn", "note", "good", "dim"]] = {
-    Verdict.STARVED: "bad",
-    Verdict.ZERO_SHARE: "bad",
-    Verdict.SHORT: "warn",
-    Verdict.HOST: "warn",
-    Verdict.NOT_EXHAUSTED: "note",
-    Verdict.CAPPED: "note",
-    Verdict.CONTENDED: "note",
-    Verdict.CAGED: "note",
-    Verdict.THROTTLED: "note",
-    Verdict.NOT_THROTTLED: "good",
-}
 _LEVELS = ("bad", "warn", "note", "good", "dim")
 _BRIEF_CAUSES = {
     Cause.SYSTEM: " (target)",
@@ -296,7 +307,7 @@ class GroupReading(NamedTuple):
 def _cpu_state(row: GroupReading) -> GroupState:
     text = "not judged" if row.doubt else row.verdict.value
     brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
-    return GroupState(row.verdict.name.lower(), _CPU_LEVELS.get(row.verdict, "dim"), text, brief)
+    return GroupState(row.verdict.name.lower(), row.verdict.level, text, brief)
 
 
 def _queue_state(row: GroupReading) -> list[GroupState]:
@@ -333,14 +344,14 @@ def _io_state(row: GroupReading) -> list[GroupState]:
     return [GroupState("io_limit", "warn", f"I/O held by {row.io_held_by}", row.io_held_by)]
 
 
-class IoVerdict(Enum):
-    """What MAX_IOPS and MAX_MBPS do to a container's I/O, in the words shown."""
+class IoVerdict(Marked):
+    """What MAX_IOPS and MAX_MBPS do to a container's I/O."""
 
-    UNKNOWN = "no delta yet"
-    FREE = "no limit"
-    UNDER = "under its limit"
-    NEAR = "near its limit"
-    THROTTLED = "throttled"
+    THROTTLED = "throttled", "▲", "warn"
+    NEAR = "near its limit", "▬", "note"
+    UNDER = "under its limit", "●", "good"
+    UNKNOWN = "no delta yet", "…", "dim"
+    FREE = "no limit", "○", "dim"
 
 
 class LimitedContainer(NamedTuple):

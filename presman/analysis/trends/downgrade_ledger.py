@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import NamedTuple
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import RunningStatement
 
 KEPT = 500
 """Downgrades remembered."""
@@ -19,7 +19,7 @@ _SAME_START = timedelta(seconds=5)
 
 
 class Downgrade(NamedTuple):
-    """One execution that got `degree` of the `requested` degree; `percent` of it was lost."""
+    """One execution that got `degree` of the `requested` degree; `downgraded` percent of it were lost."""
 
     at: datetime
     inst_id: int
@@ -32,7 +32,10 @@ class Downgrade(NamedTuple):
     sql_id: str
     degree: int | None
     requested: int | None
-    percent: float
+    downgraded: float
+
+
+_of_statement = attrgetter(*Downgrade._fields[1:])
 
 
 class DowngradeLedger:
@@ -62,7 +65,7 @@ class DowngradeLedger:
             start = None if each.elapsed is None else reading.at - timedelta(seconds=each.elapsed)
             now[who] = start
             if not self._is_known(who, start):
-                self._entries.append(_entry(reading.at, each))
+                self._entries.append(Downgrade(reading.at, *_of_statement(each)))
         self._running = now
 
     def _is_known(self, who: _Who, start: datetime | None) -> bool:
@@ -75,20 +78,3 @@ class DowngradeLedger:
     def since(self, at: datetime) -> list[Downgrade]:
         """Return the downgrades seen at `at` or later, newest first."""
         return [entry for entry in self if entry.at >= at]
-
-
-def _entry(at: datetime, each: RunningStatement) -> Downgrade:
-    return Downgrade(
-        at,
-        each.inst_id,
-        each.sid,
-        each.serial,
-        each.con_id,
-        each.group,
-        each.user,
-        each.program,
-        each.sql_id,
-        each.degree,
-        each.requested,
-        each.downgraded,
-    )

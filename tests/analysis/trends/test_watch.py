@@ -52,7 +52,7 @@ def test_each_execution_is_entered_once() -> None:
     ledger.add(at(64, running(elapsed=1.0)))
     assert [entry.at for entry in ledger] == [NOON + timedelta(seconds=s) for s in (64, 60, 0)]
     first = ledger.since(NOON + timedelta(seconds=63))[0]
-    assert (first.degree, first.requested, first.percent) == (8, 16, 50.0)
+    assert (first.degree, first.requested, first.downgraded) == (8, 16, 50.0)
 
 
 @pytest.mark.parametrize(("elapsed", "entered"), [(30.0, 1), (27.5, 1), (27.0, 2), (10.0, 2)])
