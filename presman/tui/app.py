@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from presman.polling.poll_events import CarryOut, Event
     from presman.polling.sampler import Sampler
     from presman.services.live import LiveTarget, Notifier
+    from presman.tui.widgets.heatmap import HeatMap
     from presman.tui.widgets.input_line import InputLine
 
 
@@ -151,6 +152,16 @@ class MonitorApp(FrameApp):
                 await go(self, event.text)
             except Exception as error:
                 self.complain(error)
+
+    def on_heat_map_read(self, event: HeatMap.Read) -> None:
+        """Go to the poll whose cell was clicked."""
+        if event.steps:
+            self.step(event.steps)
+
+    def step(self, polls: int) -> None:
+        """Step through the polls; past the newest it is live again."""
+        if self.monitor.step(polls):
+            self.repaint()
 
     def on_chart_instant_clicked(self, event: Chart.InstantClicked) -> None:
         """Go to the time that was clicked."""

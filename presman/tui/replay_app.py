@@ -40,11 +40,6 @@ def speed(app: ReplayApp, direction: int) -> None:
     app.say_state()
 
 
-def step(app: ReplayApp, polls: int) -> None:
-    """Go so many polls on or back."""
-    app.in_turn(lambda: app.player.step(polls))
-
-
 def to_end(app: ReplayApp) -> None:
     """Go to the last poll."""
     last = app.span[1] if app.span is not None else None
@@ -57,10 +52,10 @@ def _label(app: ReplayApp) -> str:
 
 REPLAY_KEYS = (
     AppKey(Key("pause", "space", "Space", "play", "Play, or stop here."), toggle, has_data, NO_DATA, _label),
-    AppKey(Key("back", "left", "←", "poll back", "One poll back."), lambda app: step(app, -1), has_data, NO_DATA),
-    AppKey(Key("forward", "right", "→", "poll on", "One poll forward."), lambda app: step(app, 1), has_data, NO_DATA),
-    AppKey(Key("far_back", "shift+left", "⇧←", "15 back", "15 polls back."), lambda app: step(app, -15), has_data),
-    AppKey(Key("far_forward", "shift+right", "⇧→", "15 on", "15 polls forward."), lambda app: step(app, 15), has_data),
+    AppKey(Key("back", "left", "←", "poll back", "One poll back."), lambda app: app.step(-1), has_data, NO_DATA),
+    AppKey(Key("forward", "right", "→", "poll on", "One poll forward."), lambda app: app.step(1), has_data, NO_DATA),
+    AppKey(Key("far_back", "shift+left", "⇧←", "15 back", "15 polls back."), lambda app: app.step(-15), has_data),
+    AppKey(Key("far_forward", "shift+right", "⇧→", "15 on", "15 polls forward."), lambda app: app.step(15), has_data),
     AppKey(Key("live", "end", "End", "last", "The last poll."), to_end, has_data, NO_DATA),
     AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
     AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),
@@ -191,6 +186,10 @@ class ReplayApp(MonitorApp):
             self.notify(event.text, severity="warning", timeout=10)
         self.say_state()
         self._arrive(event.keys)
+
+    def step(self, polls: int) -> None:
+        """Go so many polls on or back."""
+        self.in_turn(partial(self.player.step, polls))
 
     def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
         """Ask for another poll, once those before have said where from; `by_time` needs to know the time there."""
