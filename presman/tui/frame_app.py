@@ -165,7 +165,7 @@ class FrameApp(KeyedApp):
             self._follow(self.following, event.reading)
         if self.news is not None and self.news.is_any(event.reading, monitor.link):
             self.bell()
-        self.poll_recording.write(event.snapshot)
+        self.poll_recording.write(event.snapshot, event.reading)
         if problem := self.recording.write(event.reading):
             self.read_enough()
             self.paint_lines()
