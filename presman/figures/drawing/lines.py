@@ -81,7 +81,9 @@ def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
                     used = indent
                 shown = piece if used + cells(piece) <= width else piece.rstrip()
                 lines[-1].append((shown, style))
-                used += cells(shown)
+                used = min(
+                    width, used + cells(piece)
+                )  # blanks cut off at the edge part from the next word all the same
     return [merge(runs) for runs in lines]
 
 
