@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from textual.app import SystemCommand
 from textual.binding import BindingType
 
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.text import clean
 from presman.rows.queries import DetailLevel
 from presman.tabs import tab
-from presman.tui.feed import MakeFeed, MakeSampler, Post, SamplerFeed
+from presman.tui.feed import ActionGateway, MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
+from presman.tui.keyed_app import AppKey
 from presman.tui.keys import all_keys
 from presman.tui.keys.drill_keys import enter
 from presman.tui.keys.page_keys import go, lead_home
@@ -23,16 +25,14 @@ from presman.tui.keys.time_keys import to_moment
 from presman.tui.panels.panel import PageWanted, QueryWanted
 from presman.tui.saved_view import SavedView, ViewSaver, set_in_tables
 from presman.tui.terminal_app import run_until_ended
+from presman.tui.widgets.chart import Chart
+from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
     from presman.polling.poll_events import CarryOut, Event
     from presman.polling.sampler import Sampler
     from presman.services.live import LiveTarget, Notifier
-    from presman.tui.feed import ActionGateway
-    from presman.tui.keyed_app import AppKey
-    from presman.tui.widgets.chart import Chart
-    from presman.tui.widgets.grid import Grid
     from presman.tui.widgets.input_line import InputLine
 
 
@@ -128,7 +128,6 @@ class MonitorApp(FrameApp):
         if event.row is None:
             self.notify("There is no row here.")
             return
-        from presman.analysis.trends.database_events import DatabaseEvent
 
         try:
             if isinstance(event.row, DatabaseEvent):

@@ -8,7 +8,10 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.database_events import DatabaseEvent, beside
 from presman.base.text import clean
+from presman.rows.snapshot import Snapshot
 from presman.tabs.parts import Key
 from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
@@ -22,10 +25,7 @@ from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
-    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.recording_source import RecordingSource
-    from presman.rows.snapshot import Snapshot
 
 
 def toggle(app: ReplayApp) -> None:
@@ -107,7 +107,6 @@ class RecordedMoments(Moments):
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
-        from presman.analysis.trends.database_events import beside
 
         reading = self.monitor.reading
         at = self._replay.player.heading or (reading.at if reading is not None else None)

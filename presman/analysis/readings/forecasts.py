@@ -58,6 +58,7 @@ class QueueForecast(Struct, frozen=True):
 
     `ended` statements have been seen to end in the last hour, `watched` seconds of it were seen; `courses` were played
     with random numbers from `seed`. `judged_since` is the first reading after which forecasts could be judged.
+    `worked_out_again` tells that a recording is read that was kept without what was shown then.
     """
 
     record: ForecastRecord = ForecastRecord()
@@ -67,6 +68,7 @@ class QueueForecast(Struct, frozen=True):
     courses: int = 0
     seed: int = 1
     judged_since: datetime | None = None
+    worked_out_again: bool = False
 
     def effect_of(self, *who: Executing) -> EndingEffect | None:
         """Return what the end of these together would do, None where that was not played, or the record is poor."""

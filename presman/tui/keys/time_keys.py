@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.tabs.choices import LinkState, next_step
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys.page_keys import show_tab
 
 if TYPE_CHECKING:
-    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.tui.frame_app import FrameApp
 
 
@@ -60,16 +60,11 @@ def is_lost(app: FrameApp) -> bool:
     return app.monitor.link.state is LinkState.LOST
 
 
-def pause_label(app: FrameApp) -> str:
-    """Return what the key does now."""
-    return "pause" if app.monitor.choices.paused is None else "go on"
-
-
 _FIRST, _NEWEST = "There is no poll before this one.", "This is the newest poll."
 
 PAUSE = AppKey(
     Key("pause", "space", "Space", "pause", "Freeze the view; polling and history continue."),
-    pause, has_data, NO_DATA, relabel=pause_label,
+    pause, has_data, NO_DATA, relabel=lambda app: "pause" if app.monitor.choices.paused is None else "go on",
 )  # fmt: skip
 BACK = AppKey(
     Key("back", "left", "←", "back in time", "Step one poll back in time."),
