@@ -59,7 +59,8 @@ REPLAY_KEYS = (
     AppKey(Key("live", "end", "End", "last", "The last poll."), to_end, has_data, NO_DATA),
     AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
     AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),
-    AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."), time_keys.ask_time, has_data),
+    AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."),
+           time_keys.ask_time, has_data),
     time_keys.JUMP, time_keys.NEXT_EVENT, time_keys.PREVIOUS_EVENT,
 )  # fmt: skip
 """Those named like keys of a live database take their place."""
