@@ -1,4 +1,4 @@
-"""The panels of the tabs: made when their tab is first needed, the usual ones ahead of that; the page in their place."""
+"""The panels of the tabs, made when their tab is first needed, or ahead of that; the page in their place."""
 
 from __future__ import annotations
 
