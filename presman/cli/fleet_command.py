@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.analysis.fleet import ConnectionState, Member, by_trouble
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
@@ -123,7 +123,6 @@ def _of_store(store: Target, options: Namespace) -> int:
 
 def _printed(fleet: Fleet, options: Namespace) -> int:
     """Print the fleet once there is something to say of each database; the code tells whether all were seen."""
-    from presman.analysis.fleet import by_trouble
     from presman.output import fleet_list
 
     found = _settled(fleet, options.timeout)
