@@ -108,13 +108,14 @@ def key_figures_of(reading: Reading) -> KeyFigures:
     used = [group.used for group in groups if group.used is not None]
     waiting = [group.waiting for group in groups if group.waiting is not None]
     alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
+    is_unknown = any(each.what == "queue" and each.lacking for each in reading.basis)
     return KeyFigures(
         database=header.database,
         plan=header.plan,
         used=sum(used) if used else None,
         waiting=sum(waiting) if waiting else None,
         capacity=header.num_cpus or None,
-        queued=len(reading.queue) if _is_queue_known(reading) else None,
+        queued=None if is_unknown and not reading.queue else len(reading.queue),
         head_waited=longest_wait(reading.queue),
         servers_in_use=header.servers.in_use,
         servers_target=header.servers.target,
@@ -122,10 +123,6 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         severity=alerts[0].state if alerts else "good",
         worst=alerts[0].short if alerts else "",
     )
-
-
-def _is_queue_known(reading: Reading) -> bool:
-    return bool(reading.queue) or not any(each.what == "queue" and each.lacking for each in reading.basis)
 
 
 def is_late(age: float, interval: float) -> bool:
