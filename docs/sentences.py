@@ -26,7 +26,7 @@ class Sentence(NamedTuple):
 def sentences() -> Iterator[Sentence]:
     """Return the texts of at least two words, but for docstrings and style sheets."""
     for path in sorted(ROOT.rglob("*.py")):
-        if "simulator" not in path.parts and path.name != "wait_lines.py":  # Oracle's own names of waits
+        if "simulator" not in path.parts and path.name != "trace_parser.py":  # Oracle's own names of waits
             yield from _of(path)
 
 

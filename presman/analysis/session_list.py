@@ -16,7 +16,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
 from presman.analysis.parallel.running import Coordinator, Holdings
 from presman.analysis.readings.session_readings import CLASSES, OTHER, Activity, SessionReading, SqlSample
-from presman.rows.session_amounts import SessionAmounts
+from presman.rows.query_files import SessionAmounts
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
 from presman.rows.snapshot import Snapshot

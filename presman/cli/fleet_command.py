@@ -24,13 +24,12 @@ from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config
 from presman.config.target import Target, TargetError, is_recording
 from presman.output.alert_notifier import notifier_of, notifier_of_one_look
-from presman.services.fleet.live_fleet import LiveFleet
+from presman.services.fleet.live_fleet import Fleet, LiveFleet
 from presman.services.live import LiveTarget
+from presman.sources import Source
 
 if TYPE_CHECKING:
     from presman.config.credentials import Renewal
-    from presman.services.fleet.live_fleet import Fleet
-    from presman.sources import Source
 
 INTERVAL = 5.0
 """Seconds between two polls of a database that is one among many."""

@@ -21,8 +21,8 @@ from presman.trace.survey import Survey
 from presman.trace.tally import histogram
 from presman.trace.trace_charts import SvgChart, histogram_text, scatter_text, svg
 from presman.trace.trace_files import STANDARD_INPUT, Progress, TraceError, TraceFile
+from presman.trace.trace_parser import EVERYTHING, LONGEST_NAME, REDO_WRITE, EventSelection
 from presman.trace.trace_report import WaitsCsv
-from presman.trace.wait_lines import EVERYTHING, LONGEST_NAME, REDO_WRITE, EventSelection
 
 CHARTS = ("scatter", "histogram")
 MOST_CHARTED = 4

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from presman.polling.cadence import MOST_ANSWERS, MOST_KEPT
+from presman.polling.cadence import EVERYTHING, PollNeeds
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.rows.queries import Query, for_several
 from presman.rows.session_rows import BACKGROUND, PxSession, Session
@@ -234,28 +234,14 @@ FEW_ANSWERS, FEW_KEPT = 90, 200_000
 class Lookups:
     """What is known of the statements on show. Asks for `per_poll` statements at once, for all if that is None.
 
-    Keeps at most `most` answers and `largest` characters of them, the ones on show longest; with `few` hardly more than
-    those on show, which it never lets go of before the others: they would be asked for at each poll. `texts` says
-    whether SQL texts are among them.
+    `needs` say how many answers and characters of them are kept at most, the ones on show longest; with `few` hardly
+    more than those on show, which it never lets go of before the others: they would be asked for at each poll.
     """
 
-    RECORDS: tuple[type[Any], ...] = (PlanXml, PxPlanLine, SqlText)
-
-    def __init__(
-        self,
-        per_poll: int | None = PER_POLL,
-        most: int = MOST_ANSWERS,
-        largest: int = MOST_KEPT,
-        *,
-        texts: bool = True,
-        few: bool = False,
-    ) -> None:
-        if not texts:
-            self.RECORDS = (PlanXml, PxPlanLine)
+    def __init__(self, per_poll: int | None = PER_POLL, needs: PollNeeds = EVERYTHING) -> None:
+        self.RECORDS: tuple[type[Any], ...] = (PlanXml, PxPlanLine, *([SqlText] if needs.texts else []))
         self._per_poll = per_poll
-        self._most = most
-        self._largest = largest
-        self._few = few
+        self._needs = needs
         self._shown: frozenset[CursorKey] = frozenset()
         self._size = 0
         self._known: OrderedDict[tuple[type[Any], CursorKey], _Known] = OrderedDict()
@@ -263,7 +249,7 @@ class Lookups:
 
     def wanted(self, shown: Sequence[CursorKey], queries: Mapping[type[Any], Query], now: datetime) -> list[Lookup]:
         """Return what to ask at `now` about the statements `shown`, the first few that are not known yet."""
-        self._shown = frozenset(shown) if self._few else self._shown
+        self._shown = frozenset(shown) if self._needs.few else self._shown
         found: list[Lookup] = []
         asked = 0
         for statement in shown:
@@ -318,9 +304,9 @@ class Lookups:
             self._size -= self._known.popitem(last=False)[1].size
 
     def _has_too_many(self) -> bool:
-        if len(self._known) > self._most or (self._size > self._largest and len(self._known) > 1):
+        if len(self._known) > self._needs.most or (self._size > self._needs.largest and len(self._known) > 1):
             return True
-        if not self._few or (len(self._known) <= FEW_ANSWERS and self._size <= FEW_KEPT):
+        if not self._needs.few or (len(self._known) <= FEW_ANSWERS and self._size <= FEW_KEPT):
             return False
         _, oldest = next(iter(self._known))
         return oldest not in self._shown
@@ -360,10 +346,5 @@ def _size(rows: tuple[Any, ...]) -> int:
 
 def _request(query: Query, statement: CursorKey) -> Request:
     return Request(
-        query,
-        {
-            "at_inst_id": statement.inst_id,
-            "sql_id": statement.sql_id,
-            "child_number": statement.child_number,
-        },
+        query, {"at_inst_id": statement.inst_id, "sql_id": statement.sql_id, "child_number": statement.child_number}
     )

@@ -144,25 +144,22 @@ class Poller:
         self.detail_level = DetailLevel.WHOLE
         self._detail_level = DetailLevel.WHOLE
         self._listing = SessionListing(wants_idle=needs.idle_sessions)
-        self._named = NamedSessions()
         self._keep_late = keep_late
         self._begun = 0.0
         self._packs = frozenset(packs) | {"none"}
         self._clock = clock
         self._number = 0
-        self._epoch = 0
+        self._epoch = -1
         self.release: Release | None = None
         """The database's release, None before `open`."""
-        self._scope = source.scope
         self._queries: Mapping[type[Any], Query] = MappingProxyType({})
         self._asked = LastAnswers()
         self._is_live = is_live(source)
-        self._lookups = _no_lookups(self._needs, is_live=self._is_live)
-        self._busy = BusyTexts(at_once=not self._is_live)
         self._last: tuple[datetime, float] | None = None
         self._requests: dict[type[Any], OnDemandRequest] = {}
         self._focus: Focus | None = None
         self._focused: Focus | None = None
+        self._begin_epoch()
 
     def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
         """Ask a query of cadence `demand` at the next poll, or at each from now on (`lasting`).
@@ -245,15 +242,14 @@ class Poller:
         self._last = (first.at, measured)
         self._note_listing(first.at)
         between = self._look_up_named(first.at)
-        shown = statements_on_show(self._asked.rows(Session), self._asked.rows(PxSession), self._asked.servers())[
-            : self._needs.statements
-        ]
+        rows = self._asked.rows
+        shown = statements_on_show(rows(Session), rows(PxSession), self._asked.servers())[: self._needs.statements]
         focus = self._focused
         if focus is not None and focus.inst_id and focus.sql_id:  # what a page is about is looked up before all others
             page_about = CursorKey(focus.inst_id, focus.sql_id, focus.child or 0)
             shown = [page_about, *(each for each in shown if each != page_about)]
         if self._needs.texts:
-            self._busy.add(self._asked.rows(Session), first.at)
+            self._busy.add(rows(Session), first.at)
         if on_first_look is not None and hurried:
             on_first_look(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
@@ -293,14 +289,12 @@ class Poller:
         Where users' are all listed only background processes may lack. Returns the round trips it took.
         """
         known = self._asked.get(Session)
-        if known is None or known.poll != self._number or known.late:
+        if known is None or known.poll != self._number or known.late or self._asked.rests(NamedSession, now):
             return 0
-        if self._asked.rests(NamedSession, now):
-            return 0
-        focus = self._focused
-        keys = named(self._asked.rows(Session), self._asked.rows(PxSession))
+        focus, listed = self._focused, self._asked.rows(Session)
+        keys = named(listed, self._asked.rows(PxSession))
         keys |= {(focus.inst_id, focus.sid)} if focus and focus.sid else set()
-        wanted = self._named.wanted(keys, self._asked.rows(Session), now)
+        wanted = self._named.wanted(keys, listed, now)
         asked = [request for record in BECOME for request in requests(self._queries[record], wanted)]
         if not asked:
             return 0
@@ -334,7 +328,8 @@ class Poller:
         self._scope = self.source.scope
         kept = {record: asked for record, asked in self._asked.items() if asked.poll == keep and not asked.late}
         self._asked = LastAnswers(kept)
-        self._lookups = _no_lookups(self._needs, is_live=self._is_live)
+        # What is here already costs nobody anything to ask at once.
+        self._lookups = Lookups(PER_POLL if self._is_live else None, self._needs)
         self._busy = BusyTexts(at_once=not self._is_live)
         self._named = NamedSessions()
         self._last = None
@@ -349,21 +344,20 @@ class Poller:
 
     def _due(self, now: datetime | None) -> list[Query]:
         asked = self._asked.get
-        due = [
-            query for record, query in self._queries.items() if is_due(query, asked(record), now, self._detail_level)
-        ]
+        level = self._detail_level
+        due = [query for record, query in self._queries.items() if is_due(query, asked(record), now, level)]
         if self._asked.rolls_back() and not self._asked.rests(FastStartTransaction, now):
             due.append(self._queries[FastStartTransaction])
         progress = self._queries.get(SessionLongops)
         if progress and progress not in due and self._asked.has_queue() and not self._asked.rests(SessionLongops, now):
             due.append(progress)
-        answers = {
-            "": True,
-            "cdb": self._asked.has_containers(),
-            "root": self._asked.is_root(),
-            "cluster": self._asked.is_cluster(),
-        }
-        slow = (known := asked(Session)) is not None and known.late
+        is_container, is_root, is_cluster = (
+            self._asked.has_containers(),
+            self._asked.is_root(),
+            self._asked.is_cluster(),
+        )
+        answers = {"": True, "cdb": is_container, "root": is_root, "cluster": is_cluster}
+        slow = (sessions := asked(Session)) is not None and sessions.late
         due = [query for query in due if answers[query.only] and not (slow and query.record is SessionCount)]
         # The count reads the view that is slow first where there are many sessions: last, so that it holds nobody up.
         return sorted(due, key=lambda query: query.record is SessionCount)
@@ -422,11 +416,6 @@ class Poller:
             why = None if is_within_cadence(query, before.section, at, self._detail_level) else section.problem
             answer = LastAnswer(at, self._number, replace(before.section, problem=why), 1 + before.late)
         self._asked[query.record] = answer
-
-
-def _no_lookups(needs: PollNeeds, *, is_live: bool) -> Lookups:
-    """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
-    return Lookups(PER_POLL if is_live else None, needs.most, needs.largest, texts=needs.texts, few=needs.few)
 
 
 def _binds(query: Query, detail_level: DetailLevel) -> Mapping[str, Any]:

@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any
 from presman.base.errors import InputError
 from presman.base.running_out import is_out_of_memory, ran_out, start
 from presman.polling.cadence import budget_of
-from presman.polling.poll_events import (
-    CarryOut,
-    Event,
-    FirstLook,
-    Polled,
-    PreviewCame,
-    SourceEnded,
-    SourceLost,
-)
+from presman.polling.poll_events import CarryOut, Event, FirstLook, Polled, PreviewCame, SourceEnded, SourceLost
 from presman.polling.polled_source import CommandQueue, PolledSource, no_room
 from presman.rows.commands import Command
 from presman.rows.queries import DetailLevel, Focus, Scope

@@ -14,8 +14,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import Bucket
 from presman.figures.measures import BucketRow
 from presman.recording.measure_tables import BUCKET, PART, ROW_TABLES, SPAN, KeptFigure, RowTable, kept
-from presman.recording.row_commands import insert, next_number, run, update
-from presman.recording.schema import BUCKET_WAITS, BUCKETS, CASES, ROWS, TEXTS, WORDS
+from presman.recording.schema import BUCKET_WAITS, BUCKETS, CASES, ROWS, TEXTS, WORDS, insert, next_number, run, update
 
 # ---- Text keeper: long texts, each once for all databases of a recording, known by a hash
 

@@ -13,8 +13,7 @@ from presman.analysis.readings.reading import Reading, Severity
 from presman.base.text import clean, one_line
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
 from presman.recording.playback_values import is_number
-from presman.recording.row_commands import NOW, run_named, update
-from presman.recording.schema import FLEET
+from presman.recording.schema import FLEET, NOW, run_named, update
 from presman.recording.store import MOST_DATABASES
 
 # ---- Writer of fleet rows
@@ -68,13 +67,6 @@ class FleetRowWriter:
 
 # ---- Reader of fleet rows: every database of a store by one SELECT, whatever their number
 
-
-_FIELDS = {
-    "used_cpus": "used", "waited_cpus": "waiting", "capacity_cpus": "capacity", "queued": "queued",
-    "head_waited_s": "head_waited", "servers_in_use": "servers_in_use", "servers_target": "servers_target",
-    "alerts": "alerts", "plan": "plan",
-}  # fmt: skip
-"""The fields of KeyFigures by the keys of their figures."""
 
 _SEVERITIES: Mapping[str, Severity] = {"bad": "bad", "warn": "warn"}
 
@@ -168,12 +160,12 @@ def _seconds(now: int, at: Any) -> float | None:
 def _key_figures(row: Mapping[Any, Any]) -> KeyFigures:
     found: dict[str, Any] = {}
     for each in FLEET_FIGURES:
-        value = row[each.key]
+        value, name = row[each.key], each.figure.path.removeprefix("key_figures.")
         if each.is_text:
-            found[_FIELDS[each.key]] = clean(str(value or ""))
+            found[name] = clean(str(value or ""))
         else:
             number = _number(value)
-            found[_FIELDS[each.key]] = None if number is None else number / SCALE if each.is_scaled else int(number)
+            found[name] = None if number is None else number / SCALE if each.is_scaled else int(number)
     found["alerts"] = found["alerts"] or 0
     worst = one_line(clean(str(row["worst"] or "")), LONGEST)
     name, severity = clean(str(row["name"] or "")), _SEVERITIES.get(str(row["severity"]), "good")

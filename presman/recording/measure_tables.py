@@ -17,18 +17,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from presman.analysis.readings.statement_readings import QueuedStatement
-from presman.figures.figure import (
-    COUNT,
-    FLAG,
-    INSTANT,
-    NAME,
-    NUMBER,
-    SECONDS,
-    TEXT,
-    TOTAL,
-    WORD,
-    Figure,
-)
+from presman.figures.figure import COUNT, FLAG, INSTANT, NAME, NUMBER, SECONDS, TEXT, TOTAL, WORD, Figure
 from presman.figures.fleet_figures import WORKED_OUT, WRITTEN
 from presman.figures.measures import MEASURES
 
@@ -211,18 +200,11 @@ Instant = Callable[[str], str]
 """Writes an instant, given in microseconds, as text or time of a kind of database."""
 
 
-def sqlite_instant(column: str) -> str:
-    """Return SQL for ISO 8601 in UTC."""
-    return f"strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1000000.0, 'unixepoch')"
-
-
-def postgresql_instant(column: str) -> str:
-    """Return SQL for a time with zone."""
-    return f"to_timestamp({column} / 1000000.0)"
-
-
-INSTANTS: dict[str, Instant] = {"sqlite": sqlite_instant, "postgresql": postgresql_instant}
-"""By the name of the kind of database, as SQLAlchemy has it."""
+INSTANTS: dict[str, Instant] = {
+    "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {} / 1000000.0, 'unixepoch')".format,
+    "postgresql": "to_timestamp({} / 1000000.0)".format,
+}
+"""ISO 8601 in UTC, and a time with zone, by the name of the kind of database, as SQLAlchemy has it."""
 
 
 def selects(kind: str) -> dict[str, str]:
@@ -259,11 +241,9 @@ def _selects(instant: Instant, where: str) -> dict[str, str]:
     return {name: found[name] for name, measure in MEASURES.items() if measure.is_kept}
 
 
-def _common(instant: Instant, poll: str = "p") -> list[str]:
-    return [
-        "d.database_id", f"{poll}.poll", f"{poll}.at", f'{instant(poll + ".at")} AS "time"', 'd.name AS "database"',
-        f'{poll}.interval_us / {MICRO}.0 AS "interval_s"',
-    ]  # fmt: skip
+def _common(instant: Instant) -> list[str]:
+    at, interval = f'{instant("p.at")} AS "time"', f'p.interval_us / {MICRO}.0 AS "interval_s"'
+    return ["d.database_id", "p.poll", "p.at", at, 'd.name AS "database"', interval]
 
 
 def _expression(each: KeptFigure, place: str, instant: Instant) -> str:

@@ -95,17 +95,15 @@ class StoredRows:
 
         What is damaged is told and left out. Raises StoreLostError.
         """
-        own = {"database_id": part.database_id, "first": part.first, "last": part.last}
-        return self._made(make, part.store, statement, own | binds)
+        return self._made(make, part.store, statement, part.binds | binds)
 
     def rows(self, part: PlaybackPart, statement: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
-        binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
         try:
             # Not as a stream, of which SQLAlchemy takes the first rows for itself.
             with part.store.translating_errors(), part.store.engine.connect() as connection:
                 # As the driver has them: making a Row of each would take as long as reading it.
-                cursor = connection.execute(statement, binds).cursor
+                cursor = connection.execute(statement, part.binds).cursor
                 return [] if cursor is None else part.store.all_of(cursor.fetchmany)
         except DamagedStoreError as error:
             self._note(str(error))

@@ -58,6 +58,11 @@ class PlaybackPart(NamedTuple):
     first: int
     last: int
 
+    @property
+    def binds(self) -> dict[str, Any]:
+        """What a statement about them needs: `:database_id`, `:first` and `:last`."""
+        return {"database_id": self.database_id, "first": self.first, "last": self.last}
+
 
 class DamagedPolls(NamedTuple):
     """Polls in a row of which some cannot be read again; their figures can."""

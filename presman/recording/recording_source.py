@@ -59,7 +59,7 @@ class RecordingSource:
     def open(self) -> Release:
         """Open the recording and return the release of its first poll. Raises SourceError."""
         try:
-            self._recording = Recording(self._location, self._was_cancelled)
+            self._recording = Recording(self._location, lambda: self._is_cancelled)
             self._playback = playback = self._recording.playback(self._database)
             if not len(playback):
                 raise SourceError(f"{self.name} has no polls", retry=False)
@@ -92,7 +92,7 @@ class RecordingSource:
         recording = self.recording
         try:
             if recording.is_folder or recording.was_replaced():  # each day has a file of its own
-                grown = Recording(self._location, self._was_cancelled)
+                grown = Recording(self._location, lambda: self._is_cancelled)
                 recording.close()
                 self._recording, self._playback = grown, grown.playback(self._database)
             else:
@@ -166,9 +166,6 @@ class RecordingSource:
     def cancel(self) -> None:
         """Have nothing more read of files, whoever asks: a poll is read in milliseconds, but not a stranger's."""
         self._is_cancelled = True
-
-    def _was_cancelled(self) -> bool:
-        return self._is_cancelled
 
     def close(self) -> None:
         """Close the recording; what of it was damaged is told once more by whoever opens it."""

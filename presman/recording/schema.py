@@ -5,10 +5,10 @@ Instants are microseconds since 1970 (UTC). Numbers of polls, cases and statemen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint
+import sqlalchemy as sa
 
 from presman.recording.measure_tables import ARRIVALS, BUCKET, FLEET_FIGURES, ROW_TABLES, SPAN, KeptFigure
 
@@ -21,47 +21,47 @@ LAYOUT = 2
 APPLICATION_ID = 0x50524D4E
 """What tells a recording from any other SQLite file ("PRMN")."""
 
-METADATA = MetaData()
+METADATA = sa.MetaData()
 
 
-_TYPES = {"INTEGER": Integer, "BIGINT": BigInteger, "TEXT": Text, "BLOB": LargeBinary}
+_TYPES = {"INTEGER": sa.Integer, "BIGINT": sa.BigInteger, "TEXT": sa.Text, "BLOB": sa.LargeBinary}
 
 
 def _table(
     name: str, key: str, columns: str = "", figures: Sequence[KeptFigure] = (), *, has_rowid: bool = False
-) -> Table:
+) -> sa.Table:
     """Return a table. `key` and `columns` name its columns, each with its type and, where it has one, NOT NULL."""
-    return Table(
+    return sa.Table(
         name,
         METADATA,
         *(_column(each, is_key=True) for each in key.split(", ")),
         *(_column(each) for each in filter(None, columns.split(", "))),
-        *(Column(each.column, _kind(each)) for each in figures),
+        *(sa.Column(each.column, _kind(each)) for each in figures),
         sqlite_with_rowid=has_rowid,
     )
 
 
-def _column(described: str, *, is_key: bool = False) -> Column[Any]:
+def _column(described: str, *, is_key: bool = False) -> sa.Column[Any]:
     name, kind, *needed = described.split()
     if is_key:
-        return Column(name, _TYPES[kind], primary_key=True, autoincrement=False)
-    return Column(name, _TYPES[kind], nullable=not needed)
+        return sa.Column(name, _TYPES[kind], primary_key=True, autoincrement=False)
+    return sa.Column(name, _TYPES[kind], nullable=not needed)
 
 
-def _kind(each: KeptFigure) -> Text | BigInteger | Integer | LargeBinary:
+def _kind(each: KeptFigure) -> sa.Text | sa.BigInteger | sa.Integer | sa.LargeBinary:
     if each.is_numbered:
-        return Integer()
-    return LargeBinary() if each.is_long else Text() if each.is_text else BigInteger()
+        return sa.Integer()
+    return sa.LargeBinary() if each.is_long else sa.Text() if each.is_text else sa.BigInteger()
 
 
 META = _table("meta", "name TEXT", "value TEXT NOT NULL", has_rowid=True)
 
-DATABASES = Table(
+DATABASES = sa.Table(
     "databases",
     METADATA,
-    Column("database_id", Integer, primary_key=True),
+    sa.Column("database_id", sa.Integer, primary_key=True),
     *map(_column, ("target TEXT NOT NULL", "name TEXT NOT NULL", "kind TEXT NOT NULL")),
-    UniqueConstraint("target"),
+    sa.UniqueConstraint("target"),
 )
 
 POLLS = _table(
@@ -142,3 +142,72 @@ BUCKET_WAITS = _table(
 
 `waits_before` is their total before the first of these polls; `known` is 0 where it is not known how many came in that.
 """
+
+
+# ---- Row commands: the INSERTs and UPDATEs of each poll, given to the driver as they are: a poll has a dozen of them.
+
+_MARKS = {"sqlite": "?", "postgresql": "%s"}
+
+NOW = {
+    "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+    "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+}
+"""A store's present time in microseconds since 1970: those who write and those who look may be on several machines."""
+
+
+class RowCommand(NamedTuple):
+    """SQL for one row of values after the other; `names` tells the values of a row in their order."""
+
+    texts: dict[str, str]
+    names: tuple[str, ...]
+
+
+def insert(table: sa.Table, conflict: str = "") -> RowCommand:
+    """Return the INSERT of whole rows; `conflict` is what follows for a row that is there already."""
+    names = tuple(table.c.keys())
+    columns, values = ", ".join(map(_quoted, names)), ", ".join("?" * len(names))
+    text = f'INSERT INTO "{table.name}" ({columns}) VALUES ({values}) {conflict}'
+    return RowCommand({kind: text.replace("?", mark) for kind, mark in _MARKS.items()}, names)
+
+
+def update(table: sa.Table, changed: Sequence[str], key: Sequence[str], clocks: Sequence[str] = ()) -> RowCommand:
+    """Return the UPDATE of some columns of the row that has a key; a row of values has the key behind them.
+
+    `clocks` are columns that become the store's present time, in microseconds since 1970.
+    """
+    values, own = _equal(changed), " AND ".join(_equal(key))
+    texts = {}
+    for kind, mark in _MARKS.items():
+        now = [f"{_quoted(name)} = {NOW[kind]}" for name in clocks]
+        texts[kind] = f'UPDATE "{table.name}" SET {", ".join([*values, *now])} WHERE {own}'.replace("?", mark)
+    return RowCommand(texts, (*changed, *key))
+
+
+def run(connection: sa.Connection, command: RowCommand, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a command for each row of values; nothing without rows. Raises errors of the driver as they are."""
+    if rows:
+        cursor = connection.connection.cursor()
+        try:
+            cursor.executemany(command.texts[connection.dialect.name], rows)
+        finally:
+            cursor.close()
+
+
+def run_named(connection: sa.Connection, command: RowCommand, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Run a command for each row of values by name."""
+    run(connection, command, [[row[name] for name in command.names] for row in rows])
+
+
+def next_number(connection: sa.Connection, column: sa.Column[int], database_id: int, first: int = 1) -> int:
+    """Return the number that the next row of a database has in a column; `first` without any."""
+    is_own = column.table.c.database_id == database_id
+    highest = connection.execute(sa.select(sa.func.max(column)).where(is_own)).scalar()
+    return first if highest is None else int(highest) + 1
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _equal(names: Sequence[str]) -> list[str]:
+    return [f"{_quoted(name)} = ?" for name in names]

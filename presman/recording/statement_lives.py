@@ -23,8 +23,7 @@ from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import SEEN_EVERY, StatementLife, life_of, lives
-from presman.recording.row_commands import insert, next_number, run_named, update
-from presman.recording.schema import ARRIVED, POLLS, STATEMENTS
+from presman.recording.schema import ARRIVED, POLLS, STATEMENTS, insert, next_number, run_named, update
 from presman.recording.time_bins import usual_interval
 from presman.rows.snapshot import Snapshot
 

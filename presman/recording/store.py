@@ -19,16 +19,8 @@ from weakref import finalize
 
 from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    IntegrityError,
-    NoSuchModuleError,
-    SQLAlchemyError,
-)
-from sqlalchemy.exc import (
-    TimeoutError as PoolTimeoutError,
-)
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError

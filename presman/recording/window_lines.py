@@ -144,10 +144,6 @@ def _add(found: GroupLines, more: GroupLines) -> None:
 _AT_ONCE = 64
 """Spans that are read at once: a month of them would not fit into memory."""
 
-_POLLS_WITH_WAITS = text(
-    f"SELECT poll, interval_us / {MICRO}.0 FROM polls WHERE database_id = :database_id"
-    " AND poll BETWEEN :first AND :last ORDER BY poll"
-)
 _PLACES = ", ".join(f"w.waits_{each}" for each in range(SPAN))
 _WAITS = text(
     f"SELECT w.span, b.event, b.upper_us, w.first, w.last, w.known, {_PLACES}"
@@ -179,9 +175,9 @@ def latency_bins(playback: Playback, start: datetime, end: datetime, width: int)
     waits: dict[str, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
     before = 0
     for part in playback.parts(start, end):
-        rows = playback.rows(part, _POLLS_WITH_WAITS)
+        rows = playback.rows(part, _POLLS)
         polls = {poll: _Poll((before + index) // width, float(since))
-                 for index, (poll, since) in enumerate(rows)
+                 for index, (poll, _, since) in enumerate(rows)
                  if since and is_number(since) and _is_whole(poll)}  # fmt: skip
         before += len(rows)
         for span, own_rows in _spans(playback, part):

@@ -15,8 +15,7 @@ from presman.recording.codec.shapes import DamagedError, microseconds
 from presman.recording.figure_writer import FigureWriter, TextKeeper
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, scaled
-from presman.recording.row_commands import insert, next_number, run_named
-from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS
+from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS, insert, next_number, run_named
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import RecordingError, Store
 from presman.rows.snapshot import Snapshot

@@ -4,7 +4,7 @@ One question, one file, one SELECT on one view. A file's header lines say what i
 `every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
 where its columns are younger than the view, `since:`; `only: cdb`, `only: root` or `only: cluster` where only
 such a database has an answer; `shown: histograms` where it runs each refresh only while those are shown or written, and
-else each minute; `amounts: session` where its rows are numbers of sessions (:mod:`presman.rows.session_amounts`).
+else each minute; `amounts: session` where its rows are numbers of sessions (:mod:`presman.rows.query_files`).
 For a release that lacks columns of the view, as the catalog says, constants stand in their place.
 Folders named after a release hold what that release and later ones read instead, where more differs than that.
 A focus is what a screen looks at closely: its questions are asked at each poll for as long as it does.
@@ -34,8 +34,15 @@ from presman.rows.conversion import RecordType, field_types, null_row
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import PdbCpuExhausted
-from presman.rows.query_files import QueryError, Selection, parts, queries_folder, read_file, view_of_grant
-from presman.rows.session_amounts import amount_records
+from presman.rows.query_files import (
+    QueryError,
+    Selection,
+    amount_records,
+    parts,
+    queries_folder,
+    read_file,
+    view_of_grant,
+)
 from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
 
 OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})

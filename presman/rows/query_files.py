@@ -1,12 +1,13 @@
-"""Query files: where they are, their header lines, and the parts of their SELECT, as text."""
+"""Query files: where they are, their header lines, the parts of their SELECT, and the records made of some of them."""
 
 from __future__ import annotations
 
 import re
+from collections import namedtuple
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from presman.base.errors import InputError
 
@@ -74,8 +75,7 @@ def read_file(path: Path) -> QueryFile:
 
 
 _BODY = re.compile(
-    r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+?))?(?:\s+GROUP\s+BY\s.+)?",
-    re.I | re.S,
+    r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+?))?(?:\s+GROUP\s+BY\s.+)?", re.I | re.S
 )
 _ALIAS = re.compile(r"(?P<expression>.+?)\s+AS\s+(?P<field>\w+)", re.I | re.S)
 _LITERAL = re.compile(r"'[^']*'|:\w+")
@@ -127,3 +127,39 @@ def _split(text: str) -> list[str]:
         else:
             item += sign
     return [*items, item.strip()]
+
+
+# ---- Amounts of sessions: the records of queries whose header says `amounts: session`, made of their select lists.
+# Such a query selects INST_ID, SID and numbers, which are added up over the rows of a session. Nobody reads them but by
+# their names, in `SessionReading.amounts`; so no record needs to be written.
+
+
+class SessionAmounts(tuple[Any, ...]):
+    """A row of amounts of a session, which `inst_id` and `sid` name, the first two fields."""
+
+    __slots__ = ()
+
+
+@cache
+def amount_records() -> Mapping[str, type[SessionAmounts]]:
+    """Return the records by the stem of the query file that fills them. Raises QueryError for a broken file."""
+    files = map(read_file, sorted(queries_folder().glob("*.sql")))
+    return {file.path.stem: _record(file) for file in files if "amounts" in file.header}
+
+
+def _record(file: QueryFile) -> type[SessionAmounts]:
+    fields = tuple(parts(file.path, file.sql).fields)
+    if file.header["amounts"] != "session" or fields[:2] != ("inst_id", "sid"):
+        raise QueryError(f"{file.path}: amounts must be session, and the SELECT begin with inst_id and sid")
+    name = "".join(part.capitalize() for part in file.path.stem.split("_"))
+    types = {"inst_id": int, "sid": int, **dict.fromkeys(fields[2:], float | None)}
+    members = {"__slots__": (), "__module__": __name__, "__doc__": file.answers, "__annotations__": types}
+    return type(name, (namedtuple(name, fields), SessionAmounts), members)
+
+
+def __getattr__(name: str) -> type[SessionAmounts]:
+    """Find a record by its name, as pickle asks for it; imports ask for `__path__`, which reads no file."""
+    for record in () if name.startswith("_") else amount_records().values():
+        if record.__name__ == name:
+            return record
+    raise AttributeError(name)

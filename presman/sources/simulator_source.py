@@ -67,23 +67,6 @@ class SimulatorSource:
             raise SourceError(f"{self.name} is not open")
         return self._simulation
 
-    @property
-    def database(self) -> EmbeddedDatabase:
-        """The views as tables, as new as the last `publish`. Raises SourceError before `open`."""
-        if self._database is None:
-            raise SourceError(f"{self.name} is not open")
-        return self._database
-
-    @property
-    def now(self) -> datetime:
-        """The simulated present, in UTC."""
-        return self.simulation.origin + timedelta(seconds=self.simulation.now)
-
-    def publish(self, sql: str) -> None:
-        """Bring the views that `sql` names up to the simulated present."""
-        if self._publisher is not None:
-            self._publisher.refresh(sql)
-
     def open(self) -> Release:
         """Read the scenario, play its warm-up and make the views. Raises SourceError if the scenario is wrong."""
         from presman.sources.embedded import EmbeddedDatabase

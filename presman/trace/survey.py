@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from msgspec import Struct, field
-
 from presman.base.text import clean
 from presman.trace.tally import EventTallies, Summary, Trail
 from presman.trace.trace_files import TraceError, TraceFile
-from presman.trace.trace_parser import TraceParser, WaitColumns
-from presman.trace.wait_lines import LONGEST_WAIT, START, EventSelection
+from presman.trace.trace_parser import LONGEST_WAIT, START, EventSelection, FileFigures, TraceParser, WaitColumns
 
 # ---- Pieces of a trace, cut where no wait and no statement is torn; the texts of statements are left out
 
@@ -88,27 +85,6 @@ _MOST_EVENTS = 3_000
 _MOST_SLOTS = 30_000
 
 
-class FileFigures(Struct):
-    """What one file said."""
-
-    name: str
-    summaries: list[Summary] = field(default_factory=list)
-    idle: int = 0
-    """Waits left out because their event is idle."""
-    damaged: int = 0
-    """Waits skipped because of an impossible elapsed time."""
-    understood: int = 0
-    """Lines of waits that were read, whatever their event."""
-    unread: int = 0
-    """Lines that begin as a wait and were not understood."""
-    example: str = ""
-    """The first of them."""
-    ticks: int = 1
-    """Microseconds of one tick in the file; 10,000 before 9i."""
-    error: str | None = None
-    """Why reading ended early."""
-
-
 class Survey:
     """Adds up files. `trails` (of each event, for scatters) are kept only on request.
 
@@ -138,9 +114,8 @@ class Survey:
 
         So does one that the user interrupts, with `interrupted` set.
         """
-        parser = TraceParser(self._selection, unit=trace.unit)
         figures = FileFigures(clean(trace.name), ticks=trace.unit)
-        ledger = EventTallies()
+        parser, ledger = TraceParser(self._selection, figures), EventTallies()
         try:
             self._read(trace, parser, ledger)
         except TraceError as error:
@@ -148,8 +123,6 @@ class Survey:
         except KeyboardInterrupt:
             self.interrupted = True
             figures.error = "interrupted; what was read so far counts"
-        figures.idle, figures.damaged = parser.idle, parser.damaged
-        figures.understood, figures.unread, figures.example = parser.understood, parser.unread, parser.example
         figures.summaries = [tally.summary(event, figures.name) for event, tally in ledger.tallies.items()]
         self.total.merge(ledger)
         self.files.append(figures)

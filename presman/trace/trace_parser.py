@@ -1,30 +1,222 @@
 """Parser of a piece of a trace: its waits, in their order or only counted.
 
-Lines are not split: one compiled expression runs over a whole piece (:mod:`presman.trace.wait_lines`). Where it does
-not explain every start of a wait, because lines are wrapped or damaged, one that follows wrapped lines runs instead.
+Lines are not split: one compiled expression runs over a whole piece. Where it does not explain every start of a wait,
+because lines are wrapped or damaged, one that follows wrapped lines runs instead.
 """
 
 from __future__ import annotations
 
+import fnmatch
+import re
+import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct, field
+
 from presman.base.text import clean, one_line
-from presman.trace.tally import EventTallies
-from presman.trace.wait_lines import (
-    BLOCKS,
-    COUNTED,
-    IDLE,
-    LINE,
-    LONGEST_WAIT,
-    PLAIN,
-    START,
-    WRAPPED,
-    EventSelection,
-    is_pattern,
-    moved,
+from presman.trace.tally import EventTallies, Summary
+
+# ---- Wait lines of a trace as compiled expressions, which events are idle, and which parameter counts blocks.
+#
+# Repetitions are bounded or possessive: none of them backtracks far. A wait is one line (the last parameters came with
+# later releases):
+#
+#     WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=1234567
+#     WAIT #1: nam='db file scattered read' ela=  12345 p1=4 p2=1201 p3=8
+#
+# Who publishes or hands on a trace may have put three dots for the number of the cursor.
+# It starts its line: stray bytes before it are no obstacle, printable text is, for that makes it a quotation. The
+# literal start stands first because the search for it runs at the speed of memory.
+
+REDO_WRITE = "log file parallel write"
+"""The redo writer's write to all members of a log group: the event summarised by default."""
+
+_BY_REASON = tomllib.loads(Path(__file__).with_name("idle_events.toml").read_text(encoding="utf-8"))
+
+IDLE: dict[str, str] = {event: reason for reason, events in _BY_REASON.items() for event in events}
+"""Idle events and why they tell nothing about the system's speed: the process had nothing to do."""
+
+BLOCKS: dict[str, int] = {
+    "control file sequential read": 3,
+    "db file parallel read": 2,
+    "db file scattered read": 3,
+    "db file sequential read": 3,
+    "db file single write": 3,
+    "direct path read": 3,
+    "direct path read temp": 3,
+    "direct path write": 3,
+    "direct path write temp": 3,
+    "log file parallel write": 2,
+    "log file sequential read": 3,
+    "log file single write": 3,
+}
+"""Which of an event's three parameters is its number of blocks. Log files count in blocks of the log (512 bytes or
+4 kB), data files in blocks of the database: blocks say nothing in bytes without that size."""
+
+
+EVERYTHING = ("*",)
+"""The names of a Selection of all events."""
+
+
+class EventSelection(Struct, frozen=True):
+    """Which events to summarise.
+
+    `names` are event names or patterns with ``*`` and ``?``; upper and lower case are alike. Idle events are left
+    out unless they are asked for by their full name or with `idle`.
+    """
+
+    names: tuple[str, ...] = (REDO_WRITE,)
+    idle: bool = False
+
+    def names_event(self, event: str) -> bool:
+        """Tell whether `event` matches one of the names."""
+        return any(_matches(event, name) for name in self.names)
+
+    def leaves_out(self, event: str) -> bool:
+        """Tell whether `event` is idle and not asked for by its full name."""
+        full_names = {name.casefold() for name in self.names}
+        return not self.idle and event in IDLE and event.casefold() not in full_names
+
+
+def is_pattern(name: str) -> bool:
+    """Tell whether `name` holds a wildcard. The asterisk of ``SQL*Net`` is part of event names, so it is none."""
+    return "?" in name or "*" in _masked(name)
+
+
+def _matches(event: str, name: str) -> bool:
+    if not is_pattern(name):
+        return event.casefold() == name.casefold()
+    pattern = _masked(name.casefold()).replace("[", "[[]")
+    return fnmatch.fnmatchcase(_masked(event.casefold()), pattern)
+
+
+def _masked(name: str) -> str:
+    return re.sub(r"(?i)(sql)\*(net)", "\\1\0\\2", name)
+
+
+START = b"WAIT #"
+"""What every wait begins with."""
+
+LINE = re.compile(rb"(?:(?<![ -~])|(?m:^)[ \t]{1,40}+)WAIT #")
+"""The start of a line that is a wait, or was one before somebody moved it to the right."""
+
+LONGEST_WAIT = 2_048
+"""Bytes of one wait, wraps included, that are looked at."""
+
+LONGEST_NAME = 120
+"""Characters of an event's name, twice what Oracle's longest need."""
+
+_REGULAR = r"[A-Z*\r\n]|==|\d{4}-"
+"""How a line begins that does not go on with the one before it."""
+
+
+class _Form(NamedTuple):
+    """Parts of an expression."""
+
+    gap: str
+    """Between any two characters."""
+    blanks: str
+    cursor: str
+    number: str
+    key: str
+    name: str
+
+
+_NEW_LINE = r"\r?\n(?!WAIT #)"
+_CONTINUED = rf"\r?\n(?!{_REGULAR})"
+
+_PLAIN = _Form(
+    gap="",
+    blanks=" *+",
+    cursor=r"(?:\d{1,20}+|\.{3})",
+    number=r"\d{1,20}+",
+    key=r"[^=\n]{1,30}+=",
+    # Without \n among the excluded, which takes a third less time. What uses this has to look for one.
+    name=rf"[^']{{0,{LONGEST_NAME}}}+",
 )
+_WRAPPED = _Form(
+    gap=f"(?:{_NEW_LINE})?",
+    blanks=rf"(?:[ \t]|{_CONTINUED}){{0,24}}",
+    cursor=r"(?:\d{1,20}(?:\r?\n\d{1,20})?|\.{3})",
+    number=r"\d{1,20}(?:\r?\n\d{1,20}(?=[ \t]|\r?\n|\Z))?",
+    key=rf"(?:[^=\n]|{_CONTINUED}){{1,30}}=(?:{_CONTINUED})?",
+    name=rf"(?:[^'\n]|{_NEW_LINE}){{0,{LONGEST_NAME}}}",
+)
+
+
+def _until_name(form: _Form) -> str:
+    nam = form.blanks + form.gap.join("nam='")
+    return rf"WAIT #(?<![ -~]WAIT #){form.gap}-?{form.cursor}{form.gap}:{nam}"
+
+
+def _compiled(*parts: str) -> re.Pattern[bytes]:
+    return re.compile("".join(parts).encode())
+
+
+_ELA = f"{_PLAIN.blanks}ela={_PLAIN.blanks}-?{_PLAIN.number}"
+_SOUND_ELA = rf"{_PLAIN.blanks}ela={_PLAIN.blanks}\d{{1,15}}+(?!\d)"
+_END = rf"(?:\n(?={_REGULAR})|\Z)"
+
+
+def _parameters(form: _Form) -> str:
+    """Return what takes the second and the third parameter, as far as there are any: one of them may count blocks."""
+    value = f"(-?{form.number})"
+    return f"(?:{form.key}-?{form.number}{form.key}{value}(?:{form.key}{value})?)?"
+
+
+PLAIN = _compiled(
+    _until_name(_PLAIN),
+    f"({_PLAIN.name})'{_PLAIN.blanks}ela={_PLAIN.blanks}(-?{_PLAIN.number})",
+    _parameters(_PLAIN),
+    ".*+",
+    _END,
+)
+"""Waits that fill one line, but for their name, and are not continued on the next: name, ``ela=``, the second and the
+third parameter."""
+
+COUNTED = _compiled(_until_name(_PLAIN), f"({_PLAIN.name}'{_ELA}).*+", _END)
+"""The same in one group, such as ``log file sync' ela= 501``, for what is only to be counted."""
+
+WRAPPED = _compiled(
+    _until_name(_WRAPPED),
+    f"({_WRAPPED.name})'",
+    f"{_WRAPPED.blanks}{_WRAPPED.gap.join('ela=')}{_WRAPPED.blanks}(-?{_WRAPPED.number})",
+    _parameters(_WRAPPED),
+)
+"""Like PLAIN for lines that a mail program or a terminal wrapped, between words or within them."""
+
+
+def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
+    """Return what finds name and blocks of plain waits of those `events` that move some, if their elapsed time can be
+    one: groups are pairs of both, a pair for each place where blocks can stand. None if no event does.
+    """
+    positions: dict[int, list[str]] = {}
+    for event in events:
+        if event in BLOCKS:
+            positions.setdefault(BLOCKS[event], []).append(re.escape(event))
+    if not positions:
+        return None
+    return _compiled(
+        _until_name(_PLAIN),
+        "(?:",
+        "|".join(
+            f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(position)}({_PLAIN.number})"
+            for position, names in positions.items()
+        ),
+        ")",
+    )
+
+
+def _before(position: int) -> str:
+    """Return what takes the parameters before the one at `position`, and its key."""
+    return f"{_PLAIN.key}-?{_PLAIN.number}" * (position - 1) + _PLAIN.key
+
+
+# ---- Parser
+
 
 IMPLAUSIBLE = 10**15
 """Microseconds (32 years) from which an elapsed time is damage or an underflow, not a wait."""
@@ -102,21 +294,35 @@ class _Blocks(dict[bytes, int | None]):
         return number
 
 
+class FileFigures(Struct):
+    """What one file said."""
+
+    name: str
+    summaries: list[Summary] = field(default_factory=list)
+    idle: int = 0
+    """Waits left out because their event is idle."""
+    damaged: int = 0
+    """Waits skipped because of an impossible elapsed time."""
+    understood: int = 0
+    """Lines of waits that were read, whatever their event."""
+    unread: int = 0
+    """Lines that begin as a wait and were not understood."""
+    example: str = ""
+    """The first of them."""
+    ticks: int = 1
+    """Microseconds of one tick in the file; 10,000 before 9i."""
+    error: str | None = None
+    """Why reading ended early."""
+
+
 class TraceParser:
     """Finds the waits of a selection in the pieces of one trace.
 
-    `unit` is what one tick of ``ela=`` is worth in microseconds: 1 from 9i on, 10,000 before.
-    `damaged` counts waits skipped for an implausible elapsed time, `idle` those left out as idle. `understood` counts
-    the lines of waits that were read, of any event; `unread` those that were not understood, `example` is the first.
+    `figures` take what is counted of its lines, and say what a tick of ``ela=`` is worth.
     """
 
-    def __init__(self, selection: EventSelection, *, unit: int = 1) -> None:
-        self.damaged = 0
-        self.idle = 0
-        self.understood = 0
-        self.unread = 0
-        self.example = ""
-        self._unit = unit
+    def __init__(self, selection: EventSelection, figures: FileFigures | None = None) -> None:
+        self.figures = figures or FileFigures("")
         self._names = _Names(selection)
         self._numbers = _Numbers()
         self._moved_by_wait = _Blocks()
@@ -130,7 +336,7 @@ class TraceParser:
         if len(rows) != piece.count(START):
             rows = WRAPPED.findall(piece)
             self._note_unread(piece, len(rows))
-        self.understood += len(rows)
+        self.figures.understood += len(rows)
         for remembered in (self._numbers, self._moved_by_wait):
             if len(remembered) > _MOST_DIGITS:
                 remembered.clear()
@@ -138,11 +344,11 @@ class TraceParser:
         named = [(names[row[0]], row) for row in rows]
         wanted = [pair for pair in named if pair[0].wanted]
         if len(wanted) < len(named):
-            self.idle += len([None for name, _ in named if name.left_out])
+            self.figures.idle += len([None for name, _ in named if name.left_out])
         return self._checked(
             WaitColumns(
                 [name.event for name, _ in wanted],
-                [numbers[row[1]] * self._unit for _, row in wanted],
+                [numbers[row[1]] * self.figures.ticks for _, row in wanted],
                 [blocks[row[name.blocks_at]] if name.blocks_at else None for name, row in wanted],
             )
         )
@@ -150,20 +356,20 @@ class TraceParser:
     def _note_unread(self, piece: bytes, understood: int) -> None:
         """Count the lines of waits that no expression explains, and keep the first."""
         missed = len(LINE.findall(piece)) - understood
-        if missed > 0 and not self.unread:
+        if missed > 0 and not self.figures.unread:
             known = {found.start() for found in WRAPPED.finditer(piece)}
             starts = (found.end() - len(START) for found in LINE.finditer(piece))
             start = next(each for each in starts if each not in known)
             line = piece[start : start + LONGEST_WAIT].splitlines()[0]
-            self.example = one_line(clean(line.decode("utf-8", "replace")), _EXAMPLE)
-        self.unread += max(0, missed)
+            self.figures.example = one_line(clean(line.decode("utf-8", "replace")), _EXAMPLE)
+        self.figures.unread += max(0, missed)
 
     def _checked(self, waits: WaitColumns) -> WaitColumns:
         """Return `waits` without those whose elapsed time cannot be one."""
         if not waits.elapsed or (min(waits.elapsed) >= 0 and max(waits.elapsed) < IMPLAUSIBLE):
             return waits
         good = [row for row in zip(*waits, strict=True) if 0 <= row[1] < IMPLAUSIBLE]
-        self.damaged += len(waits.elapsed) - len(good)
+        self.figures.damaged += len(waits.elapsed) - len(good)
         return WaitColumns(*zip(*good, strict=True)) if good else WaitColumns((), (), ())
 
     def count(self, piece: bytes, ledger: EventTallies) -> None:
@@ -175,7 +381,7 @@ class TraceParser:
         if len(texts) != piece.count(START) or b"\n" in b"".join(texts):
             ledger.add(*self.waits(piece))
             return
-        self.understood += len(texts)
+        self.figures.understood += len(texts)
         self._times.update(texts)
         if self._moved:
             self._blocks.update(self._moved.findall(piece))
@@ -188,14 +394,14 @@ class TraceParser:
         for text, waits in self._times.items():
             raw, _, ticks = text.partition(b"'")
             name = self._names[raw]
-            elapsed = int(ticks.partition(b"=")[2]) * self._unit
+            elapsed = int(ticks.partition(b"=")[2]) * self.figures.ticks
             if not name.wanted:
-                self.idle += waits * name.left_out
+                self.figures.idle += waits * name.left_out
             elif 0 <= elapsed < IMPLAUSIBLE:
                 times = counts.setdefault(name.event, {})
                 times[elapsed] = times.get(elapsed, 0) + waits
             else:
-                self.damaged += waits
+                self.figures.damaged += waits
         blocks: Counter[str] = Counter()
         for groups, waits in self._blocks.items():
             raw, digits = filter(None, groups)

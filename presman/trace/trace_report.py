@@ -10,10 +10,9 @@ from typing import Protocol
 
 from presman.base import formats
 from presman.base.text import safe
-from presman.trace.survey import FileFigures, Survey
+from presman.trace.survey import Survey
 from presman.trace.tally import LIMITS, PERMILLES, Summary
-from presman.trace.trace_parser import WaitColumns
-from presman.trace.wait_lines import IDLE, EventSelection
+from presman.trace.trace_parser import IDLE, EventSelection, FileFigures, WaitColumns
 
 _PERCENTILES = tuple("median" if permille == 500 else f"p{permille / 10:g}" for permille in PERMILLES)
 _OVER = tuple(f">{limit // 1000} ms %" for limit in LIMITS)

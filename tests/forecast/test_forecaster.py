@@ -11,9 +11,15 @@ from msgspec.structs import replace
 
 from presman.analysis.parallel.queue_rules import QueueRules
 from presman.analysis.parallel.server_pools import ServerLimit
-from presman.analysis.readings.forecasts import ForecastRecord, StartForecast
 from presman.analysis.readings.reading import Reading, UnavailableView
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
+from presman.analysis.readings.statement_readings import (
+    ForecastRecord,
+    QueuedStatement,
+    RunningStatement,
+    Servers,
+    StartForecast,
+    WantsSource,
+)
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.forecast.forecaster import MOST_STEPS, Forecaster
 from tests.tui.readings import AT, busy, queued, running
@@ -144,6 +150,7 @@ def test_a_forecast_is_judged_when_its_statement_starts() -> None:
     assert found.forecast is not None
     # It started at 353 s, 43 seconds after the first forecast; later ones are not judged.
     assert found.forecast.record == ForecastRecord(1, 1, pytest.approx(abs(first.median - 43.0)))
+    assert found.forecast.judged_since == AT, "since it reads"
 
 
 def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from presman.base.release import Release
@@ -24,9 +25,13 @@ def simulated_server(
     From here on `source` belongs to the server's thread.
     """
 
+    database, publisher = source._database, source._publisher
+    assert database is not None
+    assert publisher is not None
+
     def prepare(sql: str) -> None:
         source.advance()
-        source.publish(sql)
+        publisher.refresh(sql)
 
     def order(sql: str, binds: Mapping[str, Any]) -> bool:
         if not is_order(sql):
@@ -39,8 +44,8 @@ def simulated_server(
         return True
 
     backend = Backend(
-        source.database,
-        now=lambda: source.now,
+        database,
+        now=lambda: source.simulation.origin + timedelta(seconds=source.simulation.now),
         prepare=prepare,
         context=_context(source, release),
         order=order,

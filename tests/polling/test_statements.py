@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from presman.base.release import Release
+from presman.polling.cadence import PollNeeds
 from presman.polling.lookups import FEW_ANSWERS, MOST_HELD, CursorKey, Lookups, statements_on_show
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.rows.queries import load
@@ -125,7 +126,7 @@ def test_one_unreadable_plan_does_not_condemn_the_view() -> None:
 
 
 def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
-    lookups = Lookups(per_poll=100, most=30)
+    lookups = Lookups(100, PollNeeds(most=30))
     shown = names(10)
     wanted = lookups.wanted(shown, QUERIES, START)
     lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
@@ -139,7 +140,7 @@ def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
 
 
 def test_one_of_many_keeps_few_and_never_asks_again_for_what_is_on_show() -> None:
-    lookups = Lookups(per_poll=200, few=True)
+    lookups = Lookups(200, PollNeeds(few=True))
 
     def ask(shown: list[CursorKey]) -> int:
         wanted = lookups.wanted(shown, QUERIES, START)
@@ -174,7 +175,7 @@ def test_the_statements_held_off_cpu_most_come_last() -> None:
 
 def test_large_answers_are_kept_as_long_as_they_are_not_too_many() -> None:
     """Ten characters may be kept; each text has four, so the two newest are."""
-    lookups = Lookups(per_poll=100, largest=10)
+    lookups = Lookups(100, PollNeeds(largest=10))
     shown = names(5)
     for statement in shown:
         wanted = [each for each in lookups.wanted([statement], QUERIES, START) if each.record is SqlText]

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from presman.base.release import SUPPORTED, Release
-from presman.rows import session_amounts
+from presman.rows import query_files
 from presman.rows.catalog import OLDEST, since_of
 from presman.rows.conversion import field_types, null_row
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import Database, EventHistogram, Instance, Pdb
 from presman.rows.plan_rows import PlanDirective
 from presman.rows.queries import Cadence, Scope, columns_of, load, read
-from presman.rows.query_files import QueryError, queries_folder, read_file
-from presman.rows.session_amounts import SessionAmounts, amount_records
+from presman.rows.query_files import QueryError, SessionAmounts, amount_records, queries_folder, read_file
 from presman.rows.session_rows import PxProcessSysstat, SessionCount, SessionInfo
 
 GOOD = "-- What is it?\n-- every: minute\n-- needs: V_$DATABASE\n-- pack: none\nSELECT name FROM v$database\n"
@@ -124,7 +123,7 @@ def test_numbers_of_sessions_need_no_record_and_no_line_of_the_catalog(
     head, _, _ = AMOUNTS.partition("SELECT")
     (tmp_path / "work_area.sql").write_text(f"{head}SELECT inst_id, sid, used * 2 AS work_bytes\nFROM gv$nobody\n")
     (tmp_path / "other.sql").write_text(GOOD)
-    monkeypatch.setattr(session_amounts, "queries_folder", lambda: tmp_path)
+    monkeypatch.setattr(query_files, "queries_folder", lambda: tmp_path)
     amount_records.cache_clear()
     try:
         found = amount_records()
@@ -146,5 +145,5 @@ def test_numbers_of_sessions_need_no_record_and_no_line_of_the_catalog(
 
 def test_an_import_reads_no_query_file() -> None:
     amount_records.cache_clear()
-    assert not hasattr(session_amounts, "__path__")
+    assert not hasattr(query_files, "__path__")
     assert amount_records.cache_info().misses == 0

@@ -23,7 +23,7 @@ from presman.polling.poller import Poller
 from presman.rows.conversion import field_types
 from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective
 from presman.rows.queries import Focus, by_query, load
-from presman.rows.session_amounts import amount_records
+from presman.rows.query_files import amount_records
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past

@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from presman.trace.survey import pieces, without_statements
 from presman.trace.tally import EventTallies, Summary, Tally
-from presman.trace.trace_parser import TraceParser
-from presman.trace.wait_lines import EVERYTHING, IDLE, LONGEST_WAIT, REDO_WRITE, EventSelection, is_pattern
+from presman.trace.trace_parser import (
+    EVERYTHING,
+    IDLE,
+    LONGEST_WAIT,
+    REDO_WRITE,
+    EventSelection,
+    FileFigures,
+    TraceParser,
+    is_pattern,
+)
 
 ALL = EventSelection(EVERYTHING, idle=True)
 REDO = EventSelection()
@@ -25,7 +33,7 @@ def cut(text: bytes, size: int) -> Iterator[bytes]:
 
 
 def waits(text: bytes, selection: EventSelection = ALL, *, size: int = 1 << 20, unit: int = 1) -> list[Wait]:
-    parser = TraceParser(selection, unit=unit)
+    parser = TraceParser(selection, FileFigures("", ticks=unit))
     batches = [parser.waits(without_statements(piece)) for piece in pieces(cut(text, size))]
     return list(chain.from_iterable(zip(*batch, strict=True) for batch in batches))
 
@@ -36,7 +44,7 @@ def counted(text: bytes, selection: EventSelection, *, size: int = 1 << 20) -> t
     for piece in pieces(cut(text, size)):
         parser.count(without_statements(piece), ledger)
     parser.settle(ledger)
-    return ledger.tallies, parser.idle, parser.damaged
+    return ledger.tallies, parser.figures.idle, parser.figures.damaged
 
 
 @pytest.mark.parametrize("selection", [REDO, ALL])
@@ -168,7 +176,7 @@ def test_impossible_times_are_counted_and_skipped() -> None:
         parser = TraceParser(selection)
         text = line % -1 + line % 18446744073709551000 + line % 0
         assert parser.waits(text).elapsed == (0,)
-        assert parser.damaged == 2
+        assert parser.figures.damaged == 2
         tallies, _, damaged = counted(text, selection)
         assert (tallies[REDO_WRITE].waits, tallies[REDO_WRITE].blocks, damaged) == (1, 2, 2)
 
@@ -249,7 +257,7 @@ def test_idle_events_are_left_out_unless_asked_for() -> None:
     assert len(waits(text, EventSelection(("RDBMS ipc message",)))) == 1
     parser = TraceParser(EventSelection(EVERYTHING))
     parser.waits(text)
-    assert parser.idle == 1
+    assert parser.figures.idle == 1
     assert counted(text, EventSelection(EVERYTHING))[1] == 1
 
 
@@ -280,7 +288,7 @@ def unread(text: bytes, *, size: int = 1 << 20, in_order: bool = False) -> tuple
             parser.waits(piece)
         else:
             parser.count(piece, ledger)
-    return parser.understood, parser.unread, parser.example
+    return parser.figures.understood, parser.figures.unread, parser.figures.example
 
 
 GOOD = b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=12\n"

@@ -24,7 +24,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.recording.recording_source import RecordingSource
 from presman.recording.time_bins import GroupBin
 from presman.recording.time_words import Note, TimeError, instant_of
-from presman.reports.html_page import page, section, word_table
+from presman.reports.html_page import cell_table, page, section, word_table
 from presman.reports.report import report_charts
 from presman.reports.report.incident import EVENTS, Incident, edges, gather
 from presman.reports.report.report_charts import (
@@ -41,7 +41,7 @@ from presman.reports.report.story import seen_alerts, story, unknown
 from presman.tabs import tab
 from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment, Rows
-from presman.tabs.plan import plan_line
+from presman.tabs.plan import active_plan, plan_line
 
 MOST = 100
 """Rows that are shown of one table."""
@@ -63,15 +63,9 @@ def value_table(
     shown = [each for each in table.columns if not each.trend and each.key not in hidden and not _bare(each, rows)]
     if not rows:
         return element("p", empty or table.empty, class_="none")
-    heads = [_head(each) for each in shown]
-    body = [element("tr", *(_cell(each, row, colours) for each in shown)) for row in rows[:MOST]]
+    body = ((_cell(each, row, colours) for each in shown) for row in rows[:MOST])
     more = [f"{len(rows) - MOST} more rows are in the recording."] if len(rows) > MOST else []
-    return element(
-        "div",
-        element("table", element("thead", element("tr", *heads)), element("tbody", *body)),
-        *(element("p", text, class_="none") for text in more),
-        class_="wide",
-    )
+    return cell_table(map(_head, shown), body, *(element("p", text, class_="none") for text in more))
 
 
 def unit_of(figure: Figure[Any]) -> str:
@@ -345,7 +339,6 @@ def moment(incident: Incident) -> Markup:
 
 
 def _plan(at: Moment) -> str:
-    from presman.tabs.plan import active_plan
 
     view = active_plan(at)
     return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()

@@ -22,7 +22,7 @@ from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.guard import AnswerTooLarge
 from presman.sources.oracle.oracle_errors import code_of, login_error, problem, source_error
-from presman.sources.oracle.session_identity import HERE_AND_NOW, AnswerFacts, SessionClock, SessionIdentity
+from presman.sources.oracle.session_identity import HERE_AND_NOW, AnswerFacts, SessionClock
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import (
@@ -133,10 +133,8 @@ class OracleSource:
 
     def _connect(self, timeout: float) -> None:
         try:
-            connection: Connection = (
-                ThickConnection(self._settings) if self._settings.thick else ThinConnection(self._settings)
-            )
-            self._connection = connection
+            made = ThickConnection(self._settings) if self._settings.thick else ThinConnection(self._settings)
+            connection = self._connection = made
             if self._cancelled:
                 raise Cancelled
             connection.connect(timeout)
@@ -144,24 +142,19 @@ class OracleSource:
         except Cancelled:
             self.close()
             raise SourceError("cancelled") from None
-        except ConnectionLost as lost:
+        except (ConnectionLost, oracledb.Error, OSError, ValueError, TypeError) as error:
+            received = self._connection.received if self._connection is not None else 0
             self.close()
-            if isinstance(lost.cause, TimeoutError):  # the first question got no answer
-                raise _silent(self._settings, lost.cause, begun=True) from None
-            raise login_error(lost.cause, self._settings.user) from None
-        except (TimeoutError, gaierror) as error:
-            self.close()
-            raise _silent(
-                self._settings, error, begun=isinstance(error, TimeoutError) and connection.received > 0
-            ) from None
-        except (oracledb.Error, OSError, ValueError, TypeError) as error:
-            self.close()
-            raise login_error(error, self._settings.user) from None
+            cause = getattr(error, "cause", error)
+            address = clean(self._settings.address) if isinstance(cause, (TimeoutError, gaierror)) else ""
+            # Something had answered if only the first question got no answer.
+            begun = isinstance(cause, TimeoutError) and (isinstance(error, ConnectionLost) or received > 0)
+            raise login_error(cause, self._settings.user, address, begun=begun) from None
 
     @property
     def instance(self) -> int:
         """The number of the instance the session is on, 0 if not connected."""
-        return self._session.identity.instance if self._session.identity else 0
+        return self._session.instance
 
     def container(self) -> int | None:
         """Ask which container the session is in (CON_ID); None where the release knows of none or does not tell."""
@@ -176,7 +169,8 @@ class OracleSource:
 
     def close(self) -> None:
         """Log off. Never raises, and takes a fraction of a second at most."""
-        connection, self._connection, self._session.identity = self._connection, None, None
+        connection, self._connection = self._connection, None
+        self._session.forget()
         if connection is not None:
             self._spent += connection.round_trips
             connection.close()
@@ -205,7 +199,7 @@ class OracleSource:
         except ConnectionLost as lost:
             self.close()
             raise source_error(lost.cause) from None
-        at = self._session.identity.at if self._session.identity else datetime.now(UTC)
+        at = self._session.at or datetime.now(UTC)
         return Answer(at, sections, self._spent + _round_trips(self._connection) - before, self._cloud)
 
     def _sections(self, requests: Sequence[Request]) -> tuple[Section, ...]:
@@ -223,12 +217,10 @@ class OracleSource:
         for index in sorted(left, key=lambda index: requests[index].query.name in self._facts.apart):
             request, begun = requests[index], self._clock()
             if request.query.view in silent:  # asked another question it would take as long again
-                found[index] = self._section(request.query, TimeoutError("not asked, its view did not answer"), 0.0)
+                found[index] = self._section(request.query, TimeoutError("not asked, its view did not answer"))
                 continue
             if self._time.left() <= 0:
-                found[index] = self._section(
-                    request.query, TimeoutError("not asked, the time for the poll was up"), 0.0
-                )
+                found[index] = self._section(request.query, TimeoutError("not asked, the time for the poll was up"))
                 continue
             try:
                 found[index] = self._read_any(request)
@@ -251,12 +243,11 @@ class OracleSource:
         chosen = [index for index, request in enumerate(requests) if not self._facts.is_read_alone(request.query)]
         if requests and not chosen:
             return {}
-        statements = [_statement(requests[index], self.scope, self._session.identity, self._facts) for index in chosen]
+        statements = [_statement(requests[index], self.scope, self._session, self._facts) for index in chosen]
         begun = self._clock()
         try:
-            first, *others = self._connected.fetch_all(
-                [ASK_TIME, *statements], self._time.patience(self._settings.call_timeout)
-            )
+            patience = self._time.patience(self._settings.call_timeout)
+            first, *others = self._connected.fetch_all([ASK_TIME, *statements], patience)
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
@@ -283,7 +274,7 @@ class OracleSource:
         """Read one request, a few rows at a time if the answer is too large for one go. Raises Lost."""
         query = request.query
         if self._facts.is_refused(query):
-            return self._section(query, AnswerTooLarge(), 0.0)
+            return self._section(query, AnswerTooLarge())
         try:
             return self._read_one(request)
         except ConnectionLost as lost:
@@ -299,28 +290,25 @@ class OracleSource:
     def _read_one(self, request: Request) -> Section:
         query, begun, timeout = request.query, self._clock(), self._time.patience(self._settings.call_timeout)
         received = self._connected.received
+
+        def statement() -> BoundSelect:
+            return _statement(request, self.scope, self._session, self._facts)
+
         try:
             try:
-                rows = self._connected.fetch(
-                    _statement(request, self.scope, self._session.identity, self._facts),
-                    timeout,
-                )
+                rows = self._connected.fetch(statement(), timeout)
             except (ValueError, OverflowError):
                 # A date that Python has no word for (before the year 1): such dates are left out from now on.
                 self._facts.odd.add(query.name)
-                rows = self._connected.fetch(
-                    _statement(request, self.scope, self._session.identity, self._facts),
-                    timeout,
-                )
+                rows = self._connected.fetch(statement(), timeout)
         except (oracledb.Error, ValueError, OverflowError) as error:
             return self._section(query, error, self._clock() - begun)
         except (TimeoutError, ConnectionLost) as error:
-            if (
-                isinstance(error, TimeoutError) or error.stuck
-            ):  # a slow one is asked by itself: then the others may go together again
+            lost = error if isinstance(error, ConnectionLost) else None
+            if lost is None or lost.stuck:  # a slow one is asked by itself: then the others may go together again
                 self._facts.apart.add(query.name)
                 self._apart_until = -math.inf
-            if isinstance(error, ConnectionLost):
+            if lost is not None:
                 raise
             return self._section(query, error, self._clock() - begun)
         self._facts.apart.discard(query.name)
@@ -332,26 +320,20 @@ class OracleSource:
 
         What was read before and what is read from now on would not belong together, so the source is to be opened anew.
         """
-        before = self._session.identity
+        before = self.instance
         self.close()
         self._connect(min(self._connect_timeout, max(SHORTEST_LOGIN, self._time.left())))
-        now = self._session.identity
-        if before is not None and now is not None and now.instance != before.instance:
+        now = self.instance
+        if before and now != before:
             self.close()
-            raise SourceError(f"the session moved from instance {before.instance} to instance {now.instance}")
+            raise SourceError(f"the session moved from instance {before} to instance {now}")
 
     def about(self) -> SessionDetails:
         """Return what is known of the session. Raises SourceError if the connection is lost."""
         mode = "thick" if self._settings.thick else "thin"
-        own = self._session.identity
-        return SessionDetails(
-            f"python-oracledb {oracledb.__version__}, {mode}",
-            own.sid if own else 0,
-            own.instance if own else 0,
-            self._fact(ABOUT_SESSION),
-            self._fact(ABOUT_CONTAINER),
-            self._cloud,
-        )
+        driver = f"python-oracledb {oracledb.__version__}, {mode}"
+        facts = self._fact(ABOUT_SESSION), self._fact(ABOUT_CONTAINER), self._cloud
+        return SessionDetails(driver, self._session.sid, self.instance, *facts)
 
     def _fact(self, sql: str) -> str:
         try:
@@ -391,13 +373,12 @@ class OracleSource:
         except (oracledb.Error, TimeoutError, ValueError):
             return  # the clock of the last answer, carried on, will do
 
-    def _section(self, query: Query, found: Rows | Any, seconds: float) -> Section:
+    def _section(self, query: Query, found: Rows | Any, seconds: float = 0.0) -> Section:
         """Return the section of what a query brought: rows, or the error that it ended in."""
         error, now = found, self._session.now()
         if isinstance(found, Sequence):
-            zone = self._session.identity.zone if self._session.identity else UTC
             try:
-                records = to_records(query.record, found, zone)
+                records = to_records(query.record, found, self._session.zone)
                 return Section(records, at=now, seconds=seconds, absent=untold(query.record, found))
             except (ValueError, TypeError, OverflowError, AttributeError) as unfit:
                 error = unfit
@@ -409,13 +390,12 @@ class OracleSource:
         return Section(at=now, seconds=seconds, problem=why)
 
 
-def _statement(request: Request, scope: Scope, session: SessionIdentity | None, facts: AnswerFacts) -> BoundSelect:
+def _statement(request: Request, scope: Scope, session: SessionClock, facts: AnswerFacts) -> BoundSelect:
     """Return what is asked for a request, without dates that Python has no word for where there were some."""
     query = request.query
     sql = _without_odd_dates(query, scope) if query.name in facts.odd else query.sql(scope)
-    known: dict[str, Any] = {**USUAL_BINDS, **request.binds}
-    if session is not None:
-        known |= {"inst_id": session.instance, "own_inst_id": session.instance, "own_sid": session.sid}
+    own = {"inst_id": session.instance, "own_inst_id": session.instance, "own_sid": session.sid}
+    known = {**USUAL_BINDS, **request.binds, **own}
     binds = {name: known[name] for name in bind_names(sql) if name in known}
     shorten = partial(shortened, query.record) if facts.is_huge(query) else None
     return BoundSelect(sql, binds, facts.rows(query), shorten)
@@ -423,11 +403,6 @@ def _statement(request: Request, scope: Scope, session: SessionIdentity | None, 
 
 def _round_trips(connection: Connection | None) -> int:
     return connection.round_trips if connection else 0
-
-
-def _silent(settings: ConnectSettings, error: OSError, *, begun: bool) -> SourceError:
-    """Return what a login that did not end is for the caller; `begun` tells that something had answered."""
-    return login_error(error, settings.user, clean(settings.address), begun=begun)
 
 
 @cache

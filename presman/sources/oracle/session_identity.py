@@ -3,16 +3,13 @@
 Fetch sizes: all rows of a query in one round trip, unless they are so large that it takes several.
 
 A row of a V$ view has some hundred bytes. Should one have a million, as a hostile or broken server may send, then rows
-come a few at a time and are shortened as they come (records.conversion.shortened), so that memory stays bounded.
+come a few at a time and are shortened as they come (rows.conversion.shortened), so that memory stays bounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from presman.rows.conversion import has_long_texts
 from presman.rows.queries import Query
@@ -31,54 +28,45 @@ QUARTER = 15 * 60
 """Seconds: time zones differ by multiples of it."""
 
 
-class SessionIdentity(Struct, frozen=True):
-    """Where the session is and when it was asked: `at` (UTC) is the database's clock at `measured` on ours."""
-
-    sid: int
-    instance: int
-    at: datetime
-    zone: tzinfo
-    measured: float
-
-    @classmethod
-    def of(cls, rows: Rows, measured: float) -> SessionIdentity:
-        """Return what the answer to HERE_AND_NOW tells. Raises ValueError if it does not."""
-        try:
-            sid, instance, local, utc = rows[0]
-            ahead = round((local - utc).total_seconds() / QUARTER) * QUARTER
-            zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
-            return cls(int(sid), int(instance), utc.replace(tzinfo=UTC), zone, measured)
-        except (LookupError, TypeError, AttributeError) as error:
-            raise ValueError("the server gives neither its time nor the identity of this session") from error
-
-    def time(self, now: float) -> datetime:
-        """Return the database's time when our clock shows `now`."""
-        return self.at + timedelta(seconds=now - self.measured)
-
-    def carried_on(self, now: float) -> SessionIdentity:
-        """Return the same with the database's clock carried on by ours."""
-        return replace(self, at=self.time(now), measured=now)
-
-
 class SessionClock:
-    """Which session presman has, `identity`, None while it has none, and what time it is there by `clock`, ours."""
+    """Which session presman has, and what time it is there by `clock`, ours.
+
+    `sid` and `instance` are 0 while it has none. `at` (UTC) is what the database's clock showed when it was asked last,
+    or carried on since; `zone` is that of its DATE columns.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self.identity: SessionIdentity | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Take note that there is no session."""
+        self.sid = self.instance = 0
+        self.at: datetime | None = None
+        self.zone: tzinfo = UTC
+        self._measured = 0.0
 
     def locate(self, rows: Rows) -> None:
         """Learn who and when presman is. Raises ValueError if the answer to HERE_AND_NOW does not tell."""
-        self.identity = SessionIdentity.of(rows, self._clock())
+        try:
+            sid, instance, local, utc = rows[0]
+            ahead = round((local - utc).total_seconds() / QUARTER) * QUARTER
+            found = int(sid), int(instance), utc.replace(tzinfo=UTC)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ValueError("the server gives neither its time nor the identity of this session") from error
+        self.sid, self.instance, self.at = found
+        self.zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
+        self._measured = self._clock()
 
     def reckon(self) -> None:
         """Carry the database's clock on by ours, in case it does not answer."""
-        if self.identity is not None:
-            self.identity = self.identity.carried_on(self._clock())
+        if self.at is not None:
+            now = self._clock()
+            self.at, self._measured = self.at + timedelta(seconds=now - self._measured), now
 
     def now(self) -> datetime | None:
         """Return the database's present time by the clock it showed last."""
-        return self.identity.time(self._clock()) if self.identity else None
+        return None if self.at is None else self.at + timedelta(seconds=self._clock() - self._measured)
 
 
 FEWEST_ROWS, FIRST_ROWS = 64, 512

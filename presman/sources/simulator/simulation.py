@@ -173,8 +173,7 @@ class Simulation(Cluster):
             self._balance()
             self.dirty = False
         self._finish = min(
-            (self.now + max(0.0, one.left) / one.speed for one in self.workload.running if one.speed > 0),
-            default=inf,
+            (self.now + max(0.0, one.left) / one.speed for one in self.workload.running if one.speed > 0), default=inf
         )
         timeout = self.workload.queue.next_timeout()
         self._timeout = inf if timeout is None else timeout

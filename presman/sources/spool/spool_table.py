@@ -194,10 +194,7 @@ STAND_IN_COLUMNS = {
 _FACTORS = {"SECONDS_IN_WAIT": 1_000_000, "WAIT_TIME_MILLI": 1_000}
 """What to multiply those of another unit by."""
 
-_STAND_IN_VIEWS = {
-    "V$EVENT_HISTOGRAM_MICRO": "V$EVENT_HISTOGRAM",
-    "V$SYSTEM_PARAMETER": "V$PARAMETER",
-}
+_STAND_IN_VIEWS = {"V$EVENT_HISTOGRAM_MICRO": "V$EVENT_HISTOGRAM", "V$SYSTEM_PARAMETER": "V$PARAMETER"}
 """Views that an older or more popular one can stand in for."""
 
 

@@ -431,11 +431,7 @@ def _recovering(simulation: Simulation) -> Iterator[Row]:
 
 
 VIEWS = (
-    View(
-        "V$FAST_START_TRANSACTIONS",
-        columns("INST_ID STATE UNDOBLOCKSDONE UNDOBLOCKSTOTAL"),
-        _recovering,
-    ),
+    View("V$FAST_START_TRANSACTIONS", columns("INST_ID STATE UNDOBLOCKSDONE UNDOBLOCKSTOTAL"), _recovering),
     View(
         "V$SESSION",
         columns(

@@ -297,9 +297,7 @@ VIEWS = (
     View("V$OSSTAT", columns("INST_ID STAT_NAME VALUE CON_ID"), _osstat),
     View(
         "V$SYSTEM_EVENT",
-        columns(
-            "INST_ID EVENT WAIT_CLASS TOTAL_WAITS TIME_WAITED AVERAGE_WAIT TIME_WAITED_MICRO CON_ID",
-        ),
+        columns("INST_ID EVENT WAIT_CLASS TOTAL_WAITS TIME_WAITED AVERAGE_WAIT TIME_WAITED_MICRO CON_ID"),
         _system_event,
     ),
     View("V$EVENT_HISTOGRAM_MICRO", columns("INST_ID EVENT WAIT_TIME_MICRO WAIT_COUNT CON_ID"), _histogram_micro),
