@@ -176,8 +176,8 @@ def _px_process_sysstat(_: Simulation, machine: Machine) -> Iterator[Row]:
     names = machine.names
     counted = {
         "Servers In Use": names.in_use,
-        "Servers Available": names.started - names.in_use,
-        "Servers Started": names.started,
+        "Servers Available": names.highwater - names.in_use,
+        "Servers Started": names.highwater,
         "Servers Shutdown": 0,
         "Servers Highwater": names.highwater,
         "Servers Cleaned Up": 0,
@@ -194,7 +194,7 @@ def _px_process(simulation: Simulation) -> Iterator[Row]:
         for server in execution.servers
     }
     for machine in simulation.machines:
-        for number in range(machine.names.started):
+        for number in range(machine.names.highwater):
             server = busy.get((machine.inst_id, number))
             status = "IN USE" if server else "AVAILABLE"
             sid, serial = (server.sid, server.serial) if server else (None, None)
