@@ -78,6 +78,11 @@ def label(
     return element("text", text, x=x, y=y, text_anchor=anchor, fill=fill, font_size=size)
 
 
+def block(told: str, x: float, y: float, width: float, height: float, **attributes: str | float | None) -> Markup:
+    """Return a rectangle in a drawing that tells something under the mouse."""
+    return element("rect", element("title", told), x=x, y=y, width=width, height=height, **attributes)
+
+
 def level(y: float, text: str, left: float, right: float) -> Markup:
     """Return a line across a drawing with what it stands for left of it."""
     line = element("path", d=f"M{left:.0f} {y:.1f}H{right:.0f}", stroke=RULE)

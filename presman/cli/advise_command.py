@@ -12,6 +12,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import duration
+from presman.base.private_files import expanded
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser
@@ -106,7 +107,6 @@ def run(options: Namespace) -> int:
 
 
 def _write(options: Namespace, text: str) -> None:
-    from presman.base.private_files import expanded
 
     if options.output in {None, "-"}:
         (console.show if options.format == "text" else console.put)(text)

@@ -17,7 +17,7 @@ from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser
 from presman.reports.chart.file_series import FileSeries, read_series
-from presman.reports.chart.series_chart import chart_svg, chart_text
+from presman.reports.chart.series_chart import chart_page, chart_svg, chart_text
 
 _KINDS = (".svg", ".png", ".html")
 
@@ -66,8 +66,6 @@ def run(options: Namespace) -> None:
 def _drawn(found: FileSeries, source: Path, kind: str) -> bytes:
     """Return what a file of that kind holds. Raises PictureError."""
     if kind == ".html":
-        from presman.reports.chart.series_chart import chart_page
-
         return chart_page(clean(source.name), found, datetime.now(UTC)).encode()
     text = chart_svg(found.panels)
     return png(text) if kind == ".png" else text.encode()

@@ -20,6 +20,7 @@ from presman.base.private_files import expanded
 from presman.base.secret import Secret
 from presman.base.text import clean
 from presman.cli import console, exit_codes
+from presman.cli.command_line import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads
 from presman.cli.limits import bound_memory
@@ -228,7 +229,6 @@ def _section(answers: Answers, config: Config, wanted: str | None) -> str:
 
 
 def _name_trouble(name: str) -> str:
-    from presman.cli.command_line import COMMANDS
 
     if not NAME.fullmatch(name):
         return "a section's name has letters, digits, _ . and - only"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from presman.analysis.readings.reading import Reading
 from presman.base.errors import did_you_mean
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
@@ -29,7 +30,6 @@ from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
     from presman.output.parquet_export import ParquetExport
 
 

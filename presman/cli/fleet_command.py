@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from presman.analysis.fleet import by_trouble
 from presman.analysis.readings.fleet_readings import ConnectionState, Member
 from presman.base.errors import InputError
 from presman.base.formats import counted
@@ -24,13 +25,12 @@ from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config
 from presman.config.target import Target, TargetError, is_recording
 from presman.output.alert_notifier import notifier_of, notifier_of_one_look
-from presman.services.fleet.live_fleet import LiveFleet
+from presman.services.fleet.live_fleet import Fleet, LiveFleet
 from presman.services.live import LiveTarget
+from presman.sources import Source
 
 if TYPE_CHECKING:
     from presman.config.credentials import Renewal
-    from presman.services.fleet.live_fleet import Fleet
-    from presman.sources import Source
 
 INTERVAL = 5.0
 """Seconds between two polls of a database that is one among many."""
@@ -123,7 +123,6 @@ def _of_store(store: Target, options: Namespace) -> int:
 
 def _printed(fleet: Fleet, options: Namespace) -> int:
     """Print the fleet once there is something to say of each database; the code tells whether all were seen."""
-    from presman.analysis.fleet import by_trouble
     from presman.output import fleet_list
 
     found = _settled(fleet, options.timeout)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from presman.base import terminal_guard
 from presman.cli import console
 from presman.cli.exit_codes import Failure
+from presman.cli.settings import Resolved
 from presman.cli.start import check_theme, fixed
 from presman.config.target import Target
-from presman.services.fleet.live_fleet import LiveFleet
+from presman.services.fleet.live_fleet import Fleet, LiveFleet
 from presman.tui import saved_view
-from presman.tui.app import MonitorEnd
+from presman.tui.app import MonitorEnd, run_monitor
+from presman.tui.feed import ActionGateway, WatchedFeed
 from presman.tui.fleet_app import run_fleet
 from presman.tui.fleet_frame import FleetView
-
-if TYPE_CHECKING:
-    from presman.cli.settings import Resolved
-    from presman.services.fleet.live_fleet import Fleet
-    from presman.tui.feed import ActionGateway
 
 Open = Callable[[str, FleetView], MonitorEnd]
 """Shows the monitor on a database of the fleet, by its name. Raises Failure where that cannot be."""
@@ -72,8 +68,6 @@ def live(fleet: LiveFleet, targets: Mapping[str, Resolved], options: Namespace, 
     """Return what opens a database that is watched from here, with the connection that there is."""
 
     def opened(name: str, view: FleetView) -> MonitorEnd:
-        from presman.tui.app import run_monitor
-        from presman.tui.feed import WatchedFeed
 
         found, database = targets.get(name), fleet.databases.get(name)
         if found is None or database is None:

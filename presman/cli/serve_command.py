@@ -27,9 +27,9 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_certificate, certificates_of, command_parser, listening, positive
 from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
+from presman.config.target import Target
 
 if TYPE_CHECKING:
-    from presman.config.target import Target
     from presman.services.serve.access import Access, Launch, Serving
 
 SHORTEST_TOKEN = 16

@@ -7,12 +7,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from presman.base.errors import InputError
+from msgspec.structs import replace
+
+from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure, ending_at_once
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import Config
+from presman.config.target import SCENARIOS, scenarios
+from presman.sources import Source
 
 if TYPE_CHECKING:
     from presman.output.alert_notifier import AlertNotifier
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
     from presman.polling.sampler import Sampler
     from presman.recording.recording_source import RecordingSource
     from presman.services.live import HeadStart
-    from presman.sources import Source
     from presman.tui.app import MonitorEnd
     from presman.tui.feed import ActionGateway, MakeFeed
 
@@ -193,10 +196,11 @@ def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
         from presman.tui.replay_app import run_replay
 
     target, begin = resolved.target.beginning_at()
+    played = replace(resolved, target=target)
 
     def make_source() -> RecordingSource:
         terminal_guard.start()
-        return target.recording()
+        return played.recording()
 
     ascii_only = console.wants_ascii()
     return run_replay(
@@ -215,8 +219,6 @@ def acting() -> ActionGateway:
 def check_theme(name: str) -> None:
     """Raise Failure if there is no such theme."""
     from textual.theme import BUILTIN_THEMES
-
-    from presman.base.errors import did_you_mean
 
     if name not in BUILTIN_THEMES:
         raise Failure(f"no theme {name!r}, {did_you_mean(name, sorted(BUILTIN_THEMES))}")
@@ -239,8 +241,6 @@ def _readings(resolved: Resolved, polls: int) -> int:
 def scenario_list() -> str:
     """Return the scenarios that come with presman, one per line with its title."""
     import tomllib
-
-    from presman.config.target import SCENARIOS, scenarios
 
     titles = {name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")) for name in scenarios()}
     width = max(map(len, titles), default=0)

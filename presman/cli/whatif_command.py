@@ -8,6 +8,7 @@ from pathlib import Path
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
+from presman.base.errors import did_you_mean
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
@@ -141,8 +142,6 @@ def _by_group(given: list[tuple[str, float]], arrivals: list[Arrival], option: s
     found: dict[Group, float] = {}
     for name, value in given:
         if name not in known:
-            from presman.base.errors import did_you_mean
-
             raise Failure(f"{option}: no statement of {name!r} was seen, {did_you_mean(name, sorted(known))}")
         found |= {Group(each.con_id, each.group): value for each in arrivals if each.group == name}
     return found

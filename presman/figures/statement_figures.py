@@ -92,7 +92,8 @@ def forecast_record(reading: Reading) -> str:
     record = None if reading.forecast is None else reading.forecast.record
     if record is None or not record.judged:
         return ""
-    return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}"
+    again = ", worked out again from the recording" if reading.forecast and reading.forecast.worked_out_again else ""
+    return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}{again}"
 
 
 def starts_in_words(row: QueuedStatement) -> str:

@@ -30,6 +30,7 @@ from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
 from presman.forecast.queue_now import Modelled, is_known, modelled
 from presman.forecast.seen_statements import SeenStatements
+from presman.forecast.shown import as_shown
 from presman.rows.session_state import NEXT_IN_LINE
 from presman.rows.snapshot import Snapshot
 
@@ -123,22 +124,26 @@ class Forecaster:
         self._number = 0
         self._steps = self._steps_at_first
         self._at: datetime | None = None
+        self._judged_since: datetime | None = None
         self._least = 1.0
+        self._is_recorded = False
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
         """Begin behind a reading at an instant, with the statements that were seen in the time `watched` before it."""
         self._seen.begin(at, watched, runs)
-        self._at = at
+        self._at, self._is_recorded = at, True
 
     def read(self, reading: Reading, previous: Snapshot | None, current: Snapshot, cache: RowCache | None) -> Reading:
-        """Return the reading of two snapshots with its forecasts."""
-        return self.add(reading, lambda: queue_rules(Facts.of(previous, current, cache), reading))
+        """Return the reading of two snapshots with its forecasts: those that were kept with it, where some were."""
+        found = self.add(reading, lambda: queue_rules(Facts.of(previous, current, cache), reading))
+        return as_shown(found, current)
 
     def add(self, reading: Reading, rules: Callable[[], QueueRules]) -> Reading:
         """Return the next reading with its forecasts; `rules` are asked for where they may tell something."""
         if self._at is not None and reading.at < self._at:
             self._begin_anew()
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
+        self._judged_since = self._judged_since or reading.at
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
         self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
         self._seen.add(reading)
@@ -173,6 +178,8 @@ class Forecaster:
             watched=self._seen.watched,
             courses=len(self._courses),
             seed=self._seed,
+            judged_since=self._judged_since,
+            worked_out_again=self._is_recorded,
         )
 
     def _forget_courses(self) -> None:

@@ -15,7 +15,7 @@ from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerP
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.trends.database_events import before_first
-from presman.base.formats import ABSENT, count, counted, duration, number
+from presman.base.formats import ABSENT, clock, count, counted, duration, number
 from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
@@ -63,7 +63,8 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
 def _foreseen(reading: Reading) -> str:
     """Return how good the forecasts of the queue have been; why there are none, where there are none."""
     if words := forecast_record(reading):
-        return f"forecasts {words}"
+        since = None if reading.forecast is None else reading.forecast.judged_since
+        return f"forecasts {words}{f' since {clock(since)}' if since else ''}"
     reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
     return f"starts in: not known, {reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
 

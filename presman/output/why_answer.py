@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Unblock
-from presman.analysis.advice.unblock import effect_words, unblock_of
+from presman.analysis.advice.unblock import effect_words, no_use, unblock_of
 from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
@@ -127,6 +127,10 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
     yield from _ways(unblock_of(row, reading), head is not None and row.position > 1)
+    for each in reading.running:
+        why = no_use(each, reading).get(group_title(row), "") if each.idle is not None else ""
+        if why:
+            yield f"    to end {_holder(each)} does not help: {why}"
     yield from _past(row, history)
 
 

@@ -32,7 +32,7 @@ KEPT = frozenset(
         "options", "other_tag", "parallel", "parallel_execution_managed", "parallel_stmt_critical", "plan", "pq_status",
         "pq_timeout_action", "prev_sql_id", "resource_consumer_group", "server_name", "sql_id", "stat_name", "state",
         "statistic", "status", "sub_plan", "switch_estimate", "switch_for_call", "switch_group", "type", "units",
-        "version", "wait_class", "wait_event",
+        "version", "wait_class", "wait_event", "why_none",
     }
 )  # fmt: skip
 """Fields that say nothing of anybody."""

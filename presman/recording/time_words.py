@@ -50,8 +50,15 @@ def instant_of(
 
     "3m ago" is three minutes before the last poll. A time of day is the last one not after the last poll. What has no
     offset is in `zone`, that of the user where none is given. Of a time that comes twice it is the first, unless only
-    the second is in the recording, and not before `since`.
+    the second is in the recording, and not before `since`. The second in which the first poll came is that poll's.
     """
+    found = _meant(words, first, last, zone, note, since)
+    return first if found < first < found + timedelta(seconds=1) and not found.microsecond else found
+
+
+def _meant(
+    words: str, first: datetime, last: datetime, zone: tzinfo | None, note: Note | None, since: datetime | None
+) -> datetime:
     words = _LOST_SIGN.sub(r"\1+\2", words.strip())
     if words.lower() in {"first", "last"}:
         return first if words.lower() == "first" else last

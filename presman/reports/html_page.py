@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
+from presman import __version__
 from presman.base.colours import HUES
 from presman.base.markup import IDLE, Markup, element
 
@@ -39,6 +41,19 @@ def section(title: str, *parts: str, note: str = "") -> Markup:
 
 def word_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
     """Return a table of texts."""
-    body = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
-    head = element("thead", element("tr", *(element("th", each) for each in heads)))
-    return element("div", element("table", head, element("tbody", *body)), class_="wide")
+    return cell_table((element("th", each) for each in heads), ((element("td", cell) for cell in row) for row in rows))
+
+
+def cell_table(heads: Iterable[Markup], rows: Iterable[Iterable[Markup]], *below: Markup) -> Markup:
+    """Return a table of cells, and what stands below it."""
+    body = element("tbody", *(element("tr", *row) for row in rows))
+    table = element("table", element("thead", element("tr", *heads)), body)
+    return element("div", table, *below, class_="wide")
+
+
+def heading(title: str, parts: Iterable[Markup], notes: Iterable[str], made: datetime) -> Markup:
+    """Return the head of a page: what it is about, notes, the zone of its times, and which presman made it when."""
+    zone = made.astimezone().strftime("UTC%z")
+    rests = f"All times in {zone[:6]}:{zone[6:]}. By presman {__version__}, {made.astimezone():%Y-%m-%d %H:%M:%S}."
+    told = [element("p", f"Note: {note}.") for note in notes]
+    return element("header", element("h1", title), *parts, *told, element("p", rests, class_="note"))

@@ -16,11 +16,14 @@ from sqlalchemy import select
 
 from presman.analysis import analyse
 from presman.analysis.caches import RowCache
+from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Report
 from presman.base.running_out import ran_out, start
 from presman.base.text import with_more
+from presman.forecast.forecaster import Forecaster
+from presman.forecast.shown import with_shown
 from presman.polling.poll_events import Event, Polled, SourceEnded, SourceLost
 from presman.polling.polled_source import no_room
 from presman.polling.sampler import PATIENCE, stop_all
@@ -79,6 +82,8 @@ class DatabaseRecorder:
         self._ended = False
         self._has_enough = False
         self._cache = RowCache()
+        self._forecaster = Forecaster()
+        self._read: tuple[Snapshot, Reading] | None = None
         self._writer: RecordingWriter | None = None
         self._store: Store | None = None
         self._losses: list[tuple[datetime, str]] = []
@@ -251,7 +256,11 @@ class DatabaseRecorder:
             losses, self._losses = self._losses, []
         for at, text in losses:
             writer.note(lost(at, text))
-        writer.append(snapshot, analyse(previous, snapshot, self._cache))
+        if self._read is None or self._read[0] is not snapshot:  # one that could not be written comes again
+            reading = analyse(previous, snapshot, self._cache)
+            self._read = snapshot, self._forecaster.read(reading, previous, snapshot, self._cache)
+        reading = self._read[1]
+        writer.append(with_shown(snapshot, reading), reading)
 
     def _ready_writer(self, at: datetime) -> RecordingWriter:
         """Return the writer to the store of an instant: in a folder that is another one each day."""

@@ -8,15 +8,8 @@ from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.session_list import Blocking, blocking
 from presman.base.formats import ABSENT, duration, number
+from presman.figures import top_figures
 from presman.figures.drawing.lines import Line
-from presman.figures.top_figures import (
-    BLOCKERS,
-    CLASSES_TABLE,
-    TOP_BY_CPU,
-    TOP_BY_SERVERS,
-    ClassActivity,
-    TopStatement,
-)
 from presman.rows.session_state import ON_CPU
 from presman.tabs.charts import capacity
 from presman.tabs.parts import Box, GroupLevel, Lines, Moment, OverTime, Rows, Tab, once
@@ -37,13 +30,13 @@ def _average(moment: Moment, name: str, seconds: float) -> tuple[float | None, f
 
 
 @once
-def classes(moment: Moment) -> tuple[ClassActivity, ...]:
+def classes(moment: Moment) -> tuple[top_figures.ClassActivity, ...]:
     """Return the wait classes in which anybody was active in the window, the busiest first."""
     now = moment.reading.activity
     window = {name: _average(moment, name, _MINUTE * moment.choices.window) for name in CLASSES}
     everything = sum(seconds or 0.0 for _, seconds in window.values())
     rows = [
-        ClassActivity(
+        top_figures.ClassActivity(
             name, now.by_class.get(name, 0) if now else None, _average(moment, name, _MINUTE)[0], mean, seconds,
             seconds / everything if seconds is not None and everything else None,
         )
@@ -54,7 +47,7 @@ def classes(moment: Moment) -> tuple[ClassActivity, ...]:
 
 
 @once
-def statements(moment: Moment) -> tuple[TopStatement, ...]:
+def statements(moment: Moment) -> tuple[top_figures.TopStatement, ...]:
     """Return the statements that were active or held servers in the window."""
     reading, texts = moment.reading, moment.watch.sql_texts
     servers: dict[tuple[int, str], int] = {}
@@ -63,7 +56,7 @@ def statements(moment: Moment) -> tuple[TopStatement, ...]:
         servers[key] = servers.get(key, 0) + row.servers
     found = moment.watch.sql_minutes.top(reading.at, moment.choices.window)
     return tuple(
-        TopStatement(
+        top_figures.TopStatement(
             each,
             servers.get((each.con_id, each.sql_id), 0),
             texts.text(each.sql_id),
@@ -73,7 +66,7 @@ def statements(moment: Moment) -> tuple[TopStatement, ...]:
     )
 
 
-def with_servers(moment: Moment) -> Sequence[TopStatement]:
+def with_servers(moment: Moment) -> Sequence[top_figures.TopStatement]:
     """Return those of them that held servers."""
     return [row for row in statements(moment) if row.activity.servers > 0]
 
@@ -124,18 +117,18 @@ def over(moment: Moment) -> str:
 TAB = Tab(
     parts=(
         Lines("top-about", about),
-        Rows(BLOCKERS, blocked, optional=True, filterable=False, unavailable=unavailable("V$SESSION")),
+        Rows(top_figures.BLOCKERS, blocked, optional=True, filterable=False, unavailable=unavailable("V$SESSION")),
         Box(
             (
                 OverTime("top-chart", MEASURE, "Active sessions by wait class", levels, capacity),
-                Rows(CLASSES_TABLE, classes, note=over, filterable=False, in_text=0),
+                Rows(top_figures.CLASSES_TABLE, classes, note=over, filterable=False, in_text=0),
             ),
             key="top-classes",
         ),
         Box(
             (
-                Rows(TOP_BY_CPU, statements, note=over, in_text=0, main=True),
-                Rows(TOP_BY_SERVERS, with_servers, note=over, in_text=0),
+                Rows(top_figures.TOP_BY_CPU, statements, note=over, in_text=0, main=True),
+                Rows(top_figures.TOP_BY_SERVERS, with_servers, note=over, in_text=0),
             ),
             key="top-sql",
         ),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from presman.base import formats
 from presman.base.axis import nice_axis, tick_label
 from presman.base.colours import GROUP_HUES
-from presman.base.markup import WIDTH, Markup, element, label, level, picture
+from presman.base.markup import WIDTH, Markup, block, element, label, level, picture
 from presman.trace.tally import HistogramBar, Scatter
 
 # ---- Charts in the terminal
@@ -129,7 +129,7 @@ def _bars(event: str, bars: Sequence[HistogramBar]) -> list[Markup]:
         left, upper = _across(index * step), _height(100 * bar.waits / total / top)
         what = f"{formats.microseconds(bar.low)} to {formats.microseconds(bar.high)}: {formats.count(bar.waits)}"
         width, height = _across((index + 0.9) * step) - left, _height(0) - upper
-        parts.append(element("rect", element("title", what), x=left, y=upper, width=width, height=height, fill=_BLUE))
+        parts.append(block(what, left, upper, width, height, fill=_BLUE))
         if index % every == 0:
             parts.append(label(left, PANEL - 28, formats.microseconds(bar.low)))
     return [*parts, label(WIDTH / 2, PANEL - 8, "from")]

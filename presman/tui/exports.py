@@ -157,10 +157,12 @@ class PollRecording:
         """Write what arrives from now on: all that was before is on its way."""
         self._is_loading = False
 
-    def write(self, snapshot: Snapshot | None) -> None:
-        """Write a poll that arrived."""
+    def write(self, snapshot: Snapshot | None, reading: Reading) -> None:
+        """Write a poll that arrived, with the forecasts that are shown of it."""
+        from presman.forecast.shown import with_shown
+
         if self.is_on and snapshot is not None and not self._is_loading:
-            self._queue.put((self._last, snapshot))
+            self._queue.put((self._last, with_shown(snapshot, reading)))
             self._last = snapshot
 
     def close(self) -> None:

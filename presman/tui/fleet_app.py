@@ -20,7 +20,6 @@ from presman.tui.keyed_app import AppKey, has_tables
 from presman.tui.keys import table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
-from presman.tui.pages.content import help_page
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.tab_line import Labelled
@@ -163,6 +162,8 @@ NOTES = (
 
 def help_lines(keys: Sequence[Key]) -> list[Line]:
     """Return the page."""
+    from presman.tui.pages.content import help_page  # it takes imports that the first frame does not wait for
+
     bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
     in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
     return help_page("Fleet", keys, in_table, [FLEET], NOTES, STATES)

@@ -27,10 +27,10 @@ from presman.tui.widgets.line_api import PlainBackground
 from presman.tui.widgets.line_view import LineView, Sentences
 from presman.tui.widgets.page import Page
 from presman.tui.widgets.tab_line import KeysLine, Labelled
+from presman.tui.widgets.top_lines import alert_line
 
 if TYPE_CHECKING:
     from presman.services.fleet.live_fleet import Fleet
-    from presman.tui.widgets.grid import Grid
 
 
 _SEVERITIES: dict[int, tuple[Severity, str]] = {0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲")}
@@ -315,7 +315,6 @@ class FleetFrame(KeyedApp):
             self.complain(error)
 
     def _paint_top(self) -> None:
-        from presman.tui.widgets.top_lines import alert_line
 
         width, trouble = self.size.width, self.fleet.trouble
         paused = None if self.paused_at is None else self._clock() - self.paused_at

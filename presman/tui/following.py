@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import counted, duration
 from presman.figures.statement_figures import QUEUE, RUNNING, statement_identity
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
     from presman.tui.widgets.grid import Grid
 
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from presman.analysis.readings.reading import Reading
 from presman.base import terminal_guard
 from presman.tabs.choices import LinkState
 from presman.tui import feed as feeds
 from presman.tui import textual_internals
 from presman.tui.exports import CsvRecording, PollRecording, taking
+from presman.tui.feed import ActionGateway
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.monitor import Moments, Monitor
 from presman.tui.page_reader import PageReader
@@ -19,10 +21,8 @@ from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
     from presman.recording.recording_source import RecordingSource
     from presman.tabs.alerts import AlertNews
-    from presman.tui.feed import ActionGateway
     from presman.tui.following import FollowedStatement
 
 SETTLED = 4.0
@@ -165,7 +165,7 @@ class FrameApp(KeyedApp):
             self._follow(self.following, event.reading)
         if self.news is not None and self.news.is_any(event.reading, monitor.link):
             self.bell()
-        self.poll_recording.write(event.snapshot)
+        self.poll_recording.write(event.snapshot, event.reading)
         if problem := self.recording.write(event.reading):
             self.read_enough()
             self.paint_lines()

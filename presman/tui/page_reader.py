@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 from textual.widget import Widget
 
+from presman.analysis.readings.reading import Reading
 from presman.figures.drawing.lines import Line
-from presman.tui.pages.content import Content
+from presman.rows.queries import Focus
 from presman.tui.tab_panels import TabPanels
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
-    from presman.rows.queries import Focus
     from presman.tui.feed import Feed
+    from presman.tui.pages.content import Content
     from presman.tui.widgets.page import Page
 
 
@@ -106,7 +106,6 @@ class PageReader:
 
         That makes a poll at once, which would hold up the screen: so what there is already is painted first.
         """
-        from presman.rows.queries import Focus
 
         wanted = focus or (Focus() if self._panels.present.tab.progress else None)
         self._app.call_after_refresh(lambda: self._feed.focus(wanted))

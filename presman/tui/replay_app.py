@@ -8,13 +8,16 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.database_events import DatabaseEvent, beside
 from presman.base.text import clean
+from presman.rows.snapshot import Snapshot
 from presman.tabs.parts import Key
 from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
+from presman.tui.keys import time_keys
 from presman.tui.keys.page_keys import lead_home
-from presman.tui.keys.time_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT, ask_time
 from presman.tui.monitor import Moments
 from presman.tui.player import Jumped, Passed, PlaybackLoaded, Player, Recalled, Stopped
 from presman.tui.saved_view import ViewSaver
@@ -22,10 +25,7 @@ from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
-    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.recording.recording_source import RecordingSource
-    from presman.rows.snapshot import Snapshot
 
 
 def toggle(app: ReplayApp) -> None:
@@ -40,11 +40,6 @@ def speed(app: ReplayApp, direction: int) -> None:
     app.say_state()
 
 
-def step(app: ReplayApp, polls: int) -> None:
-    """Go so many polls on or back."""
-    app.in_turn(lambda: app.player.step(polls))
-
-
 def to_end(app: ReplayApp) -> None:
     """Go to the last poll."""
     last = app.span[1] if app.span is not None else None
@@ -57,15 +52,16 @@ def _label(app: ReplayApp) -> str:
 
 REPLAY_KEYS = (
     AppKey(Key("pause", "space", "Space", "play", "Play, or stop here."), toggle, has_data, NO_DATA, _label),
-    AppKey(Key("back", "left", "←", "poll back", "One poll back."), lambda app: step(app, -1), has_data, NO_DATA),
-    AppKey(Key("forward", "right", "→", "poll on", "One poll forward."), lambda app: step(app, 1), has_data, NO_DATA),
-    AppKey(Key("far_back", "shift+left", "⇧←", "15 back", "15 polls back."), lambda app: step(app, -15), has_data),
-    AppKey(Key("far_forward", "shift+right", "⇧→", "15 on", "15 polls forward."), lambda app: step(app, 15), has_data),
+    time_keys.BACK.worded("One poll back.", "poll back", when=has_data, why_not=NO_DATA),
+    time_keys.FORWARD.worded("One poll forward.", "poll on", when=has_data, why_not=NO_DATA),
+    time_keys.FAR_BACK.worded("15 polls back.", when=has_data, why_not=""),
+    time_keys.FAR_FORWARD.worded("15 polls forward.", "15 on", when=has_data, why_not=""),
     AppKey(Key("live", "end", "End", "last", "The last poll."), to_end, has_data, NO_DATA),
     AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
     AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),
-    AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."), ask_time, has_data),
-    JUMP, NEXT_EVENT, PREVIOUS_EVENT,
+    AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."),
+           time_keys.ask_time, has_data),
+    time_keys.JUMP, time_keys.NEXT_EVENT, time_keys.PREVIOUS_EVENT,
 )  # fmt: skip
 """Those named like keys of a live database take their place."""
 
@@ -92,6 +88,10 @@ class RecordedMoments(Moments):
         """From when to when the recording is; None until it is open."""
         return self._replay.span
 
+    def step(self, polls: int) -> None:
+        """Go so many polls on or back."""
+        self._replay.in_turn(partial(self._replay.player.step, polls))
+
     def go_to(self, at: datetime) -> None:
         """Show the last poll not after an instant."""
         self._replay.player.jump(at)
@@ -107,7 +107,6 @@ class RecordedMoments(Moments):
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
-        from presman.analysis.trends.database_events import beside
 
         reading = self.monitor.reading
         at = self._replay.player.heading or (reading.at if reading is not None else None)

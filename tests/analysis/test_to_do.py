@@ -17,6 +17,8 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Servers, Shortage
 from presman.analysis.readings.wait_readings import UsageTotals
 from presman.base.formats import clock
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.tui.pages.advice_lines import why_not_ended
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
@@ -110,8 +112,8 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         ),
         (
             running(526, group="ETL", **IDLE),  # BATCH is at its own limit
-            "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: wait, or "
-            "decide whose work to end",
+            "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: it is in "
+            "ETL, and BATCH is at its own limit; wait, or decide whose work to end",
             "wait: ending MARTIN 1:526 does not let BATCH start",
         ),
         (
@@ -132,6 +134,37 @@ def test_an_idle_holder_who_is_not_the_answer_is_told_of_with_the_reason(holder:
     found = told(one_queue(holder, running(144)))
     assert (found.step, found.commands) == (Step.WAIT, ())
     assert (found.text, found.short) == (text, short)
+
+
+@pytest.mark.parametrize(
+    ("holder", "shortage", "counted", "why"),
+    [
+        ({"group": "ETL"}, Shortage(32, group="BATCH"), 32, "it is in ETL, and BATCH is at its own limit"),
+        (
+            {"con_id": 3, "container": "SALES"},
+            Shortage(32, con_id=4),
+            32,
+            "it is in another container, SALES",
+        ),
+        ({}, Shortage(32, group="BATCH"), 0, "the queue does not count its servers"),
+        ({}, Shortage(32, everybody=True, inst_ids=(2,)), 32, "its servers run on other instances"),
+    ],
+)
+def test_why_an_idle_holders_servers_do_not_count_is_told_where_he_is_named(
+    holder: dict[str, Any], shortage: Shortage, counted: int, why: str
+) -> None:
+    idle = running(526, **IDLE, **holder)
+    reading = one_queue(idle, shortages=(shortage,))
+    pool = replace(reading.header.servers, in_use=32, counted=counted)
+    groups = (group("BATCH", px_servers=counted, px_queued=12),)
+    reading = replace(reading, groups=groups, header=replace(reading.header, servers=pool))
+    assert told(reading).text == (
+        "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: "
+        f"{why}; wait, or decide whose work to end"
+    )
+    assert why_not_ended(idle, reading) == f"Its end would not let the head of BATCH start: {why}."
+    asked = as_text(reading, AskedStatement.of("501"), ReasonHistory())
+    assert f"    to end MARTIN 1:526,60805 (idle 15:00, 32 servers) does not help: {why}\n" in asked
 
 
 def test_the_moment_between_two_fetches_ends_at_two_minutes() -> None:

@@ -144,6 +144,7 @@ def test_a_forecast_is_judged_when_its_statement_starts() -> None:
     assert found.forecast is not None
     # It started at 353 s, 43 seconds after the first forecast; later ones are not judged.
     assert found.forecast.record == ForecastRecord(1, 1, pytest.approx(abs(first.median - 43.0)))
+    assert found.forecast.judged_since == AT, "since it reads"
 
 
 def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:

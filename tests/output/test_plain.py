@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from presman.analysis.readings.forecasts import ForecastRecord, QueueForecast, StartForecast
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.ascii_signs import ascii_only
+from presman.base.formats import clock
 from presman.figures.drawing.lines import cells
 from presman.figures.group_figures import CPU, OVERVIEW
 from presman.output.text_report import brief, full
@@ -59,6 +60,9 @@ def test_how_good_forecasts_are_stands_only_below_forecasts() -> None:
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in plain.queue}
     foreseen = plain.foreseen(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
     assert "forecasts held 41 of 50" in full(foreseen)
+    assert foreseen.forecast is not None
+    since = replace(foreseen.forecast, judged_since=plain.at)
+    assert f"forecasts held 41 of 50, off by 0:22 since {clock(plain.at)}" in full(replace(foreseen, forecast=since))
     assert "Starts in" not in full(foreseen, 80)
     assert "forecasts held" not in full(foreseen, 80)
 

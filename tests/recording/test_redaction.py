@@ -12,12 +12,14 @@ from presman.rows.conversion import field_types
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.queries import Focus, by_query
 from presman.rows.session_rows import Session
+from presman.rows.shown_forecasts import SHOWN
 from presman.rows.snapshot import Snapshot
 from tests.recording.recorded import polled, record
 
 
 def test_every_text_field_is_kept_renamed_or_left_out() -> None:
-    found = {name for each in by_query().values() for name, (kind, _) in field_types(each).items() if kind is str}
+    records = (*by_query().values(), *SHOWN)
+    found = {name for each in records for name, (kind, _) in field_types(each).items() if kind is str}
     listed = [KEPT, frozenset(RENAMED), OMITTED, SPECIAL]
     assert found == frozenset().union(*listed)
     assert sum(map(len, listed)) == len(found), "each in one list"

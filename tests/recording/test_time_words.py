@@ -12,6 +12,15 @@ from presman.recording.time_words import TimeError, instant_of, span_of
 FIRST, LAST = datetime(2026, 11, 22, 21, 23, 15, tzinfo=UTC), datetime(2026, 11, 22, 21, 29, 46, tzinfo=UTC)
 
 
+def test_the_second_in_which_the_first_poll_came_is_that_polls() -> None:
+    """Screens show it as 21:23:15: whoever writes that means the poll, though it came 0.4 s later."""
+    first = FIRST.replace(microsecond=400_000)
+    for words in ("21:23:15", "2026-11-22 21:23:15", "2026-11-22T21:23:15+00:00"):
+        assert instant_of(words, first, LAST, UTC) == first
+    assert instant_of("21:23:14", first, LAST, UTC) < FIRST
+    assert instant_of("21:23:15.2", first, LAST, UTC) < first
+
+
 @pytest.mark.parametrize(
     ("start", "end", "begins", "ends"),
     [

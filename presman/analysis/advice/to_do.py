@@ -33,6 +33,7 @@ from presman.analysis.advice.ending import (
 from presman.analysis.advice.unblock import (
     effect_of,
     is_sooner,
+    no_use,
     queues_behind_itself,
     refused_holder,
     unblock,
@@ -373,7 +374,7 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
     if helping:
         return _idle_beside_others(found, helping[0])
     idle = (each for each in reading.running if each.idle is not None)
-    return _idle_elsewhere(found, max(idle, key=lambda each: (each.servers, each.idle or 0.0)))
+    return _idle_elsewhere(found, max(idle, key=lambda each: (each.servers, each.idle or 0.0)), reading)
 
 
 def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
@@ -409,11 +410,12 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     return f"{held}; {why}; wait, or decide whose work to end", short
 
 
-def _idle_elsewhere(found: Unblock, each: RunningStatement) -> tuple[str, str]:
+def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str]:
     """Return that the servers of an idle holder are none that the head could use."""
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-    why = refusal(each) or f"ending it would not let {_whose(found.head)} start"
-    text = f"{held}, but {why}: wait, or decide whose work to end"
+    apart = no_use(each, reading).get(group_title(found.head), "")
+    why = refusal(each) or f"ending it would not let {_whose(found.head)} start{f': {apart}' if apart else ''}"
+    text = f"{held}, but {why}; wait, or decide whose work to end"
     return text, f"wait: ending {each.who} does not let {_name(found.head)} start"
 
 

@@ -22,7 +22,14 @@ from presman.analysis.advice.contenders import Candidate, Counted, Unblock, cont
 from presman.analysis.advice.ending import ending, ends_in, idle_to_end, lost, objection, refusal, time_left
 from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, RunningStatement, Shortage
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    QueuedStatement,
+    QueueHead,
+    RunningStatement,
+    Shortage,
+    group_title,
+)
 from presman.base.formats import counted, duration, in_about
 
 
@@ -67,6 +74,27 @@ def _concerns(statement: RunningStatement, shortage: Shortage) -> bool:
     if shortage.everybody:
         return True
     return statement.con_id == shortage.con_id and shortage.group in {"", statement.group}
+
+
+def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
+    """Return by head, as its group's title, why the end of a statement frees nothing that it is short of."""
+    counts = Counted.of(reading)
+    found = {}
+    for head in reading.heads:
+        if head.shortages and freeing(statement, head.shortages, counts) is None:
+            found[group_title(head)] = _apart(statement, head.shortages[0], counts)
+    return found
+
+
+def _apart(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:
+    """Return why a statement holds nothing of what a limit leaves too little of."""
+    if not shortage.everybody and statement.con_id != shortage.con_id:
+        return f"it is in another container{f', {statement.container}' if statement.container else ''}"
+    if not _concerns(statement, shortage):
+        return f"it is in {group_title(statement)}, and {shortage.group} is at its own limit"
+    if counts.of_statement(statement, everybody=shortage.everybody) is False:
+        return "the queue does not count its servers"
+    return "its servers run on other instances"
 
 
 def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:

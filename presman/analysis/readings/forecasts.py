@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec import Struct
 
 Executing = tuple[int, int, int, str]
@@ -55,7 +57,8 @@ class QueueForecast(Struct, frozen=True):
     """What stands behind the forecasts of a reading.
 
     `ended` statements have been seen to end in the last hour, `watched` seconds of it were seen; `courses` were played
-    with random numbers from `seed`.
+    with random numbers from `seed`. `judged_since` is the first reading after which forecasts could be judged.
+    `worked_out_again` tells that a recording is read that was kept without what was shown then.
     """
 
     record: ForecastRecord = ForecastRecord()
@@ -64,6 +67,8 @@ class QueueForecast(Struct, frozen=True):
     watched: float = 0.0
     courses: int = 0
     seed: int = 1
+    judged_since: datetime | None = None
+    worked_out_again: bool = False
 
     def effect_of(self, *who: Executing) -> EndingEffect | None:
         """Return what the end of these together would do, None where that was not played, or the record is poor."""

@@ -16,6 +16,7 @@ from msgspec import Meta
 from presman.base.text import all_clean, clean, clean_lines
 from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, RecordType, field_types, null_row
 from presman.rows.queries import by_query
+from presman.rows.shown_forecasts import SHOWN
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -179,7 +180,7 @@ def shape_text(record: RecordType) -> str:
 
 @cache
 def _records() -> dict[str, RecordType]:
-    return {record.__name__: record for record in by_query().values()}
+    return {record.__name__: record for record in (*by_query().values(), *SHOWN)}
 
 
 @lru_cache(maxsize=256)

@@ -8,14 +8,13 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from presman import __version__
 from presman.base.axis import nice_axis, tick_label, time_label, time_ticks
 from presman.base.colours import HUES, OTHERS, GroupColours, Hue
 from presman.base.formats import count, number
-from presman.base.markup import WIDTH, Markup, drawing, element, label, level, picture
+from presman.base.markup import WIDTH, Markup, block, drawing, element, label, level, picture
 from presman.base.text import one_line
+from presman.reports import html_page
 from presman.reports.chart.file_series import FileSeries, SeriesPanel
-from presman.reports.html_page import page
 
 MOST_SERIES = 8
 """Lines that one chart can tell apart."""
@@ -195,7 +194,7 @@ _STRETCHES = 240
 def chart_page(name: str, found: FileSeries, made: datetime) -> str:
     """Return the page of a file of that name; `made` is now."""
     figures = [_figure(panel) for panel in found.panels]
-    return page(f"{name}: {_titles(found)}", _head(name, found, made), *figures)
+    return html_page.page(f"{name}: {_titles(found)}", _head(name, found, made), *figures)
 
 
 def _figure(panel: SeriesPanel) -> Markup:
@@ -210,20 +209,12 @@ def _titles(found: FileSeries) -> str:
 
 def _head(name: str, found: FileSeries, made: datetime) -> Markup:
     instants = {at for panel in found.panels for points in panel.series.values() for at, _ in points}
-    zone = made.astimezone().strftime("UTC%z")
     of = f"Measure {found.measure}" if found.measure else "A column for each group"
     told = (
         f"{of}; drawn: {_titles(found)}.",
         f"{_clock(min(instants))} to {_clock(max(instants))}, {count(len(instants))} times with a value.",
     )
-    rests = f"All times in {zone[:6]}:{zone[6:]}. By presman {__version__}, {made.astimezone():%Y-%m-%d %H:%M:%S}."
-    return element(
-        "header",
-        element("h1", name),
-        *(element("p", text) for text in told),
-        *(element("p", f"Note: {note}.") for note in found.notes),
-        element("p", rests, class_="note"),
-    )
+    return html_page.heading(name, (element("p", text) for text in told), found.notes, made)
 
 
 def _hover(panel: SeriesPanel) -> list[Markup]:
@@ -240,13 +231,9 @@ def _hover(panel: SeriesPanel) -> list[Markup]:
     for name in names:
         for at, value in panel.series[name]:
             values.setdefault(_stretch(at, scale, stretches), {}).setdefault(name, []).append(value)
-    return [
-        element(
-            "rect", element("title", _told(times[index], values[index])), x=LEFT + index * width, y=TOP, width=width,
-            height=HEIGHT - TOP - BOTTOM, class_="hover",
-        )
-        for index in sorted(values)
-    ]  # fmt: skip
+    high = HEIGHT - TOP - BOTTOM
+    told = {index: _told(times[index], values[index]) for index in sorted(values)}
+    return [block(text, LEFT + index * width, TOP, width, high, class_="hover") for index, text in told.items()]
 
 
 def _stretch(at: float, scale: ChartScale, stretches: int) -> int:

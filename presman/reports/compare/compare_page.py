@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 
-from presman import __version__
 from presman.base.colours import GROUP_STYLES, HUES, OTHERS
 from presman.base.formats import count, microseconds
-from presman.base.markup import WIDTH, Markup, drawing, element, joined, label, level
+from presman.base.markup import WIDTH, Markup, block, drawing, element, joined, label, level
 from presman.reports.compare.compare_text import percent_of, said, shown, summary, value_of, window_sentence
 from presman.reports.compare.comparison import ComparedHistogram, ComparedWindow, ComparedWindows, Line
 from presman.reports.compare.noise import Judgement
-from presman.reports.html_page import page, section, word_table
+from presman.reports.html_page import cell_table, heading, page, section, word_table
 
 STYLE_OF = (GROUP_STYLES[0], GROUP_STYLES[3])
 """Of A and of B: on this page nothing has the colour of a group."""
@@ -38,12 +37,8 @@ def latency_chart(found: ComparedHistogram) -> Markup:
             share = 100 * waits.get(upper, 0) / (sum(waits.values()) or 1)
             if share:
                 told = f"{name}: {count(waits[upper])} waits below {microseconds(upper)} ({share:.4g} %)"
-                parts.append(
-                    element(
-                        "rect", element("title", told), x=left + step * (0.1 + 0.4 * window), y=min(_y(share), _SEEN),
-                        width=step * 0.38, height=_BOTTOM - min(_y(share), _SEEN), fill=HUES[STYLE_OF[window]].page,
-                    )
-                )  # fmt: skip
+                x, y = left + step * (0.1 + 0.4 * window), min(_y(share), _SEEN)
+                parts.append(block(told, x, y, step * 0.38, _BOTTOM - y, fill=HUES[STYLE_OF[window]].page))
         if len(uppers) <= _MOST_LABELS or index % 2 == 0:
             parts.append(label(left + step / 2, _BOTTOM + 16, f"< {microseconds(upper)}"))
     return drawing(_HEIGHT, f"Waits for {found.event} by how long they took, A and B", parts)
@@ -79,17 +74,9 @@ def compare_page(found: ComparedWindows, made: datetime) -> str:
 
 
 def _head(found: ComparedWindows, made: datetime) -> Markup:
-    zone = made.astimezone().strftime("UTC%z")
     names = " and ".join(dict.fromkeys((found.first.database, found.second.database)))
-    rests = f"All times in {zone[:6]}:{zone[6:]}. By presman {__version__}, {made.astimezone():%Y-%m-%d %H:%M:%S}."
-    return element(
-        "header",
-        element("h1", f"{names}: two windows"),
-        _window("A", 0, found.first),
-        _window("B", 1, found.second),
-        *(element("p", f"Note: {note}.") for note in found.notes),
-        element("p", rests, class_="note"),
-    )
+    windows = _window("A", 0, found.first), _window("B", 1, found.second)
+    return heading(f"{names}: two windows", windows, found.notes, made)
 
 
 def _window(name: str, number: int, window: ComparedWindow) -> Markup:
@@ -135,16 +122,13 @@ def _table(lines: Sequence[Line], *, sections: bool = False) -> Markup:
         last = line.subject
         values = (value_of(line, line.first), value_of(line, line.second), percent_of(line))
         state = "warn" if line.difference is Judgement.MORE else ""
-        rows.append(
-            element(
-                "tr", element("td", subject), element("td", line.figure),
-                *(element("td", each, class_="right") for each in values),
-                element("td", _bar(line), class_="bar"), element("td", line.difference.value, class_=state or None),
-            )
-        )  # fmt: skip
+        rows.append([
+            element("td", subject), element("td", line.figure),
+            *(element("td", each, class_="right") for each in values),
+            element("td", _bar(line), class_="bar"), element("td", line.difference.value, class_=state or None),
+        ])  # fmt: skip
     heads = [element("th", head, class_="right" if head in {"A", "B", "B to A %"} else None) for head in _HEADS]
-    table = element("table", element("thead", element("tr", *heads)), element("tbody", *rows))
-    return element("div", table, class_="wide")
+    return cell_table(heads, rows)
 
 
 def _bar(line: Line) -> Markup:

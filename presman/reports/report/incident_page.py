@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from presman import __version__
-from presman.analysis.goals import Goal
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
@@ -24,7 +23,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.recording.recording_source import RecordingSource
 from presman.recording.time_bins import GroupBin
 from presman.recording.time_words import Note, TimeError, instant_of
-from presman.reports.html_page import page, section, word_table
+from presman.reports.html_page import cell_table, page, section, word_table
 from presman.reports.report import report_charts
 from presman.reports.report.incident import EVENTS, Incident, edges, gather
 from presman.reports.report.report_charts import (
@@ -41,7 +40,7 @@ from presman.reports.report.story import seen_alerts, story, unknown
 from presman.tabs import tab
 from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment, Rows
-from presman.tabs.plan import plan_line
+from presman.tabs.plan import active_plan, plan_line
 
 MOST = 100
 """Rows that are shown of one table."""
@@ -63,15 +62,9 @@ def value_table(
     shown = [each for each in table.columns if not each.trend and each.key not in hidden and not _bare(each, rows)]
     if not rows:
         return element("p", empty or table.empty, class_="none")
-    heads = [_head(each) for each in shown]
-    body = [element("tr", *(_cell(each, row, colours) for each in shown)) for row in rows[:MOST]]
+    body = ((_cell(each, row, colours) for each in shown) for row in rows[:MOST])
     more = [f"{len(rows) - MOST} more rows are in the recording."] if len(rows) > MOST else []
-    return element(
-        "div",
-        element("table", element("thead", element("tr", *heads)), element("tbody", *body)),
-        *(element("p", text, class_="none") for text in more),
-        class_="wide",
-    )
+    return cell_table(map(_head, shown), body, *(element("p", text, class_="none") for text in more))
 
 
 def unit_of(figure: Figure[Any]) -> str:
@@ -103,12 +96,10 @@ def _cell(figure: Figure[Any], row: Any, colours: GroupColours) -> Markup:
     return element("td", text, class_=f"{figure.align} {state}".strip())
 
 
-def incident_of(
-    source: RecordingSource, moment: str | datetime | None, note: Note, goals: Sequence[Goal] = ()
-) -> Incident:
+def incident_of(source: RecordingSource, moment: str | datetime | None, note: Note) -> Incident:
     """Open a source, return what is known of all that it replays, and close it; `moment` chooses that of the tables.
 
-    `note` is given which of two instants a time is taken for; `goals` are judged over all of it. Raises SourceError,
+    `note` is given which of two instants a time is taken for; its goals are judged over all of it. Raises SourceError,
     RecordingError, TimeError.
     """
     try:
@@ -122,7 +113,7 @@ def incident_of(
         if at is not None and not first <= at <= last:
             said = clean(moment) if isinstance(moment, str) else clock(at)
             raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
-        return gather(source.recording, playback, source.indexes, at, goals)
+        return gather(source.recording, playback, source.indexes, at, source.goals)
     finally:
         source.close()
 
@@ -345,7 +336,6 @@ def moment(incident: Incident) -> Markup:
 
 
 def _plan(at: Moment) -> str:
-    from presman.tabs.plan import active_plan
 
     view = active_plan(at)
     return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()

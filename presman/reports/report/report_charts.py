@@ -12,7 +12,21 @@ from presman.analysis.trends.database_events import KINDS, kind_in_words
 from presman.base.axis import nice_axis, tick_label, time_label, time_ticks
 from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.formats import ABSENT, count, counted, microseconds, number, spelled
-from presman.base.markup import BAD, BLANK, FAINT, IDLE, RULE, WIDTH, Markup, drawing, element, joined, label, level
+from presman.base.markup import (
+    BAD,
+    BLANK,
+    FAINT,
+    IDLE,
+    RULE,
+    WIDTH,
+    Markup,
+    block,
+    drawing,
+    element,
+    joined,
+    label,
+    level,
+)
 from presman.recording.incident_rows import EventMark
 from presman.recording.playback_values import StatementLife
 from presman.recording.time_bins import PollGap
@@ -47,12 +61,8 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
                 f"{between(column.start, column.end)}\n{count(waits)} of {count(total)} waits took less than"
                 f" {microseconds(upper)}, and no less than the bucket below"
             )
-            parts.append(
-                element(
-                    "rect", element("title", told), x=left, y=_HEAT_TOP + _HEAT_LINE * indexes[upper],
-                    width=max(1.0, right - left), height=_HEAT_LINE, fill=shade(waits, most),
-                )
-            )  # fmt: skip
+            y, width = _HEAT_TOP + _HEAT_LINE * indexes[upper], max(1.0, right - left)
+            parts.append(block(told, left, y, width, _HEAT_LINE, fill=shade(waits, most)))
     return drawing(bottom + 24, f"Latency of {event} over time", [below(axis, _HEAT_TOP, bottom), *parts])
 
 
@@ -96,7 +106,7 @@ def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
     fill = BAD if mark.kind in _BAD else FAINT
     width = max(3.0, axis.x(mark.end) - axis.x(mark.start))
     x, height = axis.x(mark.start) - 1.5, _EVENT_LINE - 4
-    return element("rect", element("title", note), x=x, y=y + 2, width=width, height=height, fill=fill)
+    return block(note, x, y + 2, width, height, fill=fill)
 
 
 MOST = 50
@@ -285,10 +295,7 @@ def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
     if column.polls > 1:
         lines.append(f"mean of {count(column.polls)} polls")
     left, right = axis.x(column.start), axis.x(column.end)
-    return element(
-        "rect", element("title", "\n".join(lines)), x=left, y=_AREA_TOP, width=max(0.5, right - left),
-        height=_BOTTOM - _AREA_TOP, class_="hover",
-    )  # fmt: skip
+    return block("\n".join(lines), left, _AREA_TOP, max(0.5, right - left), _BOTTOM - _AREA_TOP, class_="hover")
 
 
 # ---- The axis of time, the same for all drawings: where an instant is, the ticks below it, the gaps across it.
@@ -358,10 +365,8 @@ def _gap(axis: TimeAxis, gaps: list[PollGap], top: float, bottom: float) -> Mark
     left, right = axis.x(start), axis.x(end)
     lost = spelled(sum((each.end - each.start).total_seconds() for each in gaps))
     often = f"{counted(len(gaps), 'gap')}, in all {lost}" if len(gaps) > 1 else lost
-    return element(
-        "rect", element("title", f"no poll from {clock(start)} to {clock(end)} ({often})"), x=left, y=top,
-        width=max(1.0, right - left), height=bottom - top, fill=BLANK, class_="gap",
-    )  # fmt: skip
+    told = f"no poll from {clock(start)} to {clock(end)} ({often})"
+    return block(told, left, top, max(1.0, right - left), bottom - top, fill=BLANK, class_="gap")
 
 
 def clock(at: datetime) -> str:

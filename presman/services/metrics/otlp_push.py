@@ -9,19 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-from opentelemetry.sdk.metrics.export import (
-    AggregationTemporality,
-    Gauge,
-    Histogram,
-    HistogramDataPoint,
-    Metric,
-    MetricExportResult,
-    MetricsData,
-    NumberDataPoint,
-    ResourceMetrics,
-    ScopeMetrics,
-    Sum,
-)
+from opentelemetry.sdk.metrics import export as otlp
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
@@ -121,7 +109,7 @@ class OtlpPush:
             return one_line(clean(f"{type(error).__name__}: {error}"), 300)
         return (
             ""
-            if done is MetricExportResult.SUCCESS
+            if done is otlp.MetricExportResult.SUCCESS
             else self._words.line.rstrip(".") or "the collector did not accept it"
         )
 
@@ -141,13 +129,13 @@ STARTED = "presman_instance_start_time_seconds"
 UNITS = {"seconds": "s", "bytes": "By", "ratio": "1", "": ""}
 """Units as UCUM writes them."""
 
-CUMULATIVE = AggregationTemporality.CUMULATIVE
+CUMULATIVE = otlp.AggregationTemporality.CUMULATIVE
 
 Place = tuple[str, str]
 """Target and instance."""
 
 
-def metrics_data(families: Iterable[Family], resource: Resource, now: int, begun: int) -> MetricsData:
+def metrics_data(families: Iterable[Family], resource: Resource, now: int, begun: int) -> otlp.MetricsData:
     """Return the points of `now`; `begun` is when presman began to count (both in ns since 1970).
 
     What a database counts began with its instance at the earliest; that a plan was activated since, the values tell.
@@ -155,8 +143,8 @@ def metrics_data(families: Iterable[Family], resource: Resource, now: int, begun
     found = list(families)
     started = {_place(labels): round(value * SECOND) for labels, value in _starts(found)}
     metrics = [_metric(family, started, now, begun) for family in found]
-    scope = ScopeMetrics(InstrumentationScope("presman", __version__), metrics, "")
-    return MetricsData([ResourceMetrics(resource, [scope], "")])
+    scope = otlp.ScopeMetrics(InstrumentationScope("presman", __version__), metrics, "")
+    return otlp.MetricsData([otlp.ResourceMetrics(resource, [scope], "")])
 
 
 def _starts(families: Iterable[Family]) -> Iterable[tuple[Labels, float]]:
@@ -169,32 +157,32 @@ def _place(labels: Labels) -> Place:
     return labels[LABEL], labels.get("inst_id", "")
 
 
-def _metric(family: Family, started: Mapping[Place, int], now: int, begun: int) -> Metric:
+def _metric(family: Family, started: Mapping[Place, int], now: int, begun: int) -> otlp.Metric:
     metric = family.metric
-    data: Sum | Gauge | Histogram
+    data: otlp.Sum | otlp.Gauge | otlp.Histogram
     if metric.kind is MetricKind.HISTOGRAM:
-        data = Histogram([_histogram(each, started, now, begun) for each in family.samples], CUMULATIVE)
+        data = otlp.Histogram([_histogram(each, started, now, begun) for each in family.samples], CUMULATIVE)
     elif metric.kind is MetricKind.COUNTER:
-        data = Sum([_number(each, started.get(_place(each.labels), begun), now) for each in family.samples],
+        data = otlp.Sum([_number(each, started.get(_place(each.labels), begun), now) for each in family.samples],
                    CUMULATIVE, is_monotonic=True)  # fmt: skip
     else:
-        data = Gauge([_number(each, None, now) for each in family.samples])
+        data = otlp.Gauge([_number(each, None, now) for each in family.samples])
     # Receivers add "_total" by the kind; words have no kind of their own there, and keep their name.
     name = metric.family if metric.kind is MetricKind.COUNTER else metric.name
-    return Metric(name, metric.help, UNITS[metric.unit], data)
+    return otlp.Metric(name, metric.help, UNITS[metric.unit], data)
 
 
-def _number(sample: MetricSample, start: int | None, now: int) -> NumberDataPoint:
+def _number(sample: MetricSample, start: int | None, now: int) -> otlp.NumberDataPoint:
     assert not isinstance(sample.value, Distribution)
-    return NumberDataPoint(dict(sample.labels), start, now, sample.value)  # type: ignore[arg-type]  # None: no start
+    return otlp.NumberDataPoint(dict(sample.labels), start, now, sample.value)  # type: ignore[arg-type]  # None: no start
 
 
-def _histogram(sample: MetricSample, started: Mapping[Place, int], now: int, begun: int) -> HistogramDataPoint:
+def _histogram(sample: MetricSample, started: Mapping[Place, int], now: int, begun: int) -> otlp.HistogramDataPoint:
     value = sample.value
     assert isinstance(value, Distribution)
     below = (0, *value.counts)
     each = [after - before for before, after in zip(below, (*value.counts, value.total), strict=True)]
-    return HistogramDataPoint(
+    return otlp.HistogramDataPoint(
         attributes=dict(sample.labels),
         start_time_unix_nano=started.get(_place(sample.labels), begun),
         time_unix_nano=now,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from presman.figures.figure import Table
 from presman.tabs import title
-from presman.tabs.choices import DRILL_DOWN, breadcrumb
+from presman.tabs.choices import DRILL_DOWN, DrillScope, breadcrumb
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey, has_tables
 
 if TYPE_CHECKING:
-    from presman.figures.figure import Table
-    from presman.tabs.choices import DrillScope
     from presman.tabs.drill_down import Statement
     from presman.tui.frame_app import FrameApp
     from presman.tui.widgets.grid import Grid
@@ -122,16 +121,6 @@ def unfold(app: FrameApp) -> None:
     app.repaint()
 
 
-def folds(app: FrameApp) -> bool:
-    """Where rows fold."""
-    return has_tables(app) and app.monitor.choices.panel in FOLDING
-
-
-def unfold_label(app: FrameApp) -> str:
-    """Return what the key does now."""
-    return "fold" if app.monitor.choices.unfolded else "unfold"
-
-
 DESCRIBE = AppKey(
     Key("describe", "d", "d", "about", "All about the row under the cursor, on one page; groups and events too."),
     describe, has_tables, "A page is open: q goes back to the tables.",
@@ -139,6 +128,7 @@ DESCRIBE = AppKey(
 UNFOLD = AppKey(
     Key("unfold", "u", "u", "unfold", "Show each parallel server and each identical queued statement on its own row, "
         "or fold them: servers into their coordinator's row, statements into the row of the first."),
-    unfold, folds, "Nothing is folded here: only Parallel, Sessions and their lists fold rows.",
-    relabel=unfold_label,
+    unfold, lambda app: has_tables(app) and app.monitor.choices.panel in FOLDING,
+    "Nothing is folded here: only Parallel, Sessions and their lists fold rows.",
+    relabel=lambda app: "fold" if app.monitor.choices.unfolded else "unfold",
 )  # fmt: skip

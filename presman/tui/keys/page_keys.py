@@ -82,11 +82,6 @@ def can_go_back(app: FrameApp) -> bool:
     return app.reader.is_open or bool(app.typed_in or choices.filter or choices.scopes)
 
 
-def leave_label(app: FrameApp) -> str:
-    """Return what the key does now."""
-    return "back" if app.reader.is_open or app.monitor.choices.scopes else "quit"
-
-
 ESCAPE = AppKey(
     Key("escape", "escape", "Esc", "back", "Back to where you came from, on the same row; clears a filter."),
     escape,
@@ -95,7 +90,7 @@ ESCAPE = AppKey(
 )
 LEAVE = AppKey(
     Key("leave", "q", "q", "back / quit", "Back to where you came from, on the same row; at the top, quit."),
-    leave, relabel=leave_label,
+    leave, relabel=lambda app: "back" if app.reader.is_open or app.monitor.choices.scopes else "quit",
 )  # fmt: skip
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
 SIGNS = AppKey(

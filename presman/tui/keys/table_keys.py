@@ -52,11 +52,6 @@ async def details(app: FrameApp) -> None:
         grid.action_open()
 
 
-def has_details(app: FrameApp) -> bool:
-    """On a tab, and on the page about a statement."""
-    return has_tables(app) or shows_statement(app)
-
-
 async def ask_filter(app: KeyedApp) -> None:
     """Ask for a filter; it works while it is typed."""
     from presman.tui.widgets.input_line import ask
@@ -105,11 +100,6 @@ def has_instances(app: FrameApp) -> bool:
     return reading is not None and len(reading.header.instances) > 1
 
 
-def is_over_time(app: FrameApp) -> bool:
-    """On a tab with charts."""
-    return has_tables(app) and app.panels.present.tab.over_time
-
-
 def has_several(app: FrameApp) -> bool:
     """On a tab with several tables."""
     return has_tables(app) and len(app.panels.present.grids()) > 1
@@ -148,7 +138,7 @@ DETAILS = AppKey(
     Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and "
         "statements. On a session or statement: open its page. On the page of a statement: list the sessions that run "
         "it."),
-    details, has_details, PAGE_IS_OPEN,
+    details, lambda app: has_tables(app) or shows_statement(app), PAGE_IS_OPEN,
     relabel=lambda app: "sessions" if app.reader.is_open else "open",
 )  # fmt: skip
 FILTER = AppKey(
@@ -176,7 +166,7 @@ INSTANCES = AppKey(
 WINDOW = AppKey(
     Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes. For 60, "
         "V$RSRCMGRMETRIC_HISTORY has the minutes before the first poll."),
-    window, is_over_time, "There is no chart here.",
+    window, lambda app: has_tables(app) and app.panels.present.tab.over_time, "There is no chart here.",
 )  # fmt: skip
 NEXT_TABLE = AppKey(
     Key("next_table", "", "Tab", "next table", "Go to the next table of the tab."), next_table, has_several

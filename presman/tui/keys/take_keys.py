@@ -9,8 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from presman.analysis.readings.reading import Reading
 from presman.base import private_files
+from presman.base.errors import InputError
 from presman.base.formats import clock, counted, duration, spelled
+from presman.base.private_files import replace_private
 from presman.base.text import clean, one_line
 from presman.figures.figure import Table
 from presman.tabs.choices import LinkState
@@ -19,7 +22,6 @@ from presman.tui.exports import PollRecording, file_name, write_past
 from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_data
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
     from presman.recording.recording_source import RecordingSource
     from presman.rows.commands import Command
     from presman.tui.copies import Copyable
@@ -212,11 +214,6 @@ def report(app: FrameApp) -> None:
     app.run_worker(write_report(app), group="report")
 
 
-def may_report(app: FrameApp) -> bool:
-    """Once there is something to report, where the file would be the user's own."""
-    return has_data(app) and not app.is_served
-
-
 def why_not_report(app: FrameApp) -> str:
     """Return why no report is made."""
     return "A report would be written where presman runs." if app.is_served else NO_DATA
@@ -230,11 +227,6 @@ def may_record(app: FrameApp) -> bool:
 def why_not_record(app: FrameApp) -> str:
     """Return why nothing is recorded."""
     return "A recording would be written where presman runs." if app.is_served else "There is nothing to record here."
-
-
-def may_act(app: FrameApp) -> bool:
-    """Where acting was allowed, on a row of the newest poll or on the page about one."""
-    return not why_not_act(app)
 
 
 def why_not_act(app: FrameApp) -> str:
@@ -267,7 +259,7 @@ COPY_TO_DO = AppKey(
 ACT = AppKey(
     Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill the row's statement or session, "
         "once you confirm."),
-    act, may_act, why_not_act,
+    act, lambda app: not why_not_act(app), why_not_act,
 )  # fmt: skip
 EXPORT = AppKey(
     Key("export", "e", "e", "CSV", "Append this tab's measure to a CSV file at each poll; again to end. A browser "
@@ -284,13 +276,12 @@ REPORT = AppKey(
     Key("report", "r", "r", "report", "Write an HTML report, as `presman report` does: of the recording in a replay, "
         "of the "
         "minutes that the charts show (w) on a live database."),
-    report, may_report, why_not_report,
+    report, lambda app: has_data(app) and not app.is_served, why_not_report,
 )  # fmt: skip
 
 
 async def write_report(app: FrameApp) -> None:
     """Write the report, and name its file or say in one line why there is none."""
-    from presman.base.errors import InputError
     from presman.recording.store import RecordingError
     from presman.sources import SourceError
 
@@ -332,16 +323,15 @@ async def _of_history(app: FrameApp, path: Path) -> int:
         if troubles:
             raise RecordingError(troubles[0])
         name = monitor.name
-        return await asyncio.to_thread(
-            _make, lambda: RecordingSource(location, name=name), at, path, "the monitor's own polls"
-        )
+        source = RecordingSource(location, name=name)
+        source.goals = tuple(each.goal for each in monitor.reading.goals) if monitor.reading is not None else ()
+        return await asyncio.to_thread(_make, lambda: source, at, path, "the monitor's own polls")
 
 
 def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path: Path, source: str) -> int:
     """Write the page and return how many polls it is of; `source` is what it is said to come from, "" for its file."""
     from msgspec.structs import replace
 
-    from presman.base.private_files import replace_private
     from presman.reports.report.incident_page import incident_of, incident_page
 
     incident = incident_of(make_source(), at, lambda _text: None)

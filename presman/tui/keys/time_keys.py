@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.tabs.choices import LinkState, next_step
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys.page_keys import show_tab
 
 if TYPE_CHECKING:
-    from presman.analysis.trends.database_events import DatabaseEvent
     from presman.tui.frame_app import FrameApp
 
 
@@ -24,12 +24,6 @@ def live(app: FrameApp) -> None:
     """Show the newest poll and go on with each."""
     app.monitor.live()
     app.repaint()
-
-
-def step(app: FrameApp, polls: int) -> None:
-    """Step through the polls; past the newest it is live again."""
-    if app.monitor.step(polls):
-        app.repaint()
 
 
 def refresh(app: FrameApp, direction: int) -> None:
@@ -60,32 +54,27 @@ def is_lost(app: FrameApp) -> bool:
     return app.monitor.link.state is LinkState.LOST
 
 
-def pause_label(app: FrameApp) -> str:
-    """Return what the key does now."""
-    return "pause" if app.monitor.choices.paused is None else "go on"
-
-
 _FIRST, _NEWEST = "There is no poll before this one.", "This is the newest poll."
 
 PAUSE = AppKey(
     Key("pause", "space", "Space", "pause", "Freeze the view; polling and history continue."),
-    pause, has_data, NO_DATA, relabel=pause_label,
+    pause, has_data, NO_DATA, relabel=lambda app: "pause" if app.monitor.choices.paused is None else "go on",
 )  # fmt: skip
 BACK = AppKey(
     Key("back", "left", "←", "back in time", "Step one poll back in time."),
-    lambda app: step(app, -1), has_past, _FIRST,
+    lambda app: app.moments.step(-1), has_past, _FIRST,
 )  # fmt: skip
 FORWARD = AppKey(
     Key("forward", "right", "→", "forward", "Step one poll forward in time."),
-    lambda app: step(app, 1), is_behind, _NEWEST,
+    lambda app: app.moments.step(1), is_behind, _NEWEST,
 )  # fmt: skip
 FAR_BACK = AppKey(
     Key("far_back", "shift+left", "⇧←", "15 back", "Step 15 polls back in time."),
-    lambda app: step(app, -15), has_past, _FIRST,
+    lambda app: app.moments.step(-15), has_past, _FIRST,
 )  # fmt: skip
 FAR_FORWARD = AppKey(
     Key("far_forward", "shift+right", "⇧→", "15 forward", "Step 15 polls forward in time."),
-    lambda app: step(app, 15), is_behind, _NEWEST,
+    lambda app: app.moments.step(15), is_behind, _NEWEST,
 )  # fmt: skip
 LIVE = AppKey(Key("live", "end", "End", "live", "Back to the newest poll; ends a pause too."), live, is_frozen, _NEWEST)
 SLOWER = AppKey(Key("slower", "plus,equals_sign", "+", "slower", "Poll less often."), lambda app: refresh(app, 1))

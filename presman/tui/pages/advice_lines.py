@@ -7,7 +7,7 @@ from typing import Any
 
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
-from presman.analysis.advice.unblock import effect_words, refused_holder, unblock_of
+from presman.analysis.advice.unblock import effect_words, no_use, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
@@ -200,11 +200,17 @@ def commands_of(row: ParallelStatement, reading: Reading) -> tuple[Command, ...]
 
 def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
     """Return why a statement is not offered to be ended, or not by DO, as a sentence; "" where it is."""
-    found = ending(row, reading).refused
-    if found:
-        return f"No command is offered: {found}."
-    against = objection(row) if isinstance(row, RunningStatement) else ""
-    return f"DO does not offer to end it: {against}." if against else ""
+    if refused := ending(row, reading).refused:
+        return f"No command is offered: {refused}."
+    if not isinstance(row, RunningStatement):
+        return ""
+    against = objection(row)
+    found = [f"DO does not offer to end it: {against}."] if against else []
+    if row.idle is not None:
+        found += [
+            f"Its end would not let the head of {name} start: {why}." for name, why in no_use(row, reading).items()
+        ]
+    return " ".join(found)
 
 
 def command_lines(commands: Iterable[Command]) -> list[Line]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from presman.analysis.facts.cursor_facts import hints
+from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import DopStory, ParallelStatement, RunningStatement
+from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import SqlExecution, SqlPast, sql_past
@@ -16,17 +18,13 @@ from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line, plain
 from presman.figures.figure import Table
 from presman.figures.histogram_figures import OUTLIERS
+from presman.tabs import tab, tab_names
 from presman.tabs.choices import DrillScope
 from presman.tabs.drill_down import ScopeContents, Statement, contents_of
-from presman.tabs.parts import Key
-from presman.tui.pages.detail_lines import BLANK, cost_lines, fact, sentence, title
-from presman.tui.pages.row_details import dop_lines, stamp, tells_degree
+from presman.tabs.parts import Key, Tab
+from presman.tui.pages.detail_lines import BLANK, cost_lines, detail_lines, fact, focus_of, sentence, title, usual_lines
+from presman.tui.pages.row_details import again, dop_lines, page, stamp, tells_degree
 from presman.tui.pages.xplan import xplan
-
-if TYPE_CHECKING:
-    from presman.analysis.readings.wait_readings import OutlierReading
-    from presman.tabs.parts import Tab
-
 
 Content = Callable[["Reading | None"], list[Line]]
 """Makes the page's lines of the reading on screen."""
@@ -37,12 +35,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
 
     `width` is how many cells there are for what cannot be wrapped.
     """
-    from presman.analysis.readings.group_readings import GroupReading
-    from presman.analysis.readings.statement_readings import ParallelStatement
-    from presman.analysis.trends.sql_minutes import sql_past
     from presman.tui.pages.content import past_lines
-    from presman.tui.pages.detail_lines import BLANK, detail_lines, focus_of, title, usual_lines
-    from presman.tui.pages.row_details import again, page, stamp
 
     last = row
 
@@ -95,7 +88,6 @@ def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[tuple[
 
 def help_of_others(present: Tab) -> list[Line]:
     """Return the columns of the other tabs, by tab: a search in the help finds them from any tab."""
-    from presman.tabs import tab, tab_names
 
     every = [(f"   tab {each.key} {each.title}", table) for each in tab_names() for table in tab(each.name).tables]
     return [line for where, table in every if table not in present.tables for line in columns(table, where)]

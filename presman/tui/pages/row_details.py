@@ -8,18 +8,11 @@ from typing import Any
 from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.groups.verdicts import in_words
+from presman.analysis.readings import statement_readings
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import (
-    DopStory,
-    ParallelStatement,
-    QueuedStatement,
-    RunningStatement,
-    Servers,
-    WantsSource,
-)
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.base.formats import ABSENT, clock, count, counted, duration, many, number, percent, spelled, throughput
 from presman.figures.drawing.lines import Line
@@ -34,9 +27,9 @@ _LABEL = 16
 
 def page(row: Any, table: Table[Any], reading: Reading) -> list[Line]:
     """Return the page of any row."""
-    if isinstance(row, QueuedStatement):
+    if isinstance(row, statement_readings.QueuedStatement):
         return queued(row, reading)
-    if isinstance(row, RunningStatement):
+    if isinstance(row, statement_readings.RunningStatement):
         return running(row, reading)
     if isinstance(row, SessionReading):
         return session(row, reading)
@@ -52,7 +45,7 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
     """
     identity = table.identity(row)
     rows: Iterable[Any]
-    if isinstance(row, ParallelStatement):
+    if isinstance(row, statement_readings.ParallelStatement):
         rows = (*reading.queue, *reading.running)
     elif isinstance(row, SessionReading):
         rows = reading.sessions
@@ -67,7 +60,7 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
     return next((other for other in rows if table.identity(other) == identity), None)
 
 
-def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
+def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Line]:
     """Return the page of a queued statement."""
     lines = [title(f"Queued statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
     lines += _who(row)
@@ -93,26 +86,26 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     return lines + sql_lines(row.sql_text, row.no_text)
 
 
-def _wants(wants: Servers | None) -> str:
+def _wants(wants: statement_readings.Servers | None) -> str:
     """Return how many servers a statement wants, and who says so."""
     if wants is None:
         return "not known: its plan could not be read"
-    if wants.source is WantsSource.MEAN:
+    if wants.source is statement_readings.WantsSource.MEAN:
         return f"not known; those queued in its group wanted {wants.low} each on average in the last minute"
-    if wants.low == wants.high or wants.source is WantsSource.DEGREE:
+    if wants.low == wants.high or wants.source is statement_readings.WantsSource.DEGREE:
         return f"{wants} parallel servers, by {wants.source.value}"
     text = f"{wants} parallel servers: one set by {wants.source.value}"
     return f"{text}; Oracle does not document whether the queue then counts the DOP or twice the DOP"
 
 
-def _coordinator(row: RunningStatement) -> str:
+def _coordinator(row: statement_readings.RunningStatement) -> str:
     if not row.status and not row.event:
         return "The coordinator's session is not visible: what it waits for is not known."
     verb = "" if row.event.startswith(ON_CPU) or not row.event else "waits for "
     return f"The coordinator is {row.status or 'there'}: {verb}{row.event or 'what it does is not known'}."
 
 
-def running(row: RunningStatement, reading: Reading) -> list[Line]:
+def running(row: statement_readings.RunningStatement, reading: Reading) -> list[Line]:
     """Return the page of a running statement."""
     lines = [title(f"Running statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
     lines += _who(row)
@@ -141,7 +134,7 @@ def running(row: RunningStatement, reading: Reading) -> list[Line]:
     return lines + sql_lines(row.sql_text, row.no_text)
 
 
-def _who(row: ParallelStatement) -> list[Line]:
+def _who(row: statement_readings.ParallelStatement) -> list[Line]:
     return [
         fact("user", row.user),
         fact("program", row.program),
@@ -160,7 +153,7 @@ _IN_MEMORY = {
 """Types of OTHER_XML and the words before their value, which is yes or no."""
 
 
-def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[Line]:
+def dop_lines(dop: statement_readings.DopStory, requested: int | None, sql_text: str = "") -> list[Line]:
     """Tell in sentences how a statement came to its degree of parallelism."""
     lines = [BLANK, title("Why it has this degree")]
     hinted = hints(sql_text)
@@ -174,14 +167,14 @@ def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[
     return lines
 
 
-def tells_degree(dop: DopStory) -> bool:
+def tells_degree(dop: statement_readings.DopStory) -> bool:
     """Whether a plan says anything of a degree: that of a serial statement has facts of other kinds."""
     degrees = (dop.degree, dop.cpu_degree, dop.io_degree)
     why = dop.reason or dop.operation_reason or dop.queuing_reason or dop.unread
     return bool(why) or any(each is not None for each in degrees)
 
 
-def dop_story(dop: DopStory, requested: int | None) -> list[str]:
+def dop_story(dop: statement_readings.DopStory, requested: int | None) -> list[str]:
     """Return the sentences about a degree; what the plan does not say is not guessed."""
     sentences: list[str] = []
     degrees = ((dop.cpu_degree, "CPU"), (dop.io_degree, "I/O"))

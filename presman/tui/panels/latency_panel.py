@@ -218,11 +218,9 @@ class LatencyPanel(Panel):
     # ---- keys
 
     def on_heat_map_read(self, event: HeatMap.Read) -> None:
-        """Read another cell; another poll is looked at in all tabs."""
+        """Read another cell; that another poll is looked at, in all tabs, the app sees to."""
         if event.number is not None:
             self._bucket = event.number
-        if event.steps:
-            self.app.call_later(self.app.run_action, f"step({event.steps})")
         if self._moment is not None and self._track is not None:
             self._show_maps(self._moment, self._track)
 

@@ -21,21 +21,7 @@ from textual.strip import Strip
 
 from presman.base.formats import compact, microseconds
 from presman.figures.drawing.lines import cells, fit
-from presman.tui.widgets.heat import (
-    DECADES,
-    GAP,
-    GUTTER,
-    LEVELS,
-    MARK,
-    TITLE,
-    HeatCells,
-    HeatData,
-    Quantity,
-    axis_text,
-    glyph,
-    paints,
-    room_for,
-)
+from presman.tui.widgets import heat
 from presman.tui.widgets.line_api import LineApiWidget
 
 
@@ -54,28 +40,28 @@ class HeatMap(LineApiWidget, can_focus=True):
         number: int | None
         steps: int = 0
 
-    def __init__(self, quantity: Quantity, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(self, quantity: heat.Quantity, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self.quantity = quantity
         self.bucket: int | None = None
-        self._data: HeatData | None = None
-        self._cells: HeatCells | None = None
+        self._data: heat.HeatData | None = None
+        self._cells: heat.HeatCells | None = None
         self._strips: dict[int, Strip] = {}
         self._styles: tuple[object, list[Style]] = (None, [])
         self._signs: list[str] = []
 
     # ---- data
 
-    def show(self, data: HeatData, bucket: int | None) -> None:
+    def show(self, data: heat.HeatData, bucket: int | None) -> None:
         """Show this data, with the cursor on a bucket; while there is no room, as soon as there is."""
         before = self._cursor_cell()
         self._data, self.bucket = data, bucket
         width, height = self.size
-        if not self.is_mounted or width < GUTTER + 8 or room_for(data, height) < 1:
+        if not self.is_mounted or width < heat.GUTTER + 8 or heat.room_for(data, height) < 1:
             return
         changes = None
         if self._cells is None:
-            self._cells = HeatCells(self.quantity, data, width, height)
+            self._cells = heat.HeatCells(self.quantity, data, width, height)
         else:
             changes = self._cells.take(data, width, height)
         if changes is None:
@@ -167,43 +153,43 @@ class HeatMap(LineApiWidget, can_focus=True):
             return self._title(shown.top if shown else 1.0)
         if shown is None:
             return []
-        row, line = divmod(y - TITLE, shown.rows.lines)
+        row, line = divmod(y - heat.TITLE, shown.rows.lines)
         if row < shown.rows.count:
             return self._row(shown, row, labelled=line == 0)
         if y == shown.axis - 1:
             text = "".join(sign * shown.position.span for sign in shown.throttle)
-            return [Segment(fit("throttle ", GUTTER, "right"), palette["dim"]), Segment(text, palette["waiting"])]
+            return [Segment(fit("throttle ", heat.GUTTER, "right"), palette["dim"]), Segment(text, palette["waiting"])]
         if y == shown.axis:
-            text = axis_text(shown.data, shown.position.left, shown.capacity, shown.position.span)
-            return [Segment(" " * GUTTER + text, palette["dim"])]
+            text = heat.axis_text(shown.data, shown.position.left, shown.capacity, shown.position.span)
+            return [Segment(" " * heat.GUTTER + text, palette["dim"])]
         return []
 
     def _title(self, top: float) -> list[Segment]:
         palette = self.palette
         styles = self._shade_styles()
-        least = top / 10**DECADES
+        least = top / 10**heat.DECADES
         low, high = f"{least:g}" if least < 0.05 else compact(least), compact(top)
-        title = fit(self.quantity.value, max(0, self.size.width - len(low) - cells(high) - LEVELS - 4))
+        title = fit(self.quantity.value, max(0, self.size.width - len(low) - cells(high) - heat.LEVELS - 4))
         segments = [Segment(title + "  ", palette["title"]), Segment(f"{low} ", palette["dim"])]
-        segments += [Segment(self._signs[shade], styles[shade]) for shade in range(1, LEVELS + 1)]
+        segments += [Segment(self._signs[shade], styles[shade]) for shade in range(1, heat.LEVELS + 1)]
         return [*segments, Segment(f" {high}", palette["dim"])]
 
-    def _row(self, shown: HeatCells, row: int, *, labelled: bool) -> list[Segment]:
+    def _row(self, shown: heat.HeatCells, row: int, *, labelled: bool) -> list[Segment]:
         palette, span = self.palette, shown.position.span
         number = shown.rows.numbers(row)[-1]
         bound = f"<{microseconds(shown.data.bounds.get(number, 1 << number))} " if labelled else ""
-        segments = [Segment(fit(bound, GUTTER, "right"), palette["dim"])]
+        segments = [Segment(fit(bound, heat.GUTTER, "right"), palette["dim"])]
         levels, cursor = shown.marked(row), self._cursor_cell()
         if cursor is None or cursor[1] != row:
             return segments + self._runs(levels, span)
         at = cursor[0]
-        sign = glyph(levels[at]) * span if 0 < levels[at] <= GAP else "◇"
+        sign = heat.glyph(levels[at]) * span if 0 < levels[at] <= heat.GAP else "◇"
         here = Segment(fit(sign, span), palette["cursor"])
         return [*segments, *self._runs(levels[:at], span), here, *self._runs(levels[at + 1 :], span)]
 
     def _runs(self, levels: bytearray, span: int) -> list[Segment]:
         styles = self._shade_styles()
-        texts = [sign.ljust(span) if shade == MARK else sign * span for shade, sign in enumerate(self._signs)]
+        texts = [sign.ljust(span) if shade == heat.MARK else sign * span for shade, sign in enumerate(self._signs)]
         return [Segment(texts[shade] * len(list(run)), styles[shade]) for shade, run in groupby(levels)]
 
     def _mode(self) -> str:
@@ -222,6 +208,6 @@ class HeatMap(LineApiWidget, can_focus=True):
         """Return the styles of all levels, made once per theme and terminal."""
         theme, mode = self.app.current_theme, self._mode()
         if self._styles[0] != (theme.name, mode):
-            styles, self._signs = paints(self.quantity, theme, mode)
+            styles, self._signs = heat.paints(self.quantity, theme, mode)
             self._styles = ((theme.name, mode), styles)
         return self._styles[1]

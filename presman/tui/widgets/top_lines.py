@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from presman.analysis.readings.instance_readings import Header, ServerPool
+from presman.analysis.readings.reading import Alert, Reading
 from presman.base.formats import ABSENT, count, counted, duration, retry
 from presman.base.release import named
 from presman.figures.drawing.bars import bar_runs
 from presman.figures.drawing.lines import Line, Run, fit, length, merge
+from presman.tabs import tab_names
 from presman.tabs.choices import Choices, Link, LinkState, plan_name
 from presman.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo
-    from presman.analysis.readings.instance_readings import Header, ServerPool
-    from presman.analysis.readings.reading import Alert, Reading
 
 COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000)
 """Milliseconds the cost of a poll is rounded up to: a figure that flickers tells nothing more."""
@@ -238,7 +239,6 @@ def silence(top: TopLine) -> tuple[Alert, ...]:
     """Return that the database says nothing any more, while the line to it is not known to be lost."""
     if top.link.state is not LinkState.LIVE or _is_fresh(top):
         return ()
-    from presman.analysis.readings.reading import Alert
 
     text = f"No answer for {duration(top.now - top.link.fresh)}: the data shown is that old"
     return (Alert("warn", "◌", text, text),)
@@ -280,7 +280,6 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
 
 def tab_key(name: str) -> str:
     """Return the key of a tab."""
-    from presman.tabs import tab_names
 
     return next(each.key for each in tab_names() if each.name == name)
 

@@ -1,0 +1,53 @@
+"""Forecasts in a recording: what was shown live is kept with the poll, and shown again by whoever reads it."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from msgspec.structs import replace
+
+from presman.analysis.readings.forecasts import Executing, ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.reading import Reading
+from presman.rows.shown_forecasts import ShownRecord, ShownStart
+from presman.rows.snapshot import Section, Snapshot
+
+
+def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
+    """Return a poll with the forecasts of its reading, if that has any."""
+    if reading.forecast is None:
+        return snapshot
+    record = reading.forecast.record
+    starts = tuple(_start(row.executing(), row.starts) for row in reading.queue if row.starts is not None)
+    behind = (ShownRecord(record.judged, record.held, _tenths(record.median_error), reading.forecast.judged_since),)
+    shown = {ShownStart: Section(starts), ShownRecord: Section(behind)}
+    return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **shown}))
+
+
+def _start(who: Executing, starts: StartForecast) -> ShownStart:
+    median, low, high = map(_tenths, (starts.median, starts.low, starts.high))
+    return ShownStart(*who, median, low, high, int(starts.timeout), starts.why_none)
+
+
+def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
+    """Return a reading with the forecasts that its poll was kept with; without any it stays as it is."""
+    found = next(iter(snapshot.rows(ShownRecord)), None)
+    if found is None:
+        return reading
+    starts = {
+        (row.inst_id, row.sid, row.serial, row.sql_id): StartForecast(
+            _seconds(row.median), _seconds(row.low), _seconds(row.high), bool(row.timeout), row.why_none
+        )
+        for row in snapshot.rows(ShownStart)
+    }
+    record = ForecastRecord(found.judged, found.held, _seconds(found.median_error))
+    behind = reading.forecast or QueueForecast()
+    behind = replace(behind, record=record, judged_since=found.since, worked_out_again=False)
+    return reading.foreseen(starts, behind)
+
+
+def _tenths(seconds: float | None) -> int | None:
+    return None if seconds is None else round(10 * seconds)
+
+
+def _seconds(tenths: int | None) -> float | None:
+    return None if tenths is None else tenths / 10

@@ -1,0 +1,101 @@
+"""Forecasts in a recording: whoever reads it shows what was shown live, by whatever way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.readings.forecasts import ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.reading import Reading
+from presman.figures.statement_figures import forecast_record
+from presman.forecast.forecaster import Forecaster
+from presman.forecast.shown import as_shown, with_shown
+from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder
+from presman.recording.reader import Recording
+from presman.recording.redaction import Redactor
+from presman.recording.statement_lives import foreseen
+from presman.rows.snapshot import Snapshot
+from tests.cli.run import Run
+from tests.recording.recorded import Moment, polled, record
+
+POLLS = 40
+
+
+def shown_live(scenario: str = "storm", polls: int = POLLS) -> list[Moment]:
+    """Polls as a recorder keeps them, with forecasts of its own random numbers."""
+    forecaster, found, previous = Forecaster(seed=7), [], None
+    for snapshot, reading in polled(scenario, polls):
+        seen = forecaster.read(reading, previous, snapshot, None)
+        found.append((with_shown(snapshot, seen), seen))
+        previous = snapshot
+    return found
+
+
+def figures(reading: Reading) -> tuple[object, ...]:
+    """The record and the ranges, to a tenth of a second."""
+    assert reading.forecast is not None
+    starts = [
+        tuple(
+            None if each is None else round(10 * each) for each in (row.starts.median, row.starts.low, row.starts.high)
+        )
+        for row in reading.queue
+        if row.starts is not None
+    ]
+    record = reading.forecast.record
+    return record.judged, record.held, reading.forecast.judged_since, starts
+
+
+def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path, inside: Run) -> None:
+    place, live = tmp_path / "x.presman", shown_live()
+    record(place, live)
+    last = live[-1][1]
+    assert last.forecast is not None
+    assert last.forecast.record.judged
+    with Recording(str(place)) as recording:
+        playback = recording.playback()
+        found = foreseen(playback, POLLS - 1)
+        jumped = Forecaster().read(playback.reading(POLLS - 1), *playback.pair(POLLS - 1), None)
+    assert found is not None
+    assert figures(found) == figures(jumped) == figures(last)
+    assert "again" not in forecast_record(found)
+    told = json.loads(inside("once", str(place), "--format", "json").stdout)
+    assert told["forecast"]["record"]["judged"] == last.forecast.record.judged
+    assert [row["starts"]["median"] for row in told["queue"]] == [
+        None if row.starts is None or row.starts.median is None else pytest.approx(row.starts.median, abs=0.06)
+        for row in last.queue
+    ]
+
+
+def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Path) -> None:
+    place = tmp_path / "old.presman"
+    record(place, list(polled("storm", POLLS)))
+    with Recording(str(place)) as recording:
+        found = foreseen(recording.playback(), POLLS - 1)
+    assert found is not None
+    assert forecast_record(found).endswith(", worked out again from the recording")
+
+
+def test_no_forecast_is_kept_as_that(tmp_path: Path) -> None:
+    snapshot, reading = next(iter(polled("storm", 1)))
+    whys = [StartForecast(why_none="too few"), StartForecast(timeout=True), StartForecast(1.25, 0.5, 60.0)]
+    starts = {row.executing(): why for row, why in zip(reading.queue, whys, strict=False)}
+    behind = QueueForecast(record=ForecastRecord(5, 4, None))
+    kept = Redactor()(with_shown(snapshot, reading.foreseen(starts, behind)))
+    again = as_shown(reading, kept)
+    assert [row.starts for row in again.queue][: len(starts)] == [
+        each if each.median is None else replace(each, median=1.2) for each in list(starts.values())
+    ]
+    assert again.forecast is not None
+    assert again.forecast.record == behind.record
+
+
+def test_they_take_a_few_percent_of_a_recording() -> None:
+    def size(snapshots: list[Snapshot]) -> int:
+        encoder = FrameEncoder(THOROUGH)
+        return sum(len(encoder.add(each)) for each in snapshots)
+
+    bare, kept = ([moment[0] for moment in moments] for moments in (list(polled("storm", POLLS)), shown_live()))
+    assert size(bare) < size(kept) < 1.1 * size(bare)
