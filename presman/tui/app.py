@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from presman.polling.poll_events import CarryOut, Event
     from presman.polling.sampler import Sampler
     from presman.services.live import LiveTarget, Notifier
+    from presman.tui.widgets.heatmap import HeatMap
     from presman.tui.widgets.input_line import InputLine
 
 
@@ -72,20 +73,12 @@ class MonitorApp(FrameApp):
         self.monitor.choose(**saver.choices)
         self.feed.set_refresh(self.monitor.choices.refresh)
         self.panels.saved = saver.saved
-        saver.note(self, self._view())
+        saver.note(self, _view_of(self))
 
     def note_view(self) -> None:
         """Save what is set now, if it has changed."""
         if self.view_saver is not None and self.begun:
-            self.view_saver.note(self, self._view())
-
-    def _view(self) -> SavedView:
-        choices = self.monitor.choices
-        refresh = choices.refresh if self.replayed is None else None  # that of a replay is its recording's
-        return SavedView(
-            self.theme, refresh, None, choices.window, choices.by_instance, choices.unfolded, self.is_ascii,
-            **set_in_tables(self.panels.all_grids),
-        )  # fmt: skip
+            self.view_saver.note(self, _view_of(self))
 
     # ---- keys
 
@@ -152,6 +145,11 @@ class MonitorApp(FrameApp):
             except Exception as error:
                 self.complain(error)
 
+    def on_heat_map_read(self, event: HeatMap.Read) -> None:
+        """Go to the poll whose cell was clicked."""
+        if event.steps:
+            self.moments.step(event.steps)
+
     def on_chart_instant_clicked(self, event: Chart.InstantClicked) -> None:
         """Go to the time that was clicked."""
         self.moments.click(event.at)
@@ -181,6 +179,16 @@ class MonitorApp(FrameApp):
         if self.view_saver is not None:
             self.notify(self.view_saver.forget())
             self.panels.saved = self.view_saver.saved
+
+
+def _view_of(app: MonitorApp) -> SavedView:
+    """Return what the user has set."""
+    choices = app.monitor.choices
+    refresh = choices.refresh if app.replayed is None else None  # that of a replay is its recording's
+    return SavedView(
+        app.theme, refresh, None, choices.window, choices.by_instance, choices.unfolded, app.is_ascii,
+        **set_in_tables(app.panels.all_grids),
+    )  # fmt: skip
 
 
 def feed_of(make_sampler: MakeSampler, notifier: Notifier | None = None) -> Callable[[Post, float], SamplerFeed]:

@@ -39,10 +39,9 @@ from presman.analysis.advice.unblock import (
     unblock,
 )
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
-from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, number
 from presman.rows.commands import Command
 

@@ -135,7 +135,7 @@ class Simulation(Cluster):
         self._noted = self.now
         self.at(self.now + 60.0, self._close_minute)
         self.open_accounts()
-        self._settle()
+        self.settle()
 
     def advance(self, to: float) -> None:
         """Play all events up to the instant `to`, that one included. Going back is not possible and does nothing."""
@@ -150,7 +150,7 @@ class Simulation(Cluster):
                 heappop(self.calendar)[2]()
             self.workload.expire()
             self.workload.finish_done()
-            self._settle()
+            self.settle()
         if to > self.now:
             self._flow(to - self.now)
             self.now = to
@@ -164,10 +164,7 @@ class Simulation(Cluster):
             execution.flow(seconds)
 
     def settle(self) -> None:
-        """Let what was done from outside take effect at once."""
-        self._settle()
-
-    def _settle(self) -> None:
+        """Let what was done take effect at once."""
         self.workload.pump()
         if self.dirty:
             self._balance()
