@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from presman.polling.poll_events import CarryOut, Event
     from presman.polling.sampler import Sampler
     from presman.services.live import LiveTarget, Notifier
+    from presman.tui.widgets.choosers import InputLine
     from presman.tui.widgets.heatmap import HeatMap
-    from presman.tui.widgets.input_line import InputLine
 
 
 class MonitorApp(FrameApp):
