@@ -1,4 +1,4 @@
-"""What asks the user, made at a key: dialogs that let one choose from a table, and lines that texts are typed in."""
+"""Dialogs that let one choose from a table, and lines that texts are typed in: made when a key asks for them."""
 
 from __future__ import annotations
 
