@@ -184,7 +184,8 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
             known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
             text = f"{keeps} that {name} want: {known}{_lasting_cure(reading)}"
-            return ToDo(Step.WAIT, text, f"wait: {keeps} that {name} want", "parallel", subject=name)
+            short = f"wait, or decide: {each.who}, idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
+            return ToDo(Step.WAIT, text, short, "parallel", subject=name)
     return None
 
 

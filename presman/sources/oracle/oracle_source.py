@@ -273,7 +273,7 @@ class OracleSource:
     def _read_any(self, request: Request) -> Section:
         """Read one request, a few rows at a time if the answer is too large for one go. Raises Lost."""
         query = request.query
-        if self._facts.is_refused(query):
+        if query.name in self._facts.refused:
             return self._section(query, AnswerTooLarge())
         try:
             return self._read_one(request)
@@ -281,7 +281,7 @@ class OracleSource:
             if not isinstance(lost.cause, AnswerTooLarge):
                 raise
             if self._facts.is_huge(query):
-                self._facts.refuse(query)
+                self._facts.refused.add(query.name)
                 raise
         self._facts.wary = True
         self._reconnect()

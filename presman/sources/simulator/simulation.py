@@ -246,22 +246,11 @@ class Simulation(Cluster):
         self.at(self.now + 60.0 + self._minutes.randrange(0, 12) / 100, self._close_minute)
 
     def _minute(self, machine: Machine, group: Group, account: GroupCounters) -> Minute:
-        plans = self.plans
+        ceiling, servers = self.plans.ceilings.get(group, 1.0), self.plans.servers_limit(group)
+        exhausted = (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened)
         deltas = array("d", map(sub, account.totals, account.mark))
-        window = plans.window(group.con_id)
-        return Minute(
-            machine.inst_id,
-            group,
-            self.metrics.opened,
-            self.now,
-            window.sequence,
-            window.plan,
-            machine.cpus,
-            plans.ceilings.get(group, 1.0),
-            plans.servers_limit(group),
-            (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened),
-            deltas,
-        )
+        where = machine.inst_id, group, self.metrics.opened, self.now
+        return Minute(*where, machine.cpus, ceiling, servers, exhausted, deltas)
 
     def _alter(self, change: Alteration) -> None:
         if change.restart is not None:
