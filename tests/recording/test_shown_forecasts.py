@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from msgspec.structs import replace
@@ -16,8 +17,14 @@ from presman.forecast.shown import as_shown, with_shown
 from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder
 from presman.recording.reader import Recording
 from presman.recording.redaction import Redactor
+from presman.recording.retention import RecordingLocation
 from presman.recording.statement_lives import foreseen
+from presman.recording.store import StoreLostError
 from presman.rows.snapshot import Snapshot
+from presman.services.live import LiveTarget
+from presman.services.recorder import DatabaseRecorder
+from presman.sources.simulator_source import SimulatorSource
+from presman.tui.exports import PollRecording
 from tests.cli.run import Run
 from tests.recording.recorded import Moment, polled, record
 
@@ -99,3 +106,40 @@ def test_they_take_a_few_percent_of_a_recording() -> None:
 
     bare, kept = ([moment[0] for moment in moments] for moments in (list(polled("storm", POLLS)), shown_live()))
     assert size(bare) < size(kept) < 1.1 * size(bare)
+
+
+def test_the_recording_that_the_monitor_writes_has_what_its_screen_shows(tmp_path: Path) -> None:
+    snapshot, reading = next(iter(polled("storm", 1)))
+    behind = QueueForecast(record=ForecastRecord(5, 4, 2.0))
+    starts = {row.executing(): StartForecast(1.0, 0.5, 60.0) for row in reading.queue}
+    poll_recording = PollRecording(tmp_path, pytest.fail)
+    place = poll_recording.begin("x", "simulator")
+    poll_recording.loaded()
+    poll_recording.write(snapshot, reading.foreseen(starts, behind))
+    poll_recording.close()
+    with Recording(str(place)) as recording:
+        found = foreseen(recording.playback(), 0)
+    assert found is not None
+    assert found.forecast is not None
+    assert found.forecast.record == behind.record
+    assert {row.starts for row in found.queue} == set(starts.values())
+
+
+def test_a_recorder_writes_what_it_foresees_and_a_poll_that_comes_again_counts_once(tmp_path: Path) -> None:
+    place = tmp_path / "r.presman"
+    recorder = DatabaseRecorder(LiveTarget("demo:x", SimulatorSource), RecordingLocation(str(place)), [].append)
+    expected, previous, shown = Forecaster(), None, None
+    for snapshot, reading in polled("storm", POLLS):
+        shown = expected.read(reading, previous, snapshot, None)
+        if snapshot.number == 20:
+            full = mock.patch("presman.services.recorder.RecordingWriter.append", side_effect=StoreLostError("full"))
+            with full, pytest.raises(StoreLostError):
+                recorder._write(previous, snapshot)
+        recorder._write(previous, snapshot)
+        previous = snapshot
+    recorder._close()
+    with Recording(str(place)) as recording:
+        found = foreseen(recording.playback(), POLLS - 1)
+    assert found is not None
+    assert shown is not None
+    assert figures(found) == figures(shown)
