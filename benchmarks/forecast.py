@@ -22,9 +22,8 @@ from typing import NamedTuple
 
 from presman.analysis import analyse
 from presman.analysis.caches import RowCache
-from presman.analysis.readings.forecasts import Executing, StartForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.readings.statement_readings import Executing, QueuedStatement, StartForecast
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.forecast.forecaster import Forecaster
 from presman.polling.poller import Poller

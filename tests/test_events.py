@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.groups.cpu_waiters import cpu_waiters
+from presman.analysis.session_list import cpu_waiters
 from presman.rows.session_rows import PxSession, Session, SessionInfo
 from presman.rows.session_state import doing, is_held, is_queued
 from tests.analysis.make import instance, row, snapshot

@@ -61,12 +61,10 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     by_key = {(row.con_id, row.name): row for row in cluster_rows}
     heads = queue_heads.heads(queue_heads.Queues(facts, queued, by_key, budgets, pools))
-    if heads:
-        queued, heads = queue_heads.with_queue_reasons(queued, heads, quiesced=quiesce is not None)
+    queued, heads = queue_heads.with_queue_reasons(queued, heads, quiesced=quiesce is not None)
     limited = limited_containers(facts)
     header = instances.header(facts, each, cluster)
-    waited = system_waits.events(facts)
-    histograms = system_waits.histograms(facts)
+    waited, histograms = system_waits.events(facts), system_waits.histograms(facts)
     operations = system_waits.downgrades(facts)
     return Reading(
         target=current.target,

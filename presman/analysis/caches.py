@@ -6,7 +6,7 @@ What most pages do not show then costs nothing on those, and what is read each m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -43,11 +43,7 @@ class LazyRows(Sequence[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self._rows())
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
-    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+    def __getitem__(self, index: Any) -> Any:
         return self._rows()[index]
 
     def __eq__(self, other: object) -> bool:

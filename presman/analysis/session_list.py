@@ -12,10 +12,13 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
+from presman.analysis.facts.cursor_facts import why_no_text
 from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
 from presman.analysis.parallel.running import Coordinator, Holdings
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import CLASSES, OTHER, Activity, SessionReading, SqlSample
+from presman.analysis.readings.wait_readings import sum_of_known
 from presman.rows.query_files import SessionAmounts
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
@@ -221,3 +224,74 @@ def _tree(
     for index, (here, level) in enumerate(order):
         after = next((i for i in range(index + 1, len(order)) if order[i][1] <= level), len(order))
         yield Blocking(here, level, after - index - 1, seen.get(here))
+
+
+# ---- The statements behind `resmgr:cpu quantum`: sessions that Resource Manager holds off CPU, grouped by SQL_ID.
+
+
+class CpuWaiter(NamedTuple):
+    """One statement whose sessions are held off CPU, in one consumer group.
+
+    `held` sessions wait at this moment of the `sessions` that run it; `used` and `waiting` are CPUs since the last
+    poll over all of them (None without a delta), `longest` the age of the oldest of these waits in seconds; `no_text`
+    why it has no text.
+    """
+
+    con_id: int
+    group: str
+    sql_id: str
+    held: int
+    sessions: int
+    used: float | None
+    waiting: float | None
+    longest: float | None
+    users: tuple[str, ...]
+    sql_text: str
+    no_text: str = ""
+
+
+def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
+    """Return the statements held off CPU, those that wait for most CPU first; their texts as far as they were read."""
+    statements: dict[tuple[int, str, str], list[SessionReading]] = {
+        _statement_of(session): [] for session in reading.sessions if session.held
+    }
+    for session in reading.sessions:
+        rows = statements.get(_statement_of(session))
+        if rows is not None and (session.sql_id or session.held):
+            rows.append(session)
+    texts = {each.sql_id: each.sql_text for each in reading.running if each.sql_text}
+    texts |= {each.sql_id: each.sql_text for each in reading.queue if each.sql_text}
+    asked = {row.sql_id: row for row in sorted(reading.texts, key=lambda row: bool(row.sql_text))}
+    texts |= {row.sql_id: row.sql_text for row in asked.values() if row.sql_text}
+    found = [
+        _waiter(
+            *key,
+            rows,
+            text,
+            "" if text else why_no_text(key[2], asked.get(key[2]), reading.kind, can_read=reading.reads_texts),
+        )
+        for key, rows in statements.items()
+        for text in [texts.get(key[2], "")]
+    ]
+    return tuple(sorted(found, key=lambda row: (-(row.waiting or 0.0), -row.held, row.group, row.sql_id)))
+
+
+def _statement_of(session: SessionReading) -> tuple[int, str, str]:
+    return session.con_id, session.group, session.sql_id
+
+
+def _waiter(con_id: int, group: str, sql_id: str, rows: list[SessionReading], text: str, no_text: str) -> CpuWaiter:
+    held = [row for row in rows if row.held]
+    return CpuWaiter(
+        con_id=con_id,
+        group=group,
+        sql_id=sql_id,
+        held=len(held),
+        sessions=len(rows),
+        used=sum_of_known(row.used for row in rows),
+        waiting=sum_of_known(row.waiting for row in rows),
+        longest=max([row.waited for row in held if row.waited is not None], default=None),
+        users=tuple(sorted({row.user for row in rows if row.user})),
+        sql_text=text,
+        no_text=no_text,
+    )

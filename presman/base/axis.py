@@ -7,32 +7,15 @@ from math import ceil, floor, log10
 
 _FACTORS = (1.0, 2.0, 2.5, 4.0, 5.0, 10.0)
 
+_DAY = 86_400
+
 _STEPS = (
-    1,
-    2,
-    5,
-    10,
-    15,
-    30,
-    60,
-    120,
-    180,
-    300,
-    600,
-    900,
-    1800,
-    3600,
-    7200,
-    10800,
-    21600,
-    43200,
-    86400,
-    172800,
-    604800,
+    *(1, 2, 5, 10, 15, 30),
+    *(60 * minutes for minutes in (1, 2, 3, 5, 10, 15, 30)),
+    *(3600 * hours for hours in (1, 2, 3, 6, 12)),
+    *(_DAY * days for days in (1, 2, 7)),
 )
 """Seconds between two ticks."""
-
-_DAY = 86_400
 
 
 def nice_axis(highest: float, steps: int, lowest: float = 0.0, *, whole: bool = False) -> tuple[float, list[float]]:

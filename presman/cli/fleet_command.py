@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from presman.analysis.fleet import by_trouble
-from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.analysis.fleet import ConnectionState, Member, by_trouble
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.cli import console, exit_codes

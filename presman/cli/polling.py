@@ -13,7 +13,6 @@ from presman.analysis import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.goals import NOT_BY_ONE_LOOK
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.goal_counts import with_goals
 from presman.base.formats import spelled
 from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
@@ -100,18 +99,16 @@ class Polling:
 
     def _with_goals(self, reading: Reading) -> Reading:
         """Return a reading with how goals fared since the recording began; one look at anything else tells nothing."""
-        goals = self._resolved.goals
-        if not goals:
+        if not self._resolved.goals:
             return reading
-        from presman.recording.statement_lives import goals_between
+        from presman.recording.statement_lives import with_recorded_goals
 
         if self._resolved.target.kind != "recording":
             return replace(reading, notes=(*reading.notes, f"Not known: {NOT_BY_ONE_LOOK}."))
-        source = self._resolved.target.recording()
+        source = self._resolved.recording()
         try:
             source.open()
-            first = source.playback.first or reading.at
-            return with_goals(reading, goals_between(source.playback, goals, first, reading.at))
+            return with_recorded_goals(source.playback, source.goals, reading)
         finally:
             source.close()
 

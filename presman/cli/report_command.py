@@ -51,7 +51,7 @@ def run(options: Namespace) -> None:
     from presman.reports.report.incident_page import incident_of, incident_page
 
     try:
-        incident = incident_of(resolved.target.recording(), moment or None, console.note, resolved.goals)
+        incident = incident_of(resolved.recording(), moment or None, console.note)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error
     for text in incident.damage:

@@ -38,6 +38,7 @@ from presman.rows.queries import Scope
 
 if TYPE_CHECKING:
     from presman.config.credentials import Renewal
+    from presman.recording.recording_source import RecordingSource
     from presman.services.live import LiveTarget, Notifier
 
 _NAMES = {item.name: item.name for item in fields(Settings)} | {
@@ -73,6 +74,12 @@ class Resolved(Struct, frozen=True):
     on_alert: tuple[str, ...] = ()
     goals: tuple[Goal, ...] = ()
     renewal: Renewal | None = None
+
+    def recording(self) -> RecordingSource:
+        """Return the source of a recording, not yet open, whose goals are those of config.ini. Raises TargetError."""
+        source = self.target.recording()
+        source.goals = self.goals
+        return source
 
     def live(self, interval: float | None = None, notifier: Notifier | None = None) -> LiveTarget:
         """Return what is polled, every `interval` seconds or as is usual for it."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
@@ -194,10 +196,11 @@ def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
         from presman.tui.replay_app import run_replay
 
     target, begin = resolved.target.beginning_at()
+    played = replace(resolved, target=target)
 
     def make_source() -> RecordingSource:
         terminal_guard.start()
-        return target.recording()
+        return played.recording()
 
     ascii_only = console.wants_ascii()
     return run_replay(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from presman.analysis.caches import RowCache
+from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
@@ -13,6 +15,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
 from presman.forecast.scheduler import Group
+from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, told_by
 from presman.reports.whatif_replay import (
     ArrivalsError,
     Rules,
@@ -40,7 +43,8 @@ def arguments() -> Parser:
   presman whatif arrivals.csv --target 320
   presman whatif arrivals.csv --limit BATCH=50 --limit ETL=25 --timeout REPORTS=600
   presman whatif prod.presman --from 03:00 --to 04:00 --target 320
-  presman whatif prod --live-minutes 15 --limit BATCH=50""",
+  presman whatif prod --live-minutes 15 --limit BATCH=50
+  presman whatif prod.presman --share REPORTS=60 --cpu-limit BATCH=40""",
         "scope start end",
     )
     add_observed(parser)
@@ -56,6 +60,8 @@ def arguments() -> Parser:
         ("limit", of_group(0, 100), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
         ("level", of_group(1, 8), "level (1 to 8) of a group in the plan; without it all are on one level"),
         ("timeout", of_group(0, 1e7), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
+        ("share", of_group(0, 1e6), "CPU: percent or shares of a group on its level (MGMT_P1 to MGMT_P8)"),
+        ("cpu-limit", of_group(0, 100), "CPU: percent that a group may use at most (UTILIZATION_LIMIT)"),
     ):
         parser.add_argument(f"--{name}", type=number, action="append", default=[], metavar="GROUP=N", help=text)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random order of the groups")
@@ -70,6 +76,9 @@ def add_observed(parser: Parser) -> None:
 
 def run(options: Namespace) -> None:
     """Print the comparison. Raises Failure."""
+    if options.share or options.cpu_limit:
+        _show_cpu(options)
+        return
     arrivals = arrivals_of(options)
     rules = observed_rules(arrivals)
     others = _others(rules, arrivals, options)
@@ -77,6 +86,38 @@ def run(options: Namespace) -> None:
     same = replay(arrivals, _leveled(rules, arrivals, options), options.seed)
     other = None if others is None else replay(arrivals, others, options.seed)
     console.show(report(observed(arrivals), same, other, seconds))
+
+
+def _show_cpu(options: Namespace) -> None:
+    """Print what each group would lack of CPU under other shares, levels and limits. Raises Failure."""
+    if options.servers_target is not None or options.limit or options.timeout:
+        raise Failure("--share and --cpu-limit are about CPU, --target, --limit and --timeout about servers: ask twice")
+    if (options.target or "").endswith(".csv"):
+        raise Failure("a file of arrivals has no CPU: --share and --cpu-limit take a recording or a TARGET")
+    demands, cache, previous = CpuDemands(), RowCache(), list[Snapshot]()
+
+    def hear(snapshot: Snapshot, reading: Reading) -> None:
+        demands.take(Facts.of(previous[-1] if previous else None, snapshot, cache), reading)
+        previous[:] = [snapshot]
+
+    for snapshot, reading in watched_moments(options):
+        hear(snapshot, reading)
+    if not demands.found:
+        raise Failure(
+            f"no CPU that a plan divides was seen{demands.untold and f': {demands.untold}'}", exit_codes.SOURCE
+        )
+    known = list(told_by(demands.found))
+    changes: dict[str, CpuChange] = {}
+    for option, field in (("share", "share"), ("level", "level"), ("cpu_limit", "limit")):
+        for name, value in getattr(options, option):
+            if name not in known:
+                text = f"--{option.replace('_', '-')}: no CPU of {name!r} was seen"
+                raise Failure(f"{text}, {did_you_mean(name, known)}")
+            own = int(value) if field == "level" else value
+            changes[name] = changes.get(name, CpuChange())._replace(**{field: own})
+    if demands.untold:
+        console.note(f"some polls are left out: {demands.untold}")
+    console.show(cpu_report(demands.found, changes))
 
 
 def arrivals_of(options: Namespace, heard: Callable[[Snapshot, Reading], None] = lambda *_: None) -> list[Arrival]:
@@ -94,8 +135,8 @@ def arrivals_of(options: Namespace, heard: Callable[[Snapshot, Reading], None] =
     return _watched(options, heard)
 
 
-def _watched(options: Namespace, heard: Callable[[Snapshot, Reading], None]) -> list[Arrival]:
-    """Return the arrivals on a target: of one that ends those of all its moments, of others those of some minutes."""
+def watched_moments(options: Namespace) -> Iterator[tuple[Snapshot, Reading]]:
+    """Yield the polls of a target: of one that ends all of them, of others those of some minutes. Raises Failure."""
     from presman.cli.polling import FINITE, Polling
     from presman.cli.settings import load, resolve
 
@@ -107,9 +148,14 @@ def _watched(options: Namespace, heard: Callable[[Snapshot, Reading], None]) -> 
         console.note(f"watching {resolved.target.name} for {options.live_minutes:g} min")
     elif resolved.target.kind not in FINITE:
         raise Failure(NEEDED)
+    yield from Polling(resolved, detail_level=DetailLevel.NARROW).moments(duration=duration)
+
+
+def _watched(options: Namespace, heard: Callable[[Snapshot, Reading], None]) -> list[Arrival]:
+    """Return the arrivals on a target."""
     following = ArrivalTracker()
     found: list[Arrival] = []
-    for snapshot, reading in Polling(resolved, detail_level=DetailLevel.NARROW).moments(duration=duration):
+    for snapshot, reading in watched_moments(options):
         found += following.add(reading)
         heard(snapshot, reading)
     found += following.rest()

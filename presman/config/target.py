@@ -210,13 +210,7 @@ LARGEST_OFFSET = 14 * 60
 def spool_target(text: str, settings: Settings) -> Target:
     """Return the target of what stands behind `spool:`. Raises TargetError."""
     name, options = options_of(text, ("zone", "release", "encoding"), "spool")
-    folder = expanded(name)
-    try:
-        is_there = bool(name) and folder.is_dir()
-    except OSError as error:
-        raise TargetError(f"spool: {name}: {error.strerror or error}") from None
-    if not is_there:
-        raise TargetError(f"spool: no such folder: {name or '(none named)'}{_sibling(folder)}")
+    folder = _found(name, "spool", "folder")
     zone = parse_zone(options["zone"]) if "zone" in options else None
     release, encoding = release_of(options), _encoding(options.get("encoding", ""))
 
@@ -236,13 +230,22 @@ def _encoding(text: str) -> str:
         raise TargetError(f"encoding={text} is not a known encoding such as euc-kr or cp1252") from None
 
 
-def _sibling(folder: Path) -> str:
+def _found(name: str, scheme: str, what: str) -> Path:
+    """Return where a file or folder is. Raises TargetError with the nearest name where it is not there."""
+    path, is_folder = expanded(name), what == "folder"
     try:
-        names = [path.name for path in folder.parent.iterdir() if path.is_dir()] if folder.name else []
+        if name and (path.is_dir() if is_folder else path.exists()):
+            return path
+    except OSError as error:
+        raise TargetError(f"{scheme}: {name}: {error.strerror or error}") from None
+    try:
+        others = path.parent.glob("*" if is_folder else "*.presman") if path.name else ()
+        names = [each.name for each in others if each != path and (each.is_dir() or not is_folder)]
     except OSError:
         names = []
-    found = nearest(folder.name, names)
-    return f", did you mean {str(folder.with_name(found))!r}?" if found else ""
+    meant = nearest(path.name, names)
+    hint = f", did you mean {str(path.with_name(meant))!r}?" if meant else ""
+    raise TargetError(f"{scheme}: no such {what}: {name or '(none named)'}{hint}")
 
 
 def parse_zone(text: str) -> tzinfo:
@@ -295,24 +298,9 @@ def recording_target(text: str, settings: Settings) -> Target:
         location += f"?{rest}" if rest else ""
     else:
         location, options = options_of(text, known, "recording")
-        path = expanded(location)
-        try:
-            is_there = bool(location) and path.exists()
-        except OSError as error:
-            raise TargetError(f"recording: {location}: {error.strerror or error}") from None
-        if not is_there:
-            raise TargetError(f"recording: no such file or folder: {location or '(none named)'}{_nearby(path)}")
+        _found(location, "recording", "file or folder")
     words = (options.get(name, "") for name in ("database", "at", "from", "to"))
     return recorded_target(RecordedWindow(location, *words), settings)
-
-
-def _nearby(path: Path) -> str:
-    try:
-        names = [each.name for each in path.parent.glob("*.presman") if each.name != path.name]
-    except OSError:
-        names = []
-    found = nearest(path.name, names)
-    return f", did you mean {str(path.with_name(found))!r}?" if found else ""
 
 
 # ---- Target of a simulated database: `demo:SCENARIO[?seed=…&speed=…&size=…&release=…]`.

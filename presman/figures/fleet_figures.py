@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.fleet import rank
-from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.analysis.fleet import ConnectionState, Member, rank
 from presman.analysis.readings.reading import SEVERITY_WORDS
 from presman.base.formats import ABSENT, count, duration, number, retry
 from presman.base.text import with_more

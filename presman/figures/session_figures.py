@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from presman.analysis.collapsed_rows import ServerBelow, collapsed_servers
-from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.session_list import CpuWaiter
 from presman.base.formats import ABSENT, clock, count, number
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, CPUS, MEGABYTES, NAME, NUMBER, SECONDS, TEXT, Figure, State, Table, Unit

@@ -11,7 +11,7 @@ from math import ceil
 from statistics import median
 from typing import NamedTuple
 
-from presman.analysis.readings.forecasts import ForecastRecord
+from presman.analysis.readings.statement_readings import ForecastRecord
 from presman.forecast.durations import FEW
 
 HELD = 0.8

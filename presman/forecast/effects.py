@@ -10,8 +10,8 @@ from statistics import median
 from typing import NamedTuple
 
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.readings.forecasts import EndingEffect, Executing
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import EndingEffect, Executing
 from presman.forecast.course import Draw, Played, play
 from presman.forecast.queue_now import Modelled
 

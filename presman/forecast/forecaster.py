@@ -19,9 +19,8 @@ from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
-from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.readings.statement_readings import Executing, QueuedStatement, QueueForecast, StartForecast
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import clock, counted
 from presman.forecast.calibration import Calibration, ForecastOutcome, Interval

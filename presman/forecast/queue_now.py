@@ -12,9 +12,14 @@ from presman.analysis.advice.contenders import Counted
 from presman.analysis.advice.ending import time_left
 from presman.analysis.facts.plan_book import Branch, Key
 from presman.analysis.parallel.queue_rules import QueueRules
-from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
+from presman.analysis.readings.statement_readings import (
+    Executing,
+    QueuedStatement,
+    RunningStatement,
+    Servers,
+    WantsSource,
+)
 from presman.forecast.course import Came, Holder, QueueNow, Waiting
 from presman.forecast.durations import Durations
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Executing
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, longest_step
 from presman.forecast.durations import FEW, Durations, Lasted, durations
 

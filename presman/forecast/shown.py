@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from presman.analysis.readings.forecasts import Executing, ForecastRecord, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Executing, ForecastRecord, QueueForecast, StartForecast
 from presman.rows.shown_forecasts import ShownRecord, ShownStart
 from presman.rows.snapshot import Section, Snapshot
 

@@ -10,8 +10,7 @@ from textwrap import wrap
 from typing import Any
 
 from presman import __version__
-from presman.analysis.fleet import counts
-from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.analysis.fleet import ConnectionState, Member, counts
 from presman.base.formats import counted
 from presman.figures.drawing.lines import fit
 from presman.figures.fleet_figures import FLEET, WRITTEN, why

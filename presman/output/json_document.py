@@ -18,7 +18,6 @@ from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.groups.containers import PdbReading, pdbs
-from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.groups.verdicts import Conformance, conformance, in_words
 from presman.analysis.latency.histograms import events, summaries
 from presman.analysis.parallel.usual import compare
@@ -27,6 +26,7 @@ from presman.analysis.plans.lint_rules import Finding
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.session_list import CpuWaiter, cpu_waiters
 from presman.output.cells import instant, word
 from presman.rows.commands import Command
 from presman.rows.snapshot import Snapshot

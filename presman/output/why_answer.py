@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import effect_words, no_use, unblock_of
-from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
+    Executing,
     ParallelStatement,
     QueuedStatement,
     QueueReason,

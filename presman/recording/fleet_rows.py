@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from sqlalchemy import Connection, select, text
 
-from presman.analysis.fleet import KEPT, key_figures_of
-from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures, Member, Past
+from presman.analysis.fleet import KEPT, ConnectionState, KeyFigures, Member, Past, key_figures_of
 from presman.analysis.readings.reading import Reading, Severity
 from presman.base.text import clean, one_line
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain
 
+from presman.analysis.goals import Goal
 from presman.base.release import Release
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
@@ -33,6 +34,8 @@ class RecordingSource:
         self._location = location
         self._database = database
         self._start, self._at, self._end_at = start, at, end
+        self.goals: tuple[Goal, ...] = ()
+        """Goals of service that whoever reads it judges."""
         self.notes: list[str] = []
         """Which of two instants was taken where a time comes twice."""
         self._recording: Recording | None = None

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select
 
 from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.goal_counts import recorded_goals
+from presman.analysis.trends.goal_counts import recorded_goals, with_goals
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns, longest_step
 from presman.forecast.forecaster import LEADING_POLLS, MOST_STEPS, ONE_LOOK, Forecaster
 from presman.forecast.seen_statements import HOUR
@@ -189,6 +189,13 @@ def goals_between(playback: Playback, goals: Sequence[Goal], start: datetime, en
     if not goals:
         return ()
     return recorded_goals(goals, past_runs(playback, start, end), start, end, usual_interval(playback, start, end))
+
+
+def with_recorded_goals(playback: Playback, goals: Sequence[Goal], reading: Reading) -> Reading:
+    """Return the reading of a poll with how goals of service fared since the recording began."""
+    if not goals:
+        return reading
+    return with_goals(reading, goals_between(playback, goals, playback.first or reading.at, reading.at))
 
 
 def forecaster_before(playback: Playback, previous: Snapshot | None, steps: float = MOST_STEPS) -> Forecaster:

@@ -83,8 +83,7 @@ def kill(victim: Victim) -> Command:
     if victim.status in IDLE_STATUSES:
         note = (
             "Its client gets ORA-00028 at the next call; until then V$SESSION shows it as KILLED. With IMMEDIATE, all "
-            "that "
-            "it holds is released at once."
+            "that it holds is released at once."
         )
     return Command(CommandKind.KILL, victim, text + ";", text, _NO_BINDS, note)
 

@@ -29,18 +29,21 @@ from msgspec.structs import replace
 
 from presman import rows
 from presman.base.release import SUPPORTED, Release
-from presman.rows.catalog import OLDEST, SqlColumn, catalog, since_of
 from presman.rows.conversion import RecordType, field_types, null_row
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import PdbCpuExhausted
 from presman.rows.query_files import (
+    OLDEST,
     QueryError,
     Selection,
+    SqlColumn,
     amount_records,
+    catalog,
     parts,
     queries_folder,
     read_file,
+    since_of,
     view_of_grant,
 )
 from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
@@ -245,6 +248,12 @@ def text_for(query: Query, release: Release) -> str:
     return _GROUPED_BY.sub(grouped_by, _SELECTED.sub(selected, query.cluster_sql))
 
 
+_WORDS = {
+    "pack": ("none", "diagnostics", "tuning"), "only": ("cdb", "root", "cluster"), "shown": ("histograms",),
+}  # fmt: skip
+"""The words that header lines may have."""
+
+
 def read(path: Path, record: RecordType) -> Query:
     """Read one query file. Raises QueryError naming `path` if it cannot be read or its header is broken."""
     file = read_file(path)
@@ -254,16 +263,12 @@ def read(path: Path, record: RecordType) -> Query:
         since = Release.parse(header["since"]) if "since" in header else since_of(file.view)
     except ValueError as error:
         raise QueryError(f"{path}: {error}") from error
-    if header["pack"] not in {"none", "diagnostics", "tuning"}:
-        raise QueryError(f"{path}: pack must be none, diagnostics or tuning, not {header['pack']!r}")
-    only = header.get("only", "")
-    if only not in {"", "cdb", "root", "cluster"}:
-        raise QueryError(f"{path}: only must be cdb, root or cluster, not {only!r}")
-    shown = header.get("shown", "")
-    if shown not in {"", "histograms"}:
-        raise QueryError(f"{path}: shown must be histograms, not {shown!r}")
-    detail_level = DetailLevel.HISTOGRAMS if shown else DetailLevel.NARROW
-    needs, pack = header["needs"], header["pack"]
+    for key, words in _WORDS.items():
+        if key in header and header[key] not in words:
+            known = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+            raise QueryError(f"{path}: {key} must be {known}, not {header[key]!r}")
+    detail_level = DetailLevel.HISTOGRAMS if "shown" in header else DetailLevel.NARROW
+    needs, pack, only = header["needs"], header["pack"], header.get("only", "")
     return Query(path.stem, record, file.answers, cadence, needs, pack, since, file.sql, path, only, detail_level)
 
 

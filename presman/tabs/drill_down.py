@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions, kind_of
 from presman.analysis.groups.containers import PdbReading
-from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.latency.histograms import EventLatency
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
@@ -20,7 +19,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.analysis.readings.wait_readings import WaitReading
-from presman.analysis.session_list import SERVER
+from presman.analysis.session_list import SERVER, CpuWaiter
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.base.formats import counted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from presman.analysis.collapsed_rows import collapse_sessions
-from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.session_list import CpuWaiter, cpu_waiters
 from presman.figures.session_figures import CPU_WAITERS, SESSIONS
 from presman.rows.queries import DetailLevel
 from presman.tabs.parts import Moment, Rows, Tab, once

@@ -6,13 +6,16 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from presman.base import formats
 from presman.base.text import safe
 from presman.trace.survey import Survey
 from presman.trace.tally import LIMITS, PERMILLES, Summary
 from presman.trace.trace_parser import IDLE, EventSelection, FileFigures, WaitColumns
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _PERCENTILES = tuple("median" if permille == 500 else f"p{permille / 10:g}" for permille in PERMILLES)
 _OVER = tuple(f">{limit // 1000} ms %" for limit in LIMITS)
@@ -131,13 +134,6 @@ def _seconds(microseconds: int) -> str:
 HEADER = ("count", "elapsed_us", "blocks", "event", "file")
 
 
-class Writable(Protocol):
-    """Takes text."""
-
-    def write(self, text: str, /) -> object:
-        """Write `text`."""
-
-
 class _Ends(dict[str, tuple[Iterator[int], str]]):
     """Of each event the numbers of its waits, and how their lines end: quoted once, not for each wait."""
 
@@ -155,7 +151,7 @@ class _Ends(dict[str, tuple[Iterator[int], str]]):
 class WaitsCsv:
     """Writes waits as they are found; nothing but the counters stays in memory."""
 
-    def __init__(self, target: Writable) -> None:
+    def __init__(self, target: SupportsWrite[str]) -> None:
         self._target = target
         self._ends = _Ends("")
         target.write(",".join(HEADER) + "\n")

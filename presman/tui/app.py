@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from presman.polling.poll_events import CarryOut, Event
     from presman.polling.sampler import Sampler
     from presman.services.live import LiveTarget, Notifier
-    from presman.tui.widgets.input_line import InputLine
+    from presman.tui.widgets.choosers import InputLine
+    from presman.tui.widgets.heatmap import HeatMap
 
 
 class MonitorApp(FrameApp):
@@ -72,20 +73,12 @@ class MonitorApp(FrameApp):
         self.monitor.choose(**saver.choices)
         self.feed.set_refresh(self.monitor.choices.refresh)
         self.panels.saved = saver.saved
-        saver.note(self, self._view())
+        saver.note(self, _view_of(self))
 
     def note_view(self) -> None:
         """Save what is set now, if it has changed."""
         if self.view_saver is not None and self.begun:
-            self.view_saver.note(self, self._view())
-
-    def _view(self) -> SavedView:
-        choices = self.monitor.choices
-        refresh = choices.refresh if self.replayed is None else None  # that of a replay is its recording's
-        return SavedView(
-            self.theme, refresh, None, choices.window, choices.by_instance, choices.unfolded, self.is_ascii,
-            **set_in_tables(self.panels.all_grids),
-        )  # fmt: skip
+            self.view_saver.note(self, _view_of(self))
 
     # ---- keys
 
@@ -152,6 +145,11 @@ class MonitorApp(FrameApp):
             except Exception as error:
                 self.complain(error)
 
+    def on_heat_map_read(self, event: HeatMap.Read) -> None:
+        """Go to the poll whose cell was clicked."""
+        if event.steps:
+            self.moments.step(event.steps)
+
     def on_chart_instant_clicked(self, event: Chart.InstantClicked) -> None:
         """Go to the time that was clicked."""
         self.moments.click(event.at)
@@ -181,6 +179,16 @@ class MonitorApp(FrameApp):
         if self.view_saver is not None:
             self.notify(self.view_saver.forget())
             self.panels.saved = self.view_saver.saved
+
+
+def _view_of(app: MonitorApp) -> SavedView:
+    """Return what the user has set."""
+    choices = app.monitor.choices
+    refresh = choices.refresh if app.replayed is None else None  # that of a replay is its recording's
+    return SavedView(
+        app.theme, refresh, None, choices.window, choices.by_instance, choices.unfolded, app.is_ascii,
+        **set_in_tables(app.panels.all_grids),
+    )  # fmt: skip
 
 
 def feed_of(make_sampler: MakeSampler, notifier: Notifier | None = None) -> Callable[[Post, float], SamplerFeed]:
@@ -237,7 +245,6 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     name = clean(name)
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     app.targets, app.notice = targets, notice
-    app.view_saver = ViewSaver(fixed)
     if bell:
         from presman.tabs.alerts import AlertNews
 
@@ -246,6 +253,12 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
         from presman.tui.tour import Tour
 
         Tour().attend(app)
+    return shown(app, fixed, home=home, ascii_only=ascii_only)
+
+
+def shown(app: MonitorApp, fixed: Collection[str], *, home: bool, ascii_only: bool) -> MonitorEnd:
+    """Show an app until the user quits: see :func:`run_monitor`."""
+    app.view_saver = ViewSaver(fixed)
     if home:
         lead_home(app)
     if ascii_only:

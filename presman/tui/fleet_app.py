@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from msgspec.structs import replace
 from textual.binding import BindingType
 
-from presman.analysis.readings.fleet_readings import Member
+from presman.analysis.fleet import Member
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.fleet_figures import FLEET
@@ -26,7 +26,7 @@ from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
     from presman.services.fleet.live_fleet import Fleet
-    from presman.tui.widgets.input_line import InputLine
+    from presman.tui.widgets.choosers import InputLine
 
 
 def show_help(app: FleetFrame) -> None:

@@ -16,9 +16,8 @@ from presman.tui.exports import CsvRecording, PollRecording, taking
 from presman.tui.feed import ActionGateway
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.monitor import Moments, Monitor
-from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
-from presman.tui.tab_panels import PACE, TabPanels
+from presman.tui.tab_panels import PACE, PageReader, TabPanels
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource

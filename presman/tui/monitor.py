@@ -247,6 +247,11 @@ class Moments:
             except InputError as error:
                 self.notify(str(error), severity="error", timeout=8)
 
+    def step(self, polls: int) -> None:
+        """Step through the polls; past the newest it is live again."""
+        if self.monitor.step(polls):
+            self.repaint()
+
     def click(self, at: datetime) -> None:
         """Go to an instant of a chart, whose newest stretch ends after the newest poll."""
         if self.span is not None:

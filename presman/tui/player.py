@@ -392,7 +392,7 @@ class Player(Feed):
 
     def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, message: str = "") -> None:
         """Show a poll; in place of a damaged one the nearest that can be read, in the direction one goes."""
-        from presman.recording.statement_lives import forecaster_before
+        from presman.recording.statement_lives import forecaster_before, with_recorded_goals
         from presman.recording.store import RecordingError
         from presman.tui.past_timeline import Recall, timeline_before
 
@@ -410,6 +410,7 @@ class Player(Feed):
             if jumped or self._forecaster is None:
                 self._forecaster = forecaster_before(playback, previous)
             reading = self._forecaster.read(reading, previous, current, None)
+            reading = with_recorded_goals(playback, source.goals, reading)
         except RecordingError as error:  # a store that is lost may return: who follows goes on looking
             self._shown = wanted
             if jumped or not self._follow:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
@@ -13,15 +12,12 @@ from presman.analysis.trends.database_events import DatabaseEvent, beside
 from presman.base.text import clean
 from presman.rows.snapshot import Snapshot
 from presman.tabs.parts import Key
-from presman.tui.app import MonitorApp, MonitorEnd
+from presman.tui.app import MonitorApp, MonitorEnd, shown
 from presman.tui.feed import Arrived
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
-from presman.tui.keys.page_keys import lead_home
-from presman.tui.keys.time_keys import JUMP, NEXT_EVENT, PREVIOUS_EVENT, ask_time
+from presman.tui.keys import time_keys
 from presman.tui.monitor import Moments
 from presman.tui.player import Jumped, Passed, PlaybackLoaded, Player, Recalled, Stopped
-from presman.tui.saved_view import ViewSaver
-from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
@@ -40,11 +36,6 @@ def speed(app: ReplayApp, direction: int) -> None:
     app.say_state()
 
 
-def step(app: ReplayApp, polls: int) -> None:
-    """Go so many polls on or back."""
-    app.in_turn(lambda: app.player.step(polls))
-
-
 def to_end(app: ReplayApp) -> None:
     """Go to the last poll."""
     last = app.span[1] if app.span is not None else None
@@ -57,15 +48,16 @@ def _label(app: ReplayApp) -> str:
 
 REPLAY_KEYS = (
     AppKey(Key("pause", "space", "Space", "play", "Play, or stop here."), toggle, has_data, NO_DATA, _label),
-    AppKey(Key("back", "left", "←", "poll back", "One poll back."), lambda app: step(app, -1), has_data, NO_DATA),
-    AppKey(Key("forward", "right", "→", "poll on", "One poll forward."), lambda app: step(app, 1), has_data, NO_DATA),
-    AppKey(Key("far_back", "shift+left", "⇧←", "15 back", "15 polls back."), lambda app: step(app, -15), has_data),
-    AppKey(Key("far_forward", "shift+right", "⇧→", "15 on", "15 polls forward."), lambda app: step(app, 15), has_data),
+    time_keys.BACK.worded("One poll back.", "poll back", when=has_data, why_not=NO_DATA),
+    time_keys.FORWARD.worded("One poll forward.", "poll on", when=has_data, why_not=NO_DATA),
+    time_keys.FAR_BACK.worded("15 polls back.", when=has_data, why_not=""),
+    time_keys.FAR_FORWARD.worded("15 polls forward.", "15 on", when=has_data, why_not=""),
     AppKey(Key("live", "end", "End", "last", "The last poll."), to_end, has_data, NO_DATA),
     AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
     AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),
-    AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."), ask_time, has_data),
-    JUMP, NEXT_EVENT, PREVIOUS_EVENT,
+    AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."),
+           time_keys.ask_time, has_data),
+    time_keys.JUMP, time_keys.NEXT_EVENT, time_keys.PREVIOUS_EVENT,
 )  # fmt: skip
 """Those named like keys of a live database take their place."""
 
@@ -91,6 +83,10 @@ class RecordedMoments(Moments):
     def span(self) -> tuple[datetime, datetime] | None:
         """From when to when the recording is; None until it is open."""
         return self._replay.span
+
+    def step(self, polls: int) -> None:
+        """Go so many polls on or back."""
+        self._replay.in_turn(partial(self._replay.player.step, polls))
 
     def go_to(self, at: datetime) -> None:
         """Show the last poll not after an instant."""
@@ -243,10 +239,4 @@ def run_replay(
     `home` tells that there is a fleet to go back to, `fixed` what comes before what is kept of the last time.
     """
     app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow, begin=begin)
-    app.view_saver = ViewSaver([*fixed, "refresh"])
-    if home:
-        lead_home(app)
-    if ascii_only:
-        app.keep_to_ascii()
-    asyncio.run(run_until_ended(app))
-    return MonitorEnd(app.return_code or 0, "", app.goes_home)
+    return shown(app, [*fixed, "refresh"], home=home, ascii_only=ascii_only)

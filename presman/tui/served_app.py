@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock, Timer
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TextIO
 
 from textual.driver import Driver
 from textual.drivers.web_driver import WebDriver
@@ -69,24 +69,16 @@ class BrowserDriver(WebDriver):
         self._send(meta_packet(data))
 
     def deliver_binary(
-        self,
-        binary: BinaryIO | TextIO,
-        *,
-        delivery_key: str,
-        save_path: Path,
-        open_method: Literal["browser", "download"] = "download",  # noqa: ARG002 - Textual passes it
-        encoding: str | None = None,
-        mime_type: str | None = None,
-        name: str | None = None,
+        self, binary: BinaryIO | TextIO, *, delivery_key: str, save_path: Path, **options: str | None
     ) -> None:
-        """Have the browser download a file: all of it goes to who serves, at once."""
+        """Have the browser download a file: all of it goes to who serves, at once. `options` are Textual's."""
         binary.seek(0)
         with binary:
             content = binary.read()
         if isinstance(content, str):
-            content = content.encode(encoding or "utf-8")
-        self._send(file_packet({"name": save_path.name, "type": mime_type or ""}, content))
-        self.send_message(DeliveryComplete(key=delivery_key, path=None, name=name))
+            content = content.encode(options.get("encoding") or "utf-8")
+        self._send(file_packet({"name": save_path.name, "type": options.get("mime_type") or ""}, content))
+        self.send_message(DeliveryComplete(key=delivery_key, path=None, name=options.get("name")))
 
     def run_input_thread(self) -> None:
         """Pass on what the browser sends until the event is set. Runs in a thread of its own."""

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from presman.analysis.caches import RowCache
 from presman.analysis.goals import GoalReading
 from presman.analysis.latency.latency_history import LatencyHistory
-from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.statement_readings import Executing, QueueForecast, StartForecast
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
 from presman.rows.snapshot import Snapshot

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from presman.analysis.fleet import KEPT, by_trouble, counts, further, is_late, is_silent, key_figures_of
-from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past
+from presman.analysis.fleet import (
+    KEPT,
+    ConnectionState,
+    Member,
+    Past,
+    by_trouble,
+    counts,
+    further,
+    is_late,
+    is_silent,
+    key_figures_of,
+)
 from presman.analysis.readings.reading import Evidence
 from presman.analysis.readings.statement_readings import Cause, Servers
 from tests.services.fleet.members import every_state, key_figures, live

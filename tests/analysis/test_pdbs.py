@@ -10,10 +10,10 @@ from presman.analysis import analyse
 from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.containers import PdbReading, io_limited, pdbs
-from presman.analysis.groups.cpu_waiters import cpu_waiters
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.parallel.server_pools import _own_target
 from presman.analysis.readings.group_readings import IoVerdict, Verdict
+from presman.analysis.session_list import cpu_waiters
 from presman.base.release import Release
 from presman.recording.codec.shapes import shape_of
 from presman.rows.group_rows import ConsumerGroup, GroupMetric

@@ -11,9 +11,10 @@ from presman.analysis.readings.reading import Reading
 from presman.output.json_document import assess
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
-from presman.sources.simulator.plan_tree import guaranteed, hand_out
+from presman.sources.simulator.plan_tree import hand_out
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, Clock, started
+from tests.sources.simulator.guarantees import guaranteed
 from tests.thorough import THOROUGH
 
 

@@ -11,10 +11,16 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import LONG_IDLE
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.readings.forecasts import EndingEffect, ForecastRecord, QueueForecast
 from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, Servers, Shortage
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    EndingEffect,
+    ForecastRecord,
+    QueueForecast,
+    Servers,
+    Shortage,
+)
 from presman.analysis.readings.wait_readings import UsageTotals
 from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
@@ -314,7 +320,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
             "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: what its end would do is not "
             "foreseen; wait, or decide whether to end it"
         )
-        assert told(reading).short == "wait: MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want"
+        assert told(reading).short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 servers"
     assert told(foreseen(both, 1, 880.0, 900.0)).text.endswith(
         "that BATCH and ETL want: its end is foreseen to save less than 0:30; wait, or decide whether to end it"
     )

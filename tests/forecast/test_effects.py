@@ -7,9 +7,15 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from presman.analysis.advice.unblock import effect_words, unblock
-from presman.analysis.readings.forecasts import EndingEffect, QueueForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, Shortage
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    EndingEffect,
+    QueueForecast,
+    QueueHead,
+    Servers,
+    Shortage,
+)
 from presman.figures.drawing.lines import Line
 from presman.forecast.course import draw, play
 from presman.forecast.effects import Effects

@@ -11,9 +11,15 @@ from msgspec.structs import replace
 
 from presman.analysis.parallel.queue_rules import QueueRules
 from presman.analysis.parallel.server_pools import ServerLimit
-from presman.analysis.readings.forecasts import ForecastRecord, StartForecast
 from presman.analysis.readings.reading import Reading, UnavailableView
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
+from presman.analysis.readings.statement_readings import (
+    ForecastRecord,
+    QueuedStatement,
+    RunningStatement,
+    Servers,
+    StartForecast,
+    WantsSource,
+)
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.forecast.forecaster import MOST_STEPS, Forecaster
 from tests.tui.readings import AT, busy, queued, running

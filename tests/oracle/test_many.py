@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.readings.fleet_readings import ConnectionState
+from presman.analysis.fleet import ConnectionState
 from presman.base.log_event import LogEvent
 from presman.base.release import Release
 from presman.base.running_out import ran_out

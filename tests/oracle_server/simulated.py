@@ -10,7 +10,7 @@ from presman.base.release import Release
 from presman.rows.instance_rows import Database
 from presman.rows.queries import load
 from presman.sources import Request
-from presman.sources.simulator.session_commands import Refusal, execute, is_order
+from presman.sources.simulator.session_commands import _CALL, _CANCEL, _KILL, Refusal, execute
 from presman.sources.simulator_source import SimulatorSource
 from tests.oracle_server.backend import Backend, OraError
 from tests.oracle_server.profiles import profile_of
@@ -34,7 +34,7 @@ def simulated_server(
         publisher.refresh(sql)
 
     def order(sql: str, binds: Mapping[str, Any]) -> bool:
-        if not is_order(sql):
+        if not any(pattern.fullmatch(sql.strip()) for pattern in (_CANCEL, _KILL, _CALL)):
             return False
         source.advance()
         try:

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from presman.analysis.fleet import by_trouble
-from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.analysis.fleet import ConnectionState, Member, by_trouble
 from presman.figures.fleet_figures import FLEET, WRITTEN
 from presman.output import fleet_list
 from tests.services.fleet.members import every_state, live

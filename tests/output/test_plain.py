@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.readings.forecasts import ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.statement_readings import ForecastRecord, QueueForecast, StartForecast
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.ascii_signs import ascii_only
 from presman.base.formats import clock

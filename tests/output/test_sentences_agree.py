@@ -115,13 +115,18 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         if ended is not None and f"{ended[1].partition(' ')[2]}," not in ways.get(step.subject, step.script):
             yield f"DO ends somebody else than TO START IT: {step.text} {ways[step.subject]}"
     if idle and step is not None and step.step is Step.WAIT:
-        offers = [plain(ends_it(each)) for each in unblock(reading)]
-        named = [who for who in idle if any(f"{who.partition(' ')[2]}," in each for each in offers)]
-        yield from (f"TO START IT offers {who}, DO does not tell of him: {step.text}" for who in named
-                    if who not in step.text)  # fmt: skip
-        answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
-        if not any(each in step.text for each in (*answers, "SMON", "is free", "are free", "one queue")):
-            yield f"{sorted(idle)} idle, not named: {step.text}"
+        yield from not_told_of(reading, step, sorted(idle))
+
+
+def not_told_of(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
+    """Yield the idle holders of whom DO should tell, and does not."""
+    offers = [plain(ends_it(each)) for each in unblock(reading)]
+    named = [who for who in idle if any(f"{who.partition(' ')[2]}," in each for each in offers)]
+    if named and not any(who in step.text for who in named):
+        yield f"TO START IT offers {named}, DO tells of none of them: {step.text}"
+    answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
+    if not any(each in step.text for each in (*answers, "SMON", "is free", "are free", "one queue")):
+        yield f"{idle} idle, not named: {step.text}"
 
 
 def judged_twice(reading: Reading) -> Iterator[str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.readings.forecasts import ForecastRecord, QueueForecast, StartForecast
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import ForecastRecord, QueueForecast, StartForecast
 from presman.figures.statement_figures import forecast_record
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.shown import as_shown, with_shown

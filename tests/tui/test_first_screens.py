@@ -101,9 +101,10 @@ SENTENCES = {
         "43 wait: BATCH at its own limit, ETL and REPORTS at the target; an idle holder keeps what two wait for.",
         (
             *("BATCH: 27 queued", "group limit", "2 queued 2:2", "14 queued 1:5", "(target)", "1 idle holder keeps 16"),
-            "MARTIN 1:2659 (idle 8:5",
+            "MARTIN 1:2659",
         ),
-        ("keeps 16 servers that BATCH, ETL and REPORTS want", "decide whether to end it"),
+        ("(idle 8:5", "keeps 16 servers that BATCH, ETL and REPORTS want", "decide whether to end it"),
+        ("wait, or decide: MARTIN 1:2659, idle 8:5", "keeps 16 servers"),
     ),
     "tenants": Sentence(
         "Nothing is wrong: both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",

@@ -22,11 +22,13 @@ from presman.analysis.readings.wait_readings import (
 )
 from presman.rows.plan_rows import RsrcPlanHistory
 from presman.tui.feed import Arrived
-from presman.tui.widgets.heatmap import GUTTER, HeatMap
+from presman.tui.widgets.heat import GUTTER
+from presman.tui.widgets.heatmap import HeatMap
 from tests.analysis.make import row, snapshot
 from tests.thorough import some
 from tests.tui.drive import Stage, acted, body, check, stage
 from tests.tui.readings import AT, busy, cluster
+from tests.tui.test_live import playing
 
 SYNC, READ, LATCH = "log file sync", "db file sequential read", "latch free"
 SPREAD = (0, 3, 40, 90, 30, 8, 4, 2, 1)
@@ -210,6 +212,21 @@ async def test_clicking_a_cell_reads_it() -> None:
         column = acting.app.monitor.timeline.latencies.columns(0, READ)[-1]
         assert column.seconds
         assert f"{column.counts[14] / column.seconds:,.2f} waits/s" in last
+
+
+@acted
+async def test_clicking_an_earlier_column_goes_back_to_its_poll() -> None:
+    async with playing("storm") as (acting, polls):
+        await acting.press("7")
+        await polls(4)
+        widget = heat_maps(acting)[1]
+        newest = len(acting.app.monitor.timeline.latencies) - 1
+        await acting.pilot.click(widget, offset=(GUTTER + (newest - 2) * 4 + 1, 4))
+        await acting.settle()
+        assert acting.app.monitor.choices.behind == 2
+        await acting.pilot.click(widget, offset=(GUTTER + newest * 4 + 1, 4))
+        await acting.settle()
+        assert acting.app.monitor.choices.behind == 0
 
 
 @acted

@@ -14,7 +14,7 @@ from presman.analysis.readings.detail_readings import PlanStep
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.figures.drawing.lines import length, plain
+from presman.figures.drawing.lines import length, plain, wrap
 from presman.figures.statement_figures import QUEUE, at_timeout
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
@@ -108,6 +108,17 @@ def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
     assert "32 more that no group counts (statements that did not queue, GV$ queries)" in plain(
         queue_line(same, Watch())
     )
+
+
+def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:
+    """Where the blanks before a run came to the edge they were cut off, and its first letter stood in their place."""
+    line = ((" TO START IT  ", "title"), ("① MARTIN 1:526", ""), ("; ETL wants the same servers", "warn"))
+    hint = (("   c 1", "key"), (" copies ①", "dim"))
+    words = plain((*line, *hint)).split()
+    for width in range(20, 80):
+        lines = wrap((*line, *hint), width, 6)
+        assert all(any(each in word for word in words) for each in " ".join(map(plain, lines)).split())
+        assert all(length(each) <= width for each in lines)
 
 
 def test_who_ends_it_in_one_line() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from functools import partial
 from pathlib import Path
 from unittest import mock
 
+from msgspec.structs import replace
+
+from presman.analysis.goals import Goal, GoalReading
 from presman.recording.recording_source import RecordingSource
 from presman.tui.replay_app import ReplayApp
 from tests.recording.recorded import START, polled, record
@@ -57,8 +59,11 @@ async def test_it_has_the_moment_on_show(tmp_path: Path) -> None:
     async with playing("quiet") as (acting, polls):
         await polls(6)
         await acting.keys("left", "left")
+        goal = GoalReading(Goal("BATCH", 0.95, 60.0), 0, 0, (0, 0), (0, 0), 0.0)
+        acting.app.monitor.reading = replace(acting.app.monitor.reading, goals=(goal,))
         at = acting.app.monitor.reading.at
         page = await reported(acting, tmp_path)
+    assert "Goal: 95 % of BATCH start within 1 min: no statement was seen." in page
     assert f"{at.astimezone():%H:%M:%S}: asked for" in page, "of a live view it is the worst one"
 
 
@@ -67,13 +72,22 @@ async def test_a_replay_as_the_page_of_what_is_replayed(tmp_path: Path) -> None:
     place, folder = str(tmp_path / "a.presman"), tmp_path / "reports"
     folder.mkdir()
     record(place, list(polled("queueing", 24)))
-    source = partial(RecordingSource, place, name="recording:a", start=f"{START.astimezone():%Y-%m-%d %H:%M}:30")
+    begin = f"{START.astimezone():%Y-%m-%d %H:%M}:30"
+
+    def source() -> RecordingSource:
+        found = RecordingSource(place, name="recording:a", start=begin)
+        found.goals = (Goal("BATCH", 0.95, 60.0),)
+        return found
+
     app = ReplayApp(source, name="recording:a")
     with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
         async with app.run_test(size=(160, 40)) as pilot:
             acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
             await waited(acting, lambda: app.monitor.reading is not None and "event " in acting.screen)
+            (goal,) = app.monitor.reading.goals
             page = await reported(acting, folder)
+    assert goal.watched == 25.0, "since the first poll, 5 s after the start"
+    assert "Goal: 95 % of BATCH start within 1 min" in page
     assert "19 polls, usually 5.0 s apart" in page, "30 to 120 seconds"
     assert f"From {place} by presman" in page
 

@@ -15,9 +15,9 @@ from math import inf
 from msgspec import Struct
 
 from presman.analysis.parallel.queue_heads import SAME_WAIT, is_one_queue
-from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
+    EndingEffect,
     QueuedStatement,
     QueueHead,
     RunningStatement,

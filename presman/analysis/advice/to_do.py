@@ -39,10 +39,9 @@ from presman.analysis.advice.unblock import (
     unblock,
 )
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
-from presman.analysis.readings.forecasts import EndingEffect
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, number
 from presman.rows.commands import Command
 
@@ -185,7 +184,8 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
             known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
             text = f"{keeps} that {name} want: {known}{_lasting_cure(reading)}"
-            return ToDo(Step.WAIT, text, f"wait: {keeps} that {name} want", "parallel", subject=name)
+            short = f"wait, or decide: {each.who}, idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
+            return ToDo(Step.WAIT, text, short, "parallel", subject=name)
     return None
 
 

@@ -333,6 +333,16 @@ def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) 
     return shown if 0 < shown < capacity else None
 
 
+_ADDED = (
+    *("limit", "guaranteed", "active_sessions", "execution_waiters", "pool_queue_length"),
+    *("px_active", "px_servers", "px_queued"),
+)
+_ADDED_WHERE_THERE = ("used", "waiting", "yields_per_s", "requests_per_s", "cpu_waits_per_s")
+"""Figures that are added up over the instances, None where one has none; rates over those that have the group."""
+
+_MOST = ("head_waited", "cpu_exhausted")
+
+
 def _cluster(
     facts: Facts, rows: list[GroupReading], budgets: Mapping[int, ServerBudget], together: float | None
 ) -> GroupReading:
@@ -345,39 +355,28 @@ def _cluster(
     if None in each.used:  # an instance on which V$RSRC_CONSUMER_GROUP has no row of the group adds nothing
         there = _by_field([row for row in rows if row.usage is not None] or rows)
     capacity, claims, allowed = sum(each.capacity), _known(each.entitled), _known(each.limit_allowed)
+    found: dict[str, Any] = {name: _sum(getattr(each, name)) for name in _ADDED}
+    found |= {name: _sum(getattr(there, name)) for name in _ADDED_WHERE_THERE}
+    found |= {name: max(_known(getattr(each, name)), default=None) for name in _MOST}
     return first._replace(
         inst_id=CLUSTER,
         in_plan=any(each.in_plan),
-        used=_sum(there.used),
-        waiting=_sum(there.waiting),
         capacity=capacity,
-        limit=_sum(each.limit),
         share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
-        guaranteed=_sum(each.guaranteed),
         entitled=sum(claims) if claims else None,
         verdict=first.verdict if each.verdict.count(first.verdict) == len(rows) else entitlement.worst(each.verdict),
-        active_sessions=_sum(each.active_sessions),
-        execution_waiters=_sum(each.execution_waiters),
-        yields_per_s=_sum(there.yields_per_s),
-        requests_per_s=_sum(there.requests_per_s),
-        pool_queue_length=_sum(each.pool_queue_length),
         io=None if None in there.io else counter_deltas.together(there.io),
-        px_active=_sum(each.px_active),
-        px_servers=_sum(each.px_servers),
-        px_queued=_sum(each.px_queued),
         servers_limit=number,
         servers_limit_percent=percent,
-        head_waited=max(_known(each.head_waited), default=None),
         totals=QueueTotals._make(sums_of(each.totals)),
-        cpu_waits_per_s=_sum(there.cpu_waits_per_s),
         all_used=together,
-        cpu_exhausted=max(_known(each.cpu_exhausted), default=None),
         sessions=SessionTotals._make(sums_of(each.sessions)),
         pool=session_pools.together(each.pool),
         limited_by=next((row.limited_by for row in rows if row.limit_allowed is not None), ""),
         limit_used=_sum(_known(each.limit_used)) if allowed else None,
         limit_allowed=sum(allowed) if allowed else None,
         usage=together_used(there.usage),
+        **found,
     )
 
 

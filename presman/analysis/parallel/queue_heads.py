@@ -28,11 +28,11 @@ from presman.analysis.parallel.server_pools import (
     pools,
     together,
 )
-from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.statement_readings import (
     Cause,
+    Executing,
     QueuedStatement,
     QueueHead,
     QueueReason,

@@ -95,15 +95,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
 def together(found: Iterable[ServerPool]) -> ServerPool:
     """Return the cluster's pool: the target of the queue is the sum over the instances."""
     parts = tuple(found)
-    return ServerPool(
-        inst_id=CLUSTER,
-        in_use=_sum(pool.in_use for pool in parts),
-        available=_sum(pool.available for pool in parts),
-        counted=_sum(pool.counted for pool in parts),
-        target=_sum(pool.target for pool in parts),
-        maximum=_sum(pool.maximum for pool in parts),
-        highwater=_sum(pool.highwater for pool in parts),
-    )
+    _, *numbers = ServerPool.__struct_fields__
+    return ServerPool(CLUSTER, *(_sum(getattr(pool, name) for pool in parts) for name in numbers))
 
 
 def is_coordinator(row: PxSession) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import OTHER_GROUPS, PENDING, UNNAMED, PlanBook, PlanShares
+from presman.analysis.facts.plan_book import OTHER_GROUPS, PENDING, UNNAMED, PlanBook
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel.server_pools import container_target
 from presman.analysis.plans.lint_cdb import RULES as CDB_RULES
@@ -85,28 +85,8 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
         for con_id in sorted(containers):
             top = facts.plans.plan_of(inst_id, con_id)
             plans = [plan for plan in _with_subplans(facts.plans.books.of(con_id), top) if (con_id, plan) not in found]
-            if plans:
-                case = _case(facts, reading, inst_id, con_id, top)
-                found |= {(con_id, plan): _part(facts, case, plan) for plan in plans}
+            found |= {(con_id, plan): _case(facts, reading, inst_id, con_id, plan) for plan in plans}
     return tuple(found.values())
-
-
-def _part(facts: Facts, case: Case, plan: str) -> Case:
-    """Return the case of one plan of the tree that the case of its top plan is about."""
-    book = facts.plans.books.of(case.con_id)
-    rows = book.directives.get(plan, ())
-    reached = case.reached | {row.switch_group for row in rows}
-    by_weight = book.by_weight(plan, case.con_id)
-    return replace(
-        case,
-        plan=plan,
-        top=plan == case.plan,
-        by_weight=by_weight,
-        rows=rows,
-        reached=reached,
-        doubt=book.doubt(plan, case.con_id),
-        cpu_limits_servers=book.cpu_limits_servers,
-    )
 
 
 def _with_subplans(book: PlanBook, plan: str) -> tuple[str, ...]:
@@ -122,25 +102,27 @@ def _with_subplans(book: PlanBook, plan: str) -> tuple[str, ...]:
 
 
 def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) -> Case:
-    """Return the case of the top plan, but for what its directives say."""
-    shares = facts.division.shares[inst_id]
-    mapped = _mapped(facts, con_id)
+    """Return the case of one plan of the tree that a container of an instance runs."""
+    shares, book = facts.division.shares[inst_id], facts.plans.books.of(con_id)
+    rows, mapped = book.directives.get(plan, ()), _mapped(facts, con_id)
     degree = facts.system.parameters.by_name.get((inst_id, "parallel_degree_limit"), "")
     return Case(
         plan=plan,
         con_id=con_id,
-        top=True,
-        by_weight=False,
-        rows=(),
+        top=plan == facts.plans.plan_of(inst_id, con_id),
+        by_weight=book.by_weight(plan, con_id),
+        rows=rows,
         shares=shares,
         groups={row.name: row for row in reading.cluster_groups() if row.con_id == con_id},
-        reached=_reached(facts, con_id, mapped),
+        reached=_reached(facts, con_id, mapped) | {row.switch_group for row in rows},
         mapped=mapped,
         pool=_pool(facts, reading, con_id),
         degree_limit=int(degree) if degree.isascii() and degree.isdigit() else None,
         degree_policy=facts.system.parameters.by_name.get((inst_id, "parallel_degree_policy"), ""),
         windows=tuple(window for window in plan_windows(facts.snapshot) if window.inst_id == inst_id),
-        tree_groups=frozenset(_names(shares, con_id)),
+        tree_groups=frozenset(name for key_con, name in shares.shares if key_con == con_id and name != UNNAMED),
+        doubt=book.doubt(plan, con_id),
+        cpu_limits_servers=book.cpu_limits_servers,
         cpu_managed=facts.plans.cpu_managed(inst_id, con_id),
     )
 
@@ -159,10 +141,6 @@ def _pool(facts: Facts, reading: Reading, con_id: int) -> ServerPool:
     pool = reading.header.servers
     own = container_target(facts, con_id, pool.target) if con_id > ROOT else None
     return pool if own is None else replace(pool, target=own if pool.target is None else min(own, pool.target))
-
-
-def _names(shares: PlanShares, con_id: int) -> Iterable[str]:
-    return (name for key_con, name in shares.shares if key_con == con_id and name != UNNAMED)
 
 
 def _reached(facts: Facts, con_id: int, mapped: Iterable[tuple[str, str, str]]) -> frozenset[str]:

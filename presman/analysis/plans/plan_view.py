@@ -380,14 +380,12 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
     rows: Sequence[GroupMapping] = facts.snapshot.rows(ContainerGroupMapping)
     rows = rows or facts.snapshot.rows(GroupMapping)
     rules = [(row.con_id or here, *row[1:]) for row in rows]
+
+    def in_plan(con_id: int, group: str) -> bool | None:
+        return (con_id, group) in groups if con_id in seen else None
+
     return tuple(
-        GroupRule(
-            attribute,
-            value,
-            group,
-            (con_id, group) in groups if con_id in seen else None,
-            facts.system.container_name(con_id),
-        )
+        GroupRule(attribute, value, group, in_plan(con_id, group), facts.system.container_name(con_id))
         for con_id, attribute, value, group, status in rules
         if status != PENDING
     )

@@ -17,16 +17,18 @@ from msgspec.structs import replace
 
 from presman.analysis.goals import GoalReading
 from presman.analysis.readings.detail_readings import Detail
-from presman.analysis.readings.forecasts import Executing, QueueForecast, StartForecast
 from presman.analysis.readings.group_readings import GroupReading, LimitedContainer
 from presman.analysis.readings.instance_readings import CLUSTER, Header, Quiesce, SwitchedPlan
 from presman.analysis.readings.session_readings import Activity, SessionReading
 from presman.analysis.readings.statement_readings import (
     Downgrades,
+    Executing,
     HourReading,
     QueuedStatement,
+    QueueForecast,
     QueueHead,
     RunningStatement,
+    StartForecast,
 )
 from presman.analysis.readings.wait_readings import Histogram, InstanceTotals, OutlierReading, RedoHealth, WaitReading
 from presman.rows.cursor_rows import SqlText

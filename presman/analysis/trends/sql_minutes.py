@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from datetime import datetime
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from presman.analysis.facts.cursor_facts import why_no_text
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SqlSample
+from presman.analysis.readings.statement_readings import RunningStatement
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.rows.cursor_rows import SqlText
 
@@ -25,6 +29,9 @@ GAP = 120.0
 """Seconds that a sample is taken to stand for at most; where nobody looked for longer, nothing is known."""
 
 
+_NONE = (0.0, 0.0, 0.0)
+
+
 class SqlActivity(NamedTuple):
     """A statement over a stretch of time: average sessions active, on CPU and waiting, and servers held."""
 
@@ -38,16 +45,19 @@ class SqlActivity(NamedTuple):
     servers: float
 
 
-class _Minute:
+class _Minute(Struct):
     """The sums of one minute: seconds that were watched, and seconds on CPU, waiting and of servers by statement."""
 
-    __slots__ = ("begin", "seconds", "sums", "who")
+    begin: float
+    seconds: float = 0.0
+    sums: dict[tuple[int, str], list[float]] = {}
+    who: dict[tuple[int, str], tuple[str, str]] = {}
 
-    def __init__(self, begin: float) -> None:
-        self.begin = begin
-        self.seconds = 0.0
-        self.sums: dict[tuple[int, str], list[float]] = {}
-        self.who: dict[tuple[int, str], tuple[str, str]] = {}
+    def count(self, row: SqlSample | RunningStatement, *seconds: float) -> None:
+        """Add seconds of each kind to a statement."""
+        key = row.con_id, row.sql_id
+        self.sums[key] = list(map(add, self.sums.get(key, _NONE), seconds))
+        self.who.setdefault(key, (row.group, row.user))
 
     def finish(self) -> None:
         """Keep the busiest statements only."""
@@ -81,12 +91,10 @@ class SqlMinutes:
         minute = self._minute(at // 60 * 60)
         minute.seconds += seconds
         for sample in reading.activity.statements:
-            self._count(minute, sample, seconds)
+            minute.count(sample, seconds * sample.on_cpu, seconds * sample.waiting, 0.0)
         for row in reading.running:
             if row.sql_id:
-                sums = minute.sums.setdefault((row.con_id, row.sql_id), [0.0, 0.0, 0.0])
-                sums[2] += seconds * row.servers
-                minute.who.setdefault((row.con_id, row.sql_id), (row.group, row.user))
+                minute.count(row, 0.0, 0.0, seconds * row.servers)
 
     def _minute(self, begin: float) -> _Minute:
         if not self._minutes or self._minutes[-1].begin != begin:
@@ -94,14 +102,6 @@ class SqlMinutes:
                 self._minutes[-1].finish()
             self._minutes.append(_Minute(begin))
         return self._minutes[-1]
-
-    @staticmethod
-    def _count(minute: _Minute, sample: SqlSample, seconds: float) -> None:
-        key = sample.con_id, sample.sql_id
-        sums = minute.sums.setdefault(key, [0.0, 0.0, 0.0])
-        sums[0] += seconds * sample.on_cpu
-        sums[1] += seconds * sample.waiting
-        minute.who.setdefault(key, (sample.group, sample.user))
 
     def _chosen(self, at: datetime, minutes: int) -> list[_Minute]:
         end = at.timestamp()
@@ -120,9 +120,7 @@ class SqlMinutes:
         for minute in chosen:
             who |= minute.who
             for key, sums in minute.sums.items():
-                total = totals.setdefault(key, [0.0, 0.0, 0.0])
-                for index, value in enumerate(sums):
-                    total[index] += value
+                totals[key] = list(map(add, totals.get(key, _NONE), sums))
         return tuple(
             SqlActivity(*key, *who[key], (cpu + wait) / seconds, cpu / seconds, wait / seconds, servers / seconds)
             for key, (cpu, wait, servers) in totals.items()

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.readings.forecasts import Executing
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement
 
 KEPT = 400
 """Statements remembered after they have ended."""

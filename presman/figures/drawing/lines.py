@@ -81,7 +81,8 @@ def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
                     used = indent
                 shown = piece if used + cells(piece) <= width else piece.rstrip()
                 lines[-1].append((shown, style))
-                used += cells(shown)
+                # Blanks that are cut off at the edge part a word from the next one all the same.
+                used = min(width, used + cells(piece))
     return [merge(runs) for runs in lines]
 
 

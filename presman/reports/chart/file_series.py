@@ -6,14 +6,12 @@ The file is read as rows of cells with a header, whichever kind it is.
 from __future__ import annotations
 
 import csv
-import io
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from presman.base.errors import InputError, did_you_mean
 from presman.base.text import clean, one_line
@@ -28,57 +26,42 @@ class ChartError(InputError):
     """A file cannot be drawn; the text is one line that says where and why."""
 
 
-class FileRows(ABC):
-    """The header and then the rows of a file, as cells of text; `number` is the line of the newest.
+class FileRows:
+    """A file of rows of cells of text; `number` is the line, or row, of the newest.
 
-    `cut` is what is wrong with a last line that is cut short and was left out. Iterating raises ChartError.
+    `cut` is what is wrong with a last line that is cut short and was left out.
     """
-
-    unit = "line"
 
     def __init__(self, path: Path) -> None:
         self.name = clean(str(path))
+        self.unit = "line"
         self.number = 0
         self.cut: ChartError | None = None
-
-    @abstractmethod
-    def __iter__(self) -> Iterator[list[str]]:
-        """Yield the header and then the rows. Raises ChartError."""
 
     def error(self, text: str) -> ChartError:
         """Return an error that names the line."""
         where = f", {self.unit} {self.number}" if self.number else ""
         return ChartError(f"{self.name}{where}: {text}")
 
-
-@contextmanager
-def opened(path: Path) -> Iterator[FileRows]:
-    """Open a file by what it begins with. Raises OSError, ChartError."""
-    with path.open("rb") as file:
+    def read(self, file: BufferedReader) -> Iterator[list[str]]:
+        """Yield the header and then the rows, by what the file begins with. Raises OSError, ChartError."""
         begin = file.peek(len(_SQLITE))[: len(_SQLITE)]
         if begin == _SQLITE:
-            name = clean(str(path))
-            raise ChartError(
-                f"{name} is a recording: presman export {name} -o FILE.csv writes a file that can be charted"
-            )
+            how = f"presman export {self.name} -o FILE.csv writes a file that can be charted"
+            raise ChartError(f"{self.name} is a recording: {how}")
         if begin[:4] == _PARQUET:
-            yield _ParquetRows(path, file)
+            yield from self._parquet(file)
             return
         # What is no UTF-8 is kept as it is and cleaned where it is shown: so a damaged cell is told by its line.
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        yield _JsonRows(path, text) if begin[:1] == _JSON else _CsvRows(path, text)
+        with TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+            yield from self._json(text) if begin[:1] == _JSON else self._csv(text)
 
-
-class _CsvRows(FileRows):
-    def __init__(self, path: Path, file: io.TextIOWrapper) -> None:
-        super().__init__(path)
-        self._reader = csv.reader(file, strict=True)
-
-    def __iter__(self) -> Iterator[list[str]]:
+    def _csv(self, file: TextIOWrapper) -> Iterator[list[str]]:
+        reader = csv.reader(file, strict=True)
         while True:
-            self.number = self._reader.line_num + 1
+            self.number = reader.line_num + 1
             try:
-                row = next(self._reader)
+                row = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
@@ -86,17 +69,10 @@ class _CsvRows(FileRows):
             if row:
                 yield row
 
-
-class _JsonRows(FileRows):
-    """Objects with the same names on each line, as `presman export --format jsonl` writes them."""
-
-    def __init__(self, path: Path, file: io.TextIOWrapper) -> None:
-        super().__init__(path)
-        self._file = file
-
-    def __iter__(self) -> Iterator[list[str]]:
+    def _json(self, file: TextIOWrapper) -> Iterator[list[str]]:
+        """Yield objects with the same names on each line, as `presman export --format jsonl` writes them."""
         names: list[str] = []
-        for line in self._file:
+        for line in file:
             self.number += 1
             found = _object(line)
             if found is None:
@@ -112,34 +88,21 @@ class _JsonRows(FileRows):
                 raise self.error("its names differ from the first line")
             yield [_text(each) for each in found.values()]
 
-
-class _ParquetRows(FileRows):
-    unit = "row"
-
-    def __init__(self, path: Path, file: BinaryIO) -> None:
-        super().__init__(path)
+    def _parquet(self, file: BufferedReader) -> Iterator[list[str]]:
         try:
             from pyarrow import ArrowException, parquet
         except ModuleNotFoundError:
             raise ChartError(f"{self.name}: Parquet needs pyarrow: pip install 'presman[parquet]'") from None
-        self._damages = (ArrowException, OSError)
+        self.unit = "row"
         try:
-            self._file = parquet.ParquetFile(file)
-        except self._damages as error:
-            raise self._damage(error) from None
-
-    def __iter__(self) -> Iterator[list[str]]:
-        yield [str(name) for name in self._file.schema_arrow.names]
-        try:
-            for batch in self._file.iter_batches():
+            found = parquet.ParquetFile(file)
+            yield [str(name) for name in found.schema_arrow.names]
+            for batch in found.iter_batches():
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     self.number += 1
                     yield [_text(each) for each in row]
-        except self._damages as error:
-            raise self._damage(error) from None
-
-    def _damage(self, error: Exception) -> ChartError:
-        return ChartError(f"{self.name}: {one_line(clean(str(error)), 120)}")
+        except (ArrowException, OSError) as error:
+            raise ChartError(f"{self.name}: {one_line(clean(str(error)), 120)}") from None
 
 
 def _object(line: str) -> dict[str, Any] | None:
@@ -258,14 +221,14 @@ class FileSeries(NamedTuple):
 def read_series(path: Path, wanted: Sequence[str] = ()) -> FileSeries:
     """Return the series of the `wanted` columns, or of the usual one. Raises ChartError."""
     try:
-        with opened(path) as rows:
-            return _read(rows, wanted)
+        with path.open("rb") as file:
+            rows = FileRows(path)
+            return _read(rows, rows.read(file), wanted)
     except OSError as error:
         raise ChartError(f"{clean(str(path))}: {error.strerror or error}") from error
 
 
-def _read(rows: FileRows, wanted: Sequence[str]) -> FileSeries:
-    lines = iter(rows)
+def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> FileSeries:
     header = next(lines, None)
     if header is None:
         raise ChartError(f"{rows.name} is empty")

@@ -16,14 +16,13 @@ from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.colours import GroupColours
-from presman.recording import incident_rows, time_bins
-from presman.recording.incident_rows import EventMark, StatementSum
+from presman.recording import time_bins
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import DamagedPolls, StatementLife
 from presman.recording.reader import Recording
 from presman.recording.statement_lives import foreseen, goals_between
 from presman.recording.store import DamagedStoreError
-from presman.recording.time_bins import GroupBin, PollGap, TimeBin
+from presman.recording.time_bins import EventMark, GroupBin, PollGap, StatementSum, TimeBin
 from presman.reports.report import report_charts
 from presman.reports.report.report_charts import HeatColumn
 from presman.rows.snapshot import Snapshot
@@ -101,7 +100,7 @@ def gather(
     bins = time_bins.time_bins(playback, start, end, width)
     if not bins:
         raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
-    marks = incident_rows.event_marks(playback, start, end, report_charts.PLACES)
+    marks = time_bins.event_marks(playback, start, end, report_charts.PLACES)
     many = sum(each.many for each in marks)
     looks = _looks(playback, indexes, at)
     usual = time_bins.usual_interval(playback, start, end)
@@ -114,9 +113,9 @@ def gather(
         groups=groups,
         gaps=tuple(time_bins.gaps(playback, start, end)),
         marks=tuple(marks),
-        events=tuple(incident_rows.told_events(playback, start, end, EVENTS, calm=many > EVENTS)),
-        lives=tuple(incident_rows.busiest_lives(playback, start, end, report_charts.MOST)),
-        sums=tuple(incident_rows.statement_sums(playback, start, end)),
+        events=tuple(time_bins.told_events(playback, start, end, EVENTS, calm=many > EVENTS)),
+        lives=tuple(time_bins.busiest_lives(playback, start, end, report_charts.MOST)),
+        sums=tuple(time_bins.statement_sums(playback, start, end)),
         heat=_heat(playback, start, end, len(indexes), usual),
         looks=looks,
         moment=_foreseen(playback, _moment(looks, at)),

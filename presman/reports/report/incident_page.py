@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from presman import __version__
-from presman.analysis.goals import Goal
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
@@ -97,12 +96,10 @@ def _cell(figure: Figure[Any], row: Any, colours: GroupColours) -> Markup:
     return element("td", text, class_=f"{figure.align} {state}".strip())
 
 
-def incident_of(
-    source: RecordingSource, moment: str | datetime | None, note: Note, goals: Sequence[Goal] = ()
-) -> Incident:
+def incident_of(source: RecordingSource, moment: str | datetime | None, note: Note) -> Incident:
     """Open a source, return what is known of all that it replays, and close it; `moment` chooses that of the tables.
 
-    `note` is given which of two instants a time is taken for; `goals` are judged over all of it. Raises SourceError,
+    `note` is given which of two instants a time is taken for; its goals are judged over all of it. Raises SourceError,
     RecordingError, TimeError.
     """
     try:
@@ -116,7 +113,7 @@ def incident_of(
         if at is not None and not first <= at <= last:
             said = clean(moment) if isinstance(moment, str) else clock(at)
             raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
-        return gather(source.recording, playback, source.indexes, at, goals)
+        return gather(source.recording, playback, source.indexes, at, source.goals)
     finally:
         source.close()
 

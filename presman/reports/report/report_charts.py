@@ -27,9 +27,8 @@ from presman.base.markup import (
     label,
     level,
 )
-from presman.recording.incident_rows import EventMark
 from presman.recording.playback_values import StatementLife
-from presman.recording.time_bins import PollGap
+from presman.recording.time_bins import EventMark, PollGap
 
 _HEAT_LINE, _HEAT_TOP = 12.0, 4.0
 _SHADES = ("#e8f1f8", "#c6dcec", "#92c0de", "#5a9fcc", "#2a7ab5", "#0b559f", "#08306b")

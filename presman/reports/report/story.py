@@ -9,7 +9,7 @@ from typing import NamedTuple
 from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED
 from presman.base.formats import count, counted, number, spelled
-from presman.recording.incident_rows import counted_kinds
+from presman.recording.time_bins import counted_kinds
 from presman.reports.report.incident import CHECKED, Incident, Look
 from presman.reports.report.report_charts import between, clock
 from presman.tabs.choices import plan_name

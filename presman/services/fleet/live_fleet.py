@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.fleet import further, is_late, key_figures_of
-from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures, Member, Past
+from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past, further, is_late, key_figures_of
 from presman.analysis.readings.reading import Reading
 from presman.base.text import one_line
 from presman.polling.cadence import PollNeeds

@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from presman.analysis.fleet import further, is_late, is_silent
-from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past
+from presman.analysis.fleet import ConnectionState, Member, Past, further, is_late, is_silent
 from presman.base.formats import duration
 from presman.base.private_files import expanded
 from presman.base.text import clean, one_line

@@ -14,7 +14,7 @@ from presman.base.text import clean, one_line
 from presman.rows.queries import Query, Scope, grant_of_view
 from presman.rows.snapshot import Problem
 from presman.sources import LoginRefusal, SourceError
-from presman.sources.oracle.login_failures import explained
+from presman.sources.oracle.settings import explained
 
 LONGEST = 300
 
@@ -89,12 +89,14 @@ _SIMILAR = re.compile(r"Similar to (ORA-\d{5})")
 def code_of(error: Any) -> str:
     """Return the code that says most: Oracle's where the driver names one in its text, else the driver's."""
     text = text_of(error)
-    similar = _SIMILAR.search(text)
-    codes = [similar[1]] if similar else []
-    codes += [found[0] for found in _CODE.finditer(text) if found[1] == "ORA"]
-    codes += [found[0] for found in _CODE.finditer(text) if found[0] in HOPELESS]
-    codes += [found[0] for found in _CODE.finditer(text)]
-    return codes[0] if codes else ""
+    if similar := _SIMILAR.search(text):
+        return similar[1]
+    return min(_codes(text), key=lambda code: 0 if code.startswith("ORA") else 1 + (code not in HOPELESS), default="")
+
+
+def _codes(text: str) -> list[str]:
+    """Return the codes in a text, in order."""
+    return [found[0] for found in _CODE.finditer(text)]
 
 
 def text_of(error: Any) -> str:
@@ -111,18 +113,18 @@ def text_of(error: Any) -> str:
 
 def is_lost(error: Any) -> bool:
     """Say whether `error` means that the connection is gone."""
-    return any(found[0] in LOST for found in _CODE.finditer(text_of(error)))
+    return not LOST.isdisjoint(_codes(text_of(error)))
 
 
 def has_timed_out(error: Any) -> bool:
     """Say whether `error` is the driver's own timeout."""
-    return any(found[0] in TIMED_OUT for found in _CODE.finditer(text_of(error)))
+    return not TIMED_OUT.isdisjoint(_codes(text_of(error)))
 
 
 def source_error(error: Any, told: str = "", why: str = "") -> SourceError:
     """Return what a lost connection is for the caller; `told` stands in place of the error's text, `why` behind it."""
     code, text = code_of(error), text_of(error)
-    codes = {code, *(found[0] for found in _CODE.finditer(text))}
+    codes = {code, *_codes(text)}
     refusal = LoginRefusal.LOCKED if codes & LOCKED else LoginRefusal.PASSWORD if codes & PASSWORDS else None
     text = f"{told or text} - {why}" if why else told or text
     return SourceError(text, code=code, retry=not codes & HOPELESS, refusal=refusal)
@@ -135,7 +137,7 @@ def login_error(error: Any, user: str | None, address: str = "", *, begun: bool 
     """
     told = f"{address}: {text_of(error)}" if address else text_of(error)
     told += ", though the login had begun" if begun else ""
-    if user is None and {code_of(error), *(found[0] for found in _CODE.finditer(told))} & NOBODY:
+    if user is None and {code_of(error), *_codes(told)} & NOBODY:
         return source_error(error, told, NOBODY_NAMED)
     found = explained(code_of(error), told)
     return source_error(error, told, found.line if found else "")

@@ -15,9 +15,9 @@ import oracledb
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.catalog import OLDEST
 from presman.rows.conversion import field_types, shortened, to_records, untold
 from presman.rows.queries import Query, Scope, bind_names
+from presman.rows.query_files import OLDEST
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.guard import AnswerTooLarge
@@ -273,7 +273,7 @@ class OracleSource:
     def _read_any(self, request: Request) -> Section:
         """Read one request, a few rows at a time if the answer is too large for one go. Raises Lost."""
         query = request.query
-        if self._facts.is_refused(query):
+        if query.name in self._facts.refused:
             return self._section(query, AnswerTooLarge())
         try:
             return self._read_one(request)
@@ -281,7 +281,7 @@ class OracleSource:
             if not isinstance(lost.cause, AnswerTooLarge):
                 raise
             if self._facts.is_huge(query):
-                self._facts.refuse(query)
+                self._facts.refused.add(query.name)
                 raise
         self._facts.wary = True
         self._reconnect()

@@ -85,12 +85,13 @@ class AnswerFacts:
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
         self._huge: dict[str, int] = {}
-        self._refused: set[str] = set()
         self.wary = False
         self.apart: set[str] = set()
         """Queries that are slow, and asked by themselves, after all others."""
         self.odd: set[str] = set()
         """Queries that bring dates for which Python has no word."""
+        self.refused: set[str] = set()
+        """Queries of which not even a few rows can be taken: there is no use in asking."""
 
     def rows(self, query: Query) -> int:
         """Return how many rows to ask for at once."""
@@ -115,11 +116,3 @@ class AnswerFacts:
                 self._huge[query.name] = max(FEW, fit)
             else:
                 self._huge.pop(query.name, None)
-
-    def refuse(self, query: Query) -> None:
-        """Take note that not even a few rows can be taken."""
-        self._refused.add(query.name)
-
-    def is_refused(self, query: Query) -> bool:
-        """Say whether there is no use in asking."""
-        return query.name in self._refused

@@ -34,30 +34,26 @@ class Login:
         self._outcome: Any = None
 
     def wait(self) -> Any:
-        """Return the connection. Raises what the driver raises, TimeoutError, or what `give_up` was given."""
+        """Return the connection. Raises what the driver raises, TimeoutError, or what `end` was given."""
         threading.Thread(target=self._connect, name="presman-login", daemon=True).start()
         with self._over:
             self._over.wait_for(lambda: self._outcome is not None, self._timeout)
-        self.give_up(TimeoutError(f"no answer within {round(self._timeout, 1):g} s"))
+        self.end(TimeoutError(f"no answer within {round(self._timeout, 1):g} s"))
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
-
-    def give_up(self, why: Exception) -> None:
-        """Do not wait any longer; a connection that is made after all is closed at once."""
-        self._end(why)
 
     def _connect(self) -> None:
         try:
             made: Any = oracledb.connect(**self._arguments, stmtcachesize=CACHED_STATEMENTS)
         except Exception as error:
             made = error
-        if not self._end(made) and not isinstance(made, Exception):
+        if not self.end(made) and not isinstance(made, Exception):
             with suppress(oracledb.Error):
                 made.close()
 
-    def _end(self, outcome: Any) -> bool:
-        """Say how it ended, unless that is settled."""
+    def end(self, outcome: Any) -> bool:
+        """Say how it ended, unless that is settled; a connection that is made after all is closed at once."""
         with self._over:
             settled = self._outcome is None
             self._outcome = outcome if settled else self._outcome
@@ -132,7 +128,7 @@ class ThickConnection:
         """End what is under way; may be called from any thread."""
         self._cancelled = True
         if self._login is not None:
-            self._login.give_up(Cancelled())
+            self._login.end(Cancelled())
         if self._connection is not None:
             with suppress(oracledb.Error):
                 self._connection.cancel()

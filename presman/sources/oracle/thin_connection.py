@@ -36,18 +36,11 @@ def connect_arguments(settings: ConnectSettings, timeout: float) -> dict[str, An
     `user` may be ``proxy[user]``; without a user the database knows him by other means: a wallet's certificate over
     TLS, or what takes the thick driver (Kerberos, the operating system, a password kept in the wallet).
     """
-    given: dict[str, Any] = {
-        "dsn": settings.dsn,
-        "user": settings.user,
-        "password": settings.password.reveal() if settings.password else None,
-        "mode": MODES[settings.mode],
-        "config_dir": settings.config_dir,
-        "wallet_location": settings.wallet_location,
-        "wallet_password": settings.wallet_password.reveal() if settings.wallet_password else None,
-        "https_proxy": settings.https_proxy,
-        "https_proxy_port": settings.https_proxy_port,
-    }
-    arguments = {name: value for name, value in given.items() if value is not None}
+    names = ("dsn", "user", "config_dir", "wallet_location", "https_proxy", "https_proxy_port")
+    arguments = {name: value for name in names if (value := getattr(settings, name)) is not None}
+    secrets = {"password": settings.password, "wallet_password": settings.wallet_password}
+    arguments |= {name: secret.reveal() for name, secret in secrets.items() if secret}
+    arguments["mode"] = MODES[settings.mode]
     if settings.user is None:
         arguments["externalauth"] = True
     if not settings.thick:
@@ -279,15 +272,8 @@ class ThinConnection:
         stop, lost = (asyncio.ensure_future(event.wait()) for event in (self._stop, self._loop.lost))
         both: set[asyncio.Future[Any]] = {task, stop, lost}
         await asyncio.wait(both, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        why = (
-            CallEnd.STOPPED
-            if stop.done()
-            else CallEnd.DONE
-            if task.done()
-            else CallEnd.CUT
-            if lost.done()
-            else CallEnd.LATE
-        )
+        ends = ((stop, CallEnd.STOPPED), (task, CallEnd.DONE), (lost, CallEnd.CUT))
+        why = next((end for future, end in ends if future.done()), CallEnd.LATE)
         stop.cancel()
         lost.cancel()
         return why

@@ -94,10 +94,6 @@ class ActivePlans:
         if len(own) > _KEPT_WINDOWS:
             self.windows.remove(own[0])
 
-    def window(self, con_id: int) -> PlanActivation:
-        """Return the open window of a container."""
-        return next(each for each in self.windows if each.con_id == con_id and each.end is None)
-
     def rebuild(self) -> None:
         """Work out the tree and the queue rules of the plans that are active, as they are defined now."""
         plans = self.scenario.plans
@@ -131,16 +127,10 @@ class ActivePlans:
         target = capacity.target * capacity.instances
         maximum = capacity.maximum * capacity.instances
         if self.root is None:
-            return Limits(target, maximum, self.queueing(""))
+            is_automatic = capacity.parallel_degree_policy in {"AUTO", "ADAPTIVE"}
+            return Limits(target, maximum, Queueing.FIFO if is_automatic else Queueing.OFF)
         rules = {group: self._rule(group, leaf, target) for group, leaf in self.leaves.items()}
         return Limits(target, maximum, Queueing.FULL, rules, self.root)
-
-    def queueing(self, plan: str) -> Queueing:
-        """Return how parallel statements queue under a top plan, "" for none."""
-        if plan:
-            return Queueing.FULL
-        policy = self.scenario.capacity.parallel_degree_policy
-        return Queueing.FIFO if policy in {"AUTO", "ADAPTIVE"} else Queueing.OFF
 
     def _rule(self, group: Group, leaf: Node, target: int) -> QueueRule:
         directive = leaf.directive

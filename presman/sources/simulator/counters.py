@@ -101,8 +101,6 @@ class Minute(NamedTuple):
     group: Group
     begin: float
     end: float
-    sequence: int
-    plan: str
     num_cpus: int
     limit: float
     servers_limit: int

@@ -11,29 +11,21 @@ from presman.base.release import Release
 from presman.sources.simulator.fields import ScenarioError, decode, identifier, nearest
 from presman.sources.simulator.scenario import (
     ACTIONS,
+    ENTRIES,
     OTHER_GROUPS,
     OWN_SID,
     Alteration,
     Capacity,
     Directive,
-    MonitorSpec,
-    Outage,
     PdbDirective,
     PdbSpec,
-    PlanChange,
     PlanSpec,
     Scenario,
     ScenarioHeader,
-    ScriptedStatement,
-    SessionPool,
-    StatementStream,
 )
 
 FOLDER = Path(__file__).with_name("scenarios")
-_TABLES = {
-    *("capacity", "plans", "pdbs", "sessions", "statements", "script", "changes", "monitors", "outages"),
-    "alterations",
-}
+_TABLES = {"capacity", "plans", "pdbs", *ENTRIES}
 _FIRST_PDB = 3
 """Container 1 is the root, 2 the seed."""
 
@@ -76,13 +68,7 @@ def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
         capacity=decode(Capacity, tables.get("capacity", {}), f"{file}: capacity"),
         plans=_plans(tables.get("plans", {}), f"{file}: plans"),
         pdbs=_pdbs(tables.get("pdbs", {}), f"{file}: pdbs"),
-        pools=tuple(_many(SessionPool, tables, "sessions", file)),
-        streams=tuple(_many(StatementStream, tables, "statements", file)),
-        script=tuple(_many(ScriptedStatement, tables, "script", file)),
-        changes=tuple(_many(PlanChange, tables, "changes", file)),
-        monitors=tuple(_many(MonitorSpec, tables, "monitors", file)),
-        outages=tuple(_many(Outage, tables, "outages", file)),
-        alterations=tuple(_many(Alteration, tables, "alterations", file)),
+        **{name: tuple(_many(kind, tables, table, file)) for table, (name, kind) in ENTRIES.items()},
     )
     _check(scenario, file)
     return scenario
@@ -103,10 +89,8 @@ def _plans(tables: Any, where: str) -> Mapping[str, PlanSpec]:
     plans: dict[str, PlanSpec] = {}
     for plan_name, table in _named(tables, where):
         here = f"{where}.{plan_name}"
-        unknown = set(table) - {"method", "comment", "directives"}
-        if unknown:
-            word = min(unknown)
-            raise ScenarioError(f"{here}: unknown key {word!r}{nearest(word, ('method', 'comment', 'directives'))}")
+        for word in sorted(table):
+            _known(here, "unknown key", word, ("method", "comment", "directives"))
         method = table.get("method", "EMPHASIS")
         if method not in {"EMPHASIS", "RATIO"}:
             raise ScenarioError(f"{here}.method: must be EMPHASIS (levels) or RATIO (shares), got {method!r}")
@@ -136,6 +120,12 @@ def _pdbs(tables: Any, where: str) -> tuple[PdbSpec, ...]:
     return tuple(pdbs)
 
 
+def _known(where: str, what: str, word: str, words: Iterable[str]) -> None:
+    """Raise ScenarioError for a word that is none of `words`, with the nearest of them."""
+    if word not in words:
+        raise ScenarioError(f"{where}: {what} {word!r}{nearest(word, words)}")
+
+
 def _check(scenario: Scenario, file: str) -> None:
     try:
         Release.parse(scenario.header.release)
@@ -154,11 +144,8 @@ def _check(scenario: Scenario, file: str) -> None:
 
 def _check_alteration(one: Alteration, scenario: Scenario, where: str) -> None:
     if one.directive is not None:
-        if one.plan not in scenario.plans:
-            raise ScenarioError(f"{where}.plan: unknown plan {one.plan!r}{nearest(one.plan, scenario.plans)}")
-        groups = scenario.plans[one.plan].directives
-        if one.group not in groups:
-            raise ScenarioError(f"{where}.group: {one.plan} has no {one.group!r}{nearest(one.group, groups)}")
+        _known(f"{where}.plan", "unknown plan", one.plan, scenario.plans)
+        _known(f"{where}.group", f"{one.plan} has no", one.group, scenario.plans[one.plan].directives)
         _check_plan(scenario.altered(one).plans[one.plan], scenario.plans, f"{where}.directive")
     elif one.restart is not None and not 1 <= one.restart <= scenario.capacity.instances:
         raise ScenarioError(f"{where}.restart: there are {scenario.capacity.instances} instances")
@@ -173,10 +160,8 @@ def _check_plan(plan: PlanSpec, plans: Mapping[str, PlanSpec], where: str) -> No
             raise ScenarioError(f"{here}.shares: needs method = 'RATIO'; a plan of levels has mgmt_p1 to 8")
         if directive.switch_time is not None and not directive.switch_group:
             raise ScenarioError(f"{here}.switch_time: needs switch_group")
-        known = (*_groups_of(plans.values()), *ACTIONS)
-        if directive.switch_group and directive.switch_group not in known:
-            word = directive.switch_group
-            raise ScenarioError(f"{here}.switch_group: unknown consumer group {word!r}{nearest(word, known)}")
+        known = ("", *_groups_of(plans.values()), *ACTIONS)
+        _known(f"{here}.switch_group", "unknown consumer group", directive.switch_group, known)
     for level in range(8):
         total = sum(directive.levels[level] for directive in plan.directives.values())
         if plan.method == "EMPHASIS" and total > 100:
@@ -213,8 +198,7 @@ def _check_actives(scenario: Scenario, file: str) -> None:
     for where, plan_name in active:
         if not plan_name:
             continue
-        if plan_name not in scenario.plans:
-            raise ScenarioError(f"{file}: {where}: unknown plan {plan_name!r}{nearest(plan_name, scenario.plans)}")
+        _known(f"{file}: {where}", "unknown plan", plan_name, scenario.plans)
         leaves = leaves_of(scenario.plans[plan_name], scenario.plans)
         if OTHER_GROUPS not in leaves:
             raise ScenarioError(f"{file}: plans.{plan_name}: a top plan needs a directive for {OTHER_GROUPS}")
@@ -224,10 +208,7 @@ def _check_actives(scenario: Scenario, file: str) -> None:
     if scenario.header.plan and scenario.pdbs:
         raise ScenarioError(f"{file}: plan: in a CDB each PDB has its own plan; name the root's cdb_plan")
     names = [pdb.name for pdb in scenario.pdbs]
-    if scenario.header.inside and scenario.header.inside not in names:
-        raise ScenarioError(
-            f"{file}: inside: unknown PDB {scenario.header.inside!r}{nearest(scenario.header.inside, names)}"
-        )
+    _known(f"{file}: inside", "unknown PDB", scenario.header.inside, ("", *names))
     if bool(scenario.header.cdb_plan) != bool(scenario.pdbs):
         raise ScenarioError(f"{file}: cdb_plan and [pdbs] need each other")
 
@@ -235,16 +216,13 @@ def _check_actives(scenario: Scenario, file: str) -> None:
 def _check_workloads(scenario: Scenario, file: str) -> None:
     groups = _groups_of(scenario.plans.values()) | {"SYS_GROUP"}
     pdbs = {pdb.name for pdb in scenario.pdbs}
-    entries = [(f"sessions[{n}]", pool) for n, pool in enumerate(scenario.pools, 1)]
-    entries += [(f"statements[{n}]", stream) for n, stream in enumerate(scenario.streams, 1)]  # type: ignore[misc]
-    entries += [(f"script[{n}]", one) for n, one in enumerate(scenario.script, 1)]  # type: ignore[misc]
-    entries += [(f"changes[{n}]", one) for n, one in enumerate(scenario.changes, 1)]  # type: ignore[misc]
-    for where, entry in entries:
-        group = getattr(entry, "group", OTHER_GROUPS)
-        if group not in groups and scenario.plans:
-            raise ScenarioError(f"{file}: {where}.group: unknown consumer group {group!r}{nearest(group, groups)}")
-        if pdbs and entry.pdb not in pdbs:
-            raise ScenarioError(f"{file}: {where}.pdb: unknown PDB {entry.pdb!r}{nearest(entry.pdb, pdbs)}")
+    tables = ("sessions", "statements", "script", "changes")
+    entries = ((table, getattr(scenario, ENTRIES[table][0])) for table in tables)
+    for where, entry in ((f"{table}[{n}]", entry) for table, own in entries for n, entry in enumerate(own, 1)):
+        if scenario.plans:
+            _known(f"{file}: {where}.group", "unknown consumer group", getattr(entry, "group", OTHER_GROUPS), groups)
+        if pdbs:
+            _known(f"{file}: {where}.pdb", "unknown PDB", entry.pdb, pdbs)
         instances = scenario.capacity.instances
         if getattr(entry, "instance", 1) > instances:
             raise ScenarioError(f"{file}: {where}.instance: there are {instances} instances")

@@ -57,17 +57,13 @@ class ServerNames:
         heapify(self._free)
         self.in_use = 0
         self.highwater = 0
+        """The most that were in use at once: so many were started, and none is shut down here."""
         self.sessions = 0
 
     @property
     def free(self) -> int:
         """Servers that can still be given."""
         return len(self._free)
-
-    @property
-    def started(self) -> int:
-        """Processes ever started; none is shut down here."""
-        return self.highwater
 
     def take(self) -> int:
         """Return the number of a server process, now in use."""

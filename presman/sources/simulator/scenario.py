@@ -452,3 +452,11 @@ class Scenario:
     def con_id(self, pdb: str) -> int:
         """Return the container of a PDB's name, 0 outside a CDB."""
         return next((each.con_id for each in self.pdbs if each.name == pdb), 0)
+
+
+ENTRIES: Mapping[str, tuple[str, type]] = {
+    "sessions": ("pools", SessionPool), "statements": ("streams", StatementStream),
+    "script": ("script", ScriptedStatement), "changes": ("changes", PlanChange), "monitors": ("monitors", MonitorSpec),
+    "outages": ("outages", Outage), "alterations": ("alterations", Alteration),
+}  # fmt: skip
+"""The tables that a file may have several of: where a scenario has them, and what each becomes."""

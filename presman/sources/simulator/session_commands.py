@@ -30,11 +30,6 @@ class Refusal(Exception):  # noqa: N818 - what the database says, not a mistake 
         self.text = text
 
 
-def is_order(statement: str) -> bool:
-    """Whether a statement is one of those that are obeyed."""
-    return any(pattern.fullmatch(statement.strip()) for pattern in (_CANCEL, _KILL, _CALL))
-
-
 def execute(simulation: Simulation, statement: str, binds: Mapping[str, Any]) -> None:
     """Carry out a statement at the simulation's present. Raises Refusal as Oracle would refuse it."""
     statement = statement.strip()

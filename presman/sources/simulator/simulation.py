@@ -135,7 +135,7 @@ class Simulation(Cluster):
         self._noted = self.now
         self.at(self.now + 60.0, self._close_minute)
         self.open_accounts()
-        self._settle()
+        self.settle()
 
     def advance(self, to: float) -> None:
         """Play all events up to the instant `to`, that one included. Going back is not possible and does nothing."""
@@ -150,7 +150,7 @@ class Simulation(Cluster):
                 heappop(self.calendar)[2]()
             self.workload.expire()
             self.workload.finish_done()
-            self._settle()
+            self.settle()
         if to > self.now:
             self._flow(to - self.now)
             self.now = to
@@ -164,10 +164,7 @@ class Simulation(Cluster):
             execution.flow(seconds)
 
     def settle(self) -> None:
-        """Let what was done from outside take effect at once."""
-        self._settle()
-
-    def _settle(self) -> None:
+        """Let what was done take effect at once."""
         self.workload.pump()
         if self.dirty:
             self._balance()
@@ -249,22 +246,11 @@ class Simulation(Cluster):
         self.at(self.now + 60.0 + self._minutes.randrange(0, 12) / 100, self._close_minute)
 
     def _minute(self, machine: Machine, group: Group, account: GroupCounters) -> Minute:
-        plans = self.plans
+        ceiling, servers = self.plans.ceilings.get(group, 1.0), self.plans.servers_limit(group)
+        exhausted = (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened)
         deltas = array("d", map(sub, account.totals, account.mark))
-        window = plans.window(group.con_id)
-        return Minute(
-            machine.inst_id,
-            group,
-            self.metrics.opened,
-            self.now,
-            window.sequence,
-            window.plan,
-            machine.cpus,
-            plans.ceilings.get(group, 1.0),
-            plans.servers_limit(group),
-            (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened),
-            deltas,
-        )
+        where = machine.inst_id, group, self.metrics.opened, self.now
+        return Minute(*where, machine.cpus, ceiling, servers, exhausted, deltas)
 
     def _alter(self, change: Alteration) -> None:
         if change.restart is not None:

@@ -134,16 +134,8 @@ def instant(text: str, zone: tzinfo, month_first: bool = False) -> datetime:
     if half:
         hours = hours % 12 + (12 if half.upper() == "P" else 0)
     micro = int((fraction or "")[:6].ljust(6, "0"))
-    return datetime(
-        day.year,
-        day.month,
-        day.day,
-        hours,
-        int(minute or 0),
-        int(second or 0),
-        micro,
-        tzinfo=_offset(offset) if offset else zone,
-    )
+    clock = hours, int(minute or 0), int(second or 0), micro
+    return datetime(day.year, day.month, day.day, *clock, tzinfo=_offset(offset) if offset else zone)
 
 
 def _day(text: str, month_first: bool) -> tuple[date, tuple[str | None, ...]]:
@@ -296,7 +288,7 @@ def table(file: SpoolFile, columns: frozenset[str], written: SpoolFormat) -> Spo
     values = [_column(file, index, kinds[index], written, lost) for index in indexes]
     names = [file.columns[index] for index in indexes]
     rows: list[tuple[Any, ...]] = list(zip(*values, strict=True)) if values else [()] * len(file.rows)
-    times = _sample_times(file, written.zone)
+    times = sample_times(file, written.zone) if SAMPLE_TIME in file.columns else None
     if "VALUE" in lost and "VALUE" in names:  # of one statistic among others: the others are exact
         index = names.index("VALUE")
         rows = [row if row[index] is not None else (None,) * len(row) for row in rows]
@@ -307,17 +299,21 @@ def table(file: SpoolFile, columns: frozenset[str], written: SpoolFormat) -> Spo
 def _column(file: SpoolFile, index: int, kind: str, written: SpoolFormat, lost: frozenset[str]) -> list[Any]:
     texts = [row[index] for row in file.rows]
     name = file.columns[index]
+    read: Callable[[str], Any] = str
     if kind == "NUMBER":
-        whole = name not in _fractions()
-        if name in lost:
-            return _each(
-                file, name, texts, lambda text: None if _is_rounded(text) else number(text, written.mark, whole)
-            )
-        return _each(file, name, texts, lambda text: number(text, written.mark, whole))
-    if kind.startswith(("DATE", "TIMESTAMP")):
+        whole, is_lost = name not in _fractions(), name in lost
+
+        def read(text: str) -> Any:
+            return None if is_lost and _is_rounded(text) else number(text, written.mark, whole)
+
+    elif kind.startswith(("DATE", "TIMESTAMP")):
         month_first = is_month_first({text.strip() for text in texts})
-        return _each(file, name, texts, lambda text: _stored(instant(text, written.zone, month_first)))
-    return _each(file, name, texts, str)
+
+        def read(text: str) -> Any:
+            moment = instant(text, written.zone, month_first).astimezone(UTC)
+            return moment.strftime("%Y-%m-%d %H:%M:%S.%f")
+
+    return _each(file, name, texts, read)
 
 
 def _each(file: SpoolFile, name: str, texts: Sequence[str], read: Callable[[str], Any]) -> list[Any]:
@@ -337,16 +333,6 @@ def _fractions() -> frozenset[str]:
     """Return the columns that hold fractions, by the records that are read from them."""
     types = (field_types(record) for record in by_query().values())
     return frozenset(name.upper() for fields in types for name, (kind, _) in fields.items() if kind is float)
-
-
-def _stored(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-
-
-def _sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime] | None:
-    if SAMPLE_TIME not in file.columns:
-        return None
-    return sample_times(file, zone)
 
 
 def sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime]:

@@ -323,9 +323,9 @@ async def _of_history(app: FrameApp, path: Path) -> int:
         if troubles:
             raise RecordingError(troubles[0])
         name = monitor.name
-        return await asyncio.to_thread(
-            _make, lambda: RecordingSource(location, name=name), at, path, "the monitor's own polls"
-        )
+        source = RecordingSource(location, name=name)
+        source.goals = tuple(each.goal for each in monitor.reading.goals) if monitor.reading is not None else ()
+        return await asyncio.to_thread(_make, lambda: source, at, path, "the monitor's own polls")
 
 
 def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path: Path, source: str) -> int:

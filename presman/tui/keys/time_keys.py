@@ -26,12 +26,6 @@ def live(app: FrameApp) -> None:
     app.repaint()
 
 
-def step(app: FrameApp, polls: int) -> None:
-    """Step through the polls; past the newest it is live again."""
-    if app.monitor.step(polls):
-        app.repaint()
-
-
 def refresh(app: FrameApp, direction: int) -> None:
     """Poll less (1) or more (-1) often."""
     app.monitor.choose(refresh=next_step(app.monitor.choices.refresh, direction))
@@ -68,19 +62,19 @@ PAUSE = AppKey(
 )  # fmt: skip
 BACK = AppKey(
     Key("back", "left", "←", "back in time", "Step one poll back in time."),
-    lambda app: step(app, -1), has_past, _FIRST,
+    lambda app: app.moments.step(-1), has_past, _FIRST,
 )  # fmt: skip
 FORWARD = AppKey(
     Key("forward", "right", "→", "forward", "Step one poll forward in time."),
-    lambda app: step(app, 1), is_behind, _NEWEST,
+    lambda app: app.moments.step(1), is_behind, _NEWEST,
 )  # fmt: skip
 FAR_BACK = AppKey(
     Key("far_back", "shift+left", "⇧←", "15 back", "Step 15 polls back in time."),
-    lambda app: step(app, -15), has_past, _FIRST,
+    lambda app: app.moments.step(-15), has_past, _FIRST,
 )  # fmt: skip
 FAR_FORWARD = AppKey(
     Key("far_forward", "shift+right", "⇧→", "15 forward", "Step 15 polls forward in time."),
-    lambda app: step(app, 15), is_behind, _NEWEST,
+    lambda app: app.moments.step(15), is_behind, _NEWEST,
 )  # fmt: skip
 LIVE = AppKey(Key("live", "end", "End", "live", "Back to the newest poll; ends a pause too."), live, is_frozen, _NEWEST)
 SLOWER = AppKey(Key("slower", "plus,equals_sign", "+", "slower", "Poll less often."), lambda app: refresh(app, 1))
@@ -93,7 +87,7 @@ POLL_NOW = AppKey(
 
 async def ask_time(app: FrameApp) -> None:
     """Ask where to go."""
-    from presman.tui.widgets.input_line import ask
+    from presman.tui.widgets.choosers import ask
 
     await ask(app, "jump", before="#scrub" if app.query("#scrub") else "#keys")
 

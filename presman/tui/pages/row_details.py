@@ -18,7 +18,7 @@ from presman.base.formats import ABSENT, clock, count, counted, duration, many, 
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
-from presman.figures.statement_figures import at_timeout, starts_in_words
+from presman.figures.statement_figures import QUEUE, at_timeout, starts_in_words
 from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
@@ -134,16 +134,18 @@ def running(row: statement_readings.RunningStatement, reading: Reading) -> list[
     return lines + sql_lines(row.sql_text, row.no_text)
 
 
+_FROM = ("program", "module", "service", "machine")
+"""Where a session comes from: the labels of the facts are their names."""
+
+
 def _who(row: statement_readings.ParallelStatement) -> list[Line]:
-    return [
-        fact("user", row.user),
-        fact("program", row.program),
-        fact("module", row.module),
-        fact("service", row.service),
-        fact("machine", row.machine),
-        fact("session", f"instance {row.inst_id}, SID {row.sid}, SERIAL# {row.serial}"),
-        fact("cursor", f"SQL_ID {row.sql_id or ABSENT}, child {ABSENT if row.child is None else row.child}"),
-    ]
+    session = f"instance {row.inst_id}, SID {row.sid}, SERIAL# {row.serial}"
+    whence = (fact(name, getattr(row, name)) for name in ("user", *_FROM))
+    return [*whence, fact("session", session), _cursor(row)]
+
+
+def _cursor(row: statement_readings.ParallelStatement | SessionReading) -> Line:
+    return fact("cursor", f"SQL_ID {row.sql_id or ABSENT}, child {ABSENT if row.child is None else row.child}")
 
 
 _IN_MEMORY = {
@@ -224,10 +226,7 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
     """Return the page of a session, with its parallel statement if it has one."""
     lines = [title(f"Session {row.inst_id}:{row.sid},{row.serial} of {row.user}"), BLANK]
     lines += [
-        fact("program", row.program),
-        fact("module", row.module),
-        fact("service", row.service),
-        fact("machine", row.machine),
+        *(fact(name, getattr(row, name)) for name in _FROM),
         fact("logged on", f"{row.logon.astimezone():%Y-%m-%d %H:%M:%S}" if row.logon else ABSENT),
         fact("status", f"{row.status} for {duration(row.last_call)}"),
         BLANK,
@@ -245,7 +244,7 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
         BLANK,
         title("Now"),
         fact("waits for", _wait(row)),
-        fact("cursor", f"SQL_ID {row.sql_id or ABSENT}, child {ABSENT if row.child is None else row.child}"),
+        _cursor(row),
     ]
     return lines + _statement_of(row, reading)
 
@@ -262,13 +261,9 @@ def _wait(row: SessionReading) -> str:
 
 def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
     key = (row.inst_id, row.sid, row.serial)
-    for waiting in reading.queue:
-        if (waiting.inst_id, waiting.sid, waiting.serial) == key:
-            return [BLANK, *queued(waiting, reading)]
-    for held in reading.running:
-        if (held.inst_id, held.sid, held.serial) == key:
-            return [BLANK, *running(held, reading)]
-    return []
+    rows = (*reading.queue, *reading.running)
+    found = next((each for each in rows if (each.inst_id, each.sid, each.serial) == key), None)
+    return [] if found is None else [BLANK, *page(found, QUEUE, reading)]
 
 
 def group(row: GroupReading, reading: Reading) -> list[Line]:

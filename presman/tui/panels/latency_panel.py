@@ -125,25 +125,19 @@ class LatencyPanel(Panel):
         lately = histograms.now(histogram) if histogram else None
         startup = histograms.since_startup(histogram, moment.reading.header.uptime) if histogram else None
         window = track.window(moment.reading.at.timestamp(), minutes * 60) if histogram else None
-        labels = {
-            HistogramSpan.NOW: f"now: last {number(lately.seconds)} s"
-            if lately and lately.seconds
-            else "now: no delta yet",
-            HistogramSpan.WINDOW: f"window: last {minutes} min ({duration(window.seconds) if window else '-'} polled)",
-            HistogramSpan.STARTUP: f"since startup: {duration(moment.reading.header.uptime)}",
-        }
-        note = f"{row.event}  {labels[HistogramSpan.NOW]}, {labels[HistogramSpan.WINDOW]}"
+        now = f"now: last {number(lately.seconds)} s" if lately and lately.seconds else "now: no delta yet"
+        polled = f"window: last {minutes} min ({duration(window.seconds) if window else '-'} polled)"
+        note = f"{row.event}  {now}, {polled}"
         if histogram is None:
             note = f"{row.event}  its histogram is read from the next poll on"
         self._figures.show_rows(figures(lately, window, startup), (), note)
-        spans: dict[HistogramSpan, Latency | None] = {
-            HistogramSpan.NOW: lately,
-            HistogramSpan.WINDOW: window,
-            HistogramSpan.STARTUP: startup,
+        spans: dict[HistogramSpan, tuple[Latency | None, str]] = {
+            HistogramSpan.NOW: (lately, now),
+            HistogramSpan.WINDOW: (window, polled),
+            HistogramSpan.STARTUP: (startup, f"since startup: {duration(moment.reading.header.uptime)}"),
         }
-        span = self._steps()[self._step][1]
-        chosen = spans[span]
-        self._buckets.show_rows(chosen.buckets if chosen else (), (), f"{labels[span]}  * estimate")
+        chosen, of = spans[self._steps()[self._step][1]]
+        self._buckets.show_rows(chosen.buckets if chosen else (), (), f"{of}  * estimate")
         self._brief.show_lines([brief("now", lately), brief(f"{minutes} min", window)])
 
     def _show_maps(self, moment: Moment, track: Track) -> None:
@@ -218,11 +212,9 @@ class LatencyPanel(Panel):
     # ---- keys
 
     def on_heat_map_read(self, event: HeatMap.Read) -> None:
-        """Read another cell; another poll is looked at in all tabs."""
+        """Read another cell; that another poll is looked at, in all tabs, the app sees to."""
         if event.number is not None:
             self._bucket = event.number
-        if event.steps:
-            self.app.call_later(self.app.run_action, f"step({event.steps})")
         if self._moment is not None and self._track is not None:
             self._show_maps(self._moment, self._track)
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.groups.cpu_waiters import cpu_waiters
+from presman.analysis.session_list import cpu_waiters
 from presman.analysis.trends.sql_minutes import LARGEST, TEXTS_KEPT, SqlTexts
 from presman.rows.cursor_rows import SqlText
 from presman.rows.session_rows import Session

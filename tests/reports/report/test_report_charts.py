@@ -9,8 +9,8 @@ import pytest
 
 from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.markup import BAD, BLANK, FAINT, IDLE, WIDTH
-from presman.recording.incident_rows import EventMark
 from presman.recording.playback_values import StatementLife
+from presman.recording.time_bins import EventMark
 from presman.reports.report.report_charts import (
     LEFT,
     RIGHT,

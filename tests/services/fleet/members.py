@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from presman.analysis.readings.fleet_readings import ConnectionState, KeyFigures, Member, Past
+from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past
 
 
 def key_figures(**facts: Any) -> KeyFigures:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.analysis.fleet import KEPT, key_figures_of
-from presman.analysis.readings.fleet_readings import ConnectionState, Member, Past
+from presman.analysis.fleet import KEPT, ConnectionState, Member, Past, key_figures_of
 from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.recording.fleet_rows import LIVE, LOST, PAST, STOPPED, FleetRow, read_fleet

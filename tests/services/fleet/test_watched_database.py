@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.readings.fleet_readings import ConnectionState, Member
+from presman.analysis.fleet import ConnectionState, Member
 from presman.base.errors import InputError
 from presman.figures.fleet_figures import why
 from presman.polling.poll_events import SourceLost

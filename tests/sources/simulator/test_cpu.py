@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from presman.base.release import Release
 from presman.forecast.scheduler import LEVELS, Group
-from presman.sources.simulator.plan_tree import Node, cdb_tree, guaranteed, hand_out, plan_tree
+from presman.sources.simulator.plan_tree import Node, cdb_tree, hand_out, plan_tree
 from presman.sources.simulator.scenario import OTHER_GROUPS, Directive, PdbDirective, PdbSpec, PlanSpec
+from tests.sources.simulator.guarantees import guaranteed
 
 
 def levels(*parts: float) -> tuple[float, ...]:

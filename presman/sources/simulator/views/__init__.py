@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from presman.rows.queries import columns_of
@@ -57,7 +56,8 @@ class Publisher:
             rows = self._seen(view)
             if name.startswith("V$"):
                 rows = (row for row in rows if row[0] == 1)
-            self._database.replace(name, [view.columns[index] for index in kept], map(itemgetter(*kept), rows))
+            columns = [view.columns[index] for index in kept]
+            self._database.replace(name, columns, ([row[index] for index in kept] for row in rows))
 
     def _seen(self, view: View) -> Iterable[Row]:
         """Return a view's rows but those of instances that are down.

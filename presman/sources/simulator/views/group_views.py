@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 from presman.forecast.scheduler import Group
 from presman.rows.group_rows import IO_COLUMNS
-from presman.sources.simulator.cluster import BACKGROUND, INTERNAL_PLAN, ROOT
+from presman.sources.simulator.cluster import BACKGROUND, ROOT
 from presman.sources.simulator.counters import Count, Minute
 from presman.sources.simulator.executions import Phase
 from presman.sources.simulator.machine import Machine
-from presman.sources.simulator.views.view import Row, View, columns, when, with_plans
+from presman.sources.simulator.views.view import Row, View, columns, of_instances, when, with_plans
 
 if TYPE_CHECKING:
     from presman.sources.simulator.simulation import Simulation
 
-_MEMORY_COLUMNS = "SGA_BYTES PGA_BYTES"
 _OF_PDB = columns(
     f"CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME IO_SERVICE_WAITS {' '.join(IO_COLUMNS).upper()}"
     " PQS_COMPLETED PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS"
@@ -54,49 +53,33 @@ def _counts(names: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
     return tuple((int(Count[name]), 1000 if Count[name] in _IN_MS else 1) for name in names)
 
 
-def _rsrc_plan(simulation: Simulation) -> Iterator[Row]:
-    in_force, capacity = simulation.plans, simulation.scenario.capacity
+def _rsrc_plan(simulation: Simulation, machine: Machine) -> Iterator[Row]:
+    in_force, capacity, pdbs = simulation.plans, simulation.scenario.capacity, simulation.scenario.pdbs
     managed = "ON" if in_force.managed else "OFF"
     caged = "ON" if in_force.managed and capacity.caged else "OFF"
-    scope = "INSTANCE_ONLY" if in_force.managed else "OFF"
-    queueing = in_force.limits.queueing.value
-    plans: list[tuple[int, str, str, object, object, object, object]] = []
-    if in_force.cdb:
-        plans.append((ROOT, in_force.top, "TRUE", None, None, None, None))
-        for pdb in simulation.scenario.pdbs:
-            name = in_force.active[pdb.con_id]
-            if name:
-                given = pdb.directive
-                own = (given.shares or 1, given.utilization_limit, given.parallel_server_limit, given.profile or None)
-                plans.append((pdb.con_id, name, "TRUE", *own))
-    else:
-        plans.append((0, in_force.top, "TRUE", None, None, None, None))
-        plans += [(0, name, "FALSE", None, None, None, None) for name in in_force.subplans()]
-    targets = {pdb.con_id: pdb.directive.parallel_servers_target for pdb in simulation.scenario.pdbs}
-    for machine in simulation.machines:
-        for con_id, name, top, *limits in plans:
-            yield (
-                *(machine.inst_id, in_force.id_of(name), name, top, managed, scope, caged, machine.names.in_use),
-                *(targets.get(con_id) or capacity.target, queueing, con_id, *limits),
-            )
+    unlimited = (None, None, None, None)
+    plans: list[tuple[int, str, str, tuple[object, ...]]]
+    plans = [(ROOT if in_force.cdb else 0, in_force.top, "TRUE", unlimited)]
+    plans += [(0, name, "FALSE", unlimited) for name in in_force.subplans()]
+    for pdb in pdbs:
+        if name := in_force.active[pdb.con_id]:
+            given = pdb.directive
+            own = (given.shares or 1, given.utilization_limit, given.parallel_server_limit, given.profile or None)
+            plans.append((pdb.con_id, name, "TRUE", own))
+    targets = {pdb.con_id: pdb.directive.parallel_servers_target for pdb in pdbs}
+    for con_id, name, top, limits in plans:
+        yield (
+            *(name, top, managed, caged, machine.names.in_use, targets.get(con_id) or capacity.target),
+            *(in_force.limits.queueing.value, con_id, *limits),
+        )
 
 
-def _plan_history(simulation: Simulation) -> Iterator[Row]:
-    in_force = simulation.plans
-    caged = simulation.scenario.capacity.caged
-    for machine in simulation.machines:
-        for window in in_force.windows:
-            managed = "ON" if window.plan else "OFF"
-            yield (
-                *(machine.inst_id, window.sequence, in_force.id_of(window.plan) if window.plan else None),
-                *(window.plan or None, when(simulation, window.start), when(simulation, window.end)),
-                *("TRUE" if window.window else "FALSE", window.window or None, "TRUE", managed),
-                *("ON" if window.plan and caged else "OFF", in_force.queueing(window.plan).value, window.con_id),
-            )
-
-
-def _shown(simulation: Simulation) -> list[Group]:
-    return [*simulation.plans.groups, simulation.plans.background]
+def _plan_history(simulation: Simulation, _: Machine) -> Iterator[Row]:
+    for each in simulation.plans.windows:
+        yield (
+            *(each.sequence, each.plan or None, when(simulation, each.start), when(simulation, each.end)),
+            *("TRUE" if each.window else "FALSE", each.window or None, "TRUE", each.con_id),
+        )
 
 
 class Gauges:
@@ -127,18 +110,17 @@ class Gauges:
         gauge[group] = gauge.get(group, 0) + amount
 
 
-def _consumer_group(simulation: Simulation) -> Iterator[Row]:
-    in_force, workload = simulation.plans, simulation.workload
-    for machine in simulation.machines:
-        gauges = Gauges(simulation, machine)
-        for group in _shown(simulation):
-            account = machine.account(group)
-            yield (
-                *(machine.inst_id, in_force.id_of(group.name), group.name, group.con_id, gauges.active.get(group, 0)),
-                *(round(account.rates[Count.CPU_WAIT_TIME]), workload.pools.waiting(machine.inst_id, group)),
-                *(gauges.statements.get(group, 0), gauges.servers.get(group, 0), gauges.queued.get(group, 0)),
-                *_counted(_OF_GROUP, account.since_activation()),
-            )
+def _consumer_group(simulation: Simulation, machine: Machine) -> Iterator[Row]:
+    in_force, gauges = simulation.plans, Gauges(simulation, machine)
+    for group in (*in_force.groups, in_force.background):
+        account = machine.account(group)
+        waiting = simulation.workload.pools.waiting(machine.inst_id, group)
+        yield (
+            *(in_force.id_of(group.name), group.name, group.con_id, gauges.active.get(group, 0)),
+            *(round(account.rates[Count.CPU_WAIT_TIME]), waiting, gauges.statements.get(group, 0)),
+            *(gauges.servers.get(group, 0), gauges.queued.get(group, 0)),
+            *_counted(_OF_GROUP, account.since_activation()),
+        )
 
 
 _AVERAGED = (
@@ -151,24 +133,19 @@ def _of_minute(simulation: Simulation, minute: Minute, deltas: Sequence[float]) 
     """Yield what V$RSRCMGRMETRIC and V$RSRCPDBMETRIC both have of a minute, in the order of `_MINUTE`."""
     seconds = minute.end - minute.begin
     yield from (minute.inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100))
-    yield from (minute.sequence, minute.group.con_id, round(100 * minute.exhausted, 3), minute.num_cpus)
+    yield from (minute.group.con_id, round(100 * minute.exhausted, 3), minute.num_cpus)
     yield from (_ms(deltas[Count.CONSUMED_CPU_TIME]), _ms(deltas[Count.CPU_WAIT_TIME]))
     yield round(100 * deltas[Count.CONSUMED_CPU_TIME] / seconds / minute.num_cpus, 6)
     yield from (round(deltas[count] / seconds, 6) for count in _AVERAGED)
 
 
 def _minute_row(simulation: Simulation, minute: Minute) -> Row:
-    deltas, name = minute.deltas, minute.group.name
+    deltas = minute.deltas
     return (
         *_of_minute(simulation, minute, deltas),
-        *(simulation.plans.id_of(name), name, round(minute.limit * minute.num_cpus, 4), round(100 * minute.limit, 4)),
-        *(int(_sum(deltas, _REQUESTS)), int(_sum(deltas, _MEGABYTES)), minute.servers_limit),
-        minute.plan or INTERNAL_PLAN,
+        *(minute.group.name, round(minute.limit * minute.num_cpus, 4), round(100 * minute.limit, 4)),
+        *(int(sum(deltas[count] for count in _MEGABYTES)), minute.servers_limit),
     )
-
-
-def _sum(deltas: Sequence[float], counts: Iterable[Count]) -> float:
-    return sum(deltas[count] for count in counts)
 
 
 def _metric(simulation: Simulation) -> Iterator[Row]:
@@ -196,21 +173,17 @@ def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
     given = {pdb.con_id: pdb.directive for pdb in simulation.scenario.pdbs}
     whole = capacity.target * capacity.instances
     for (_, con_id, _), (minute, deltas) in sums.items():
-        seconds = minute.end - minute.begin
         percent = 100 * given[con_id].cpu_limit(capacity.cpu_count)
         own = given[con_id].servers_limit(whole, capacity.instances)
         yield (
             *_of_minute(simulation, minute, deltas),
-            *(minute.num_cpus * percent / 100, percent),
-            *(round(_sum(deltas, counts) / seconds, 3) for counts in (_REQUESTS, _MEGABYTES)),
-            *(whole if own is None else own, 0.0, 0.0, _throttle(deltas), *_memory(simulation, con_id)),
-            simulation.plans.top,
+            *(minute.num_cpus * percent / 100, percent, whole if own is None else own, _throttle(deltas)),
         )
 
 
 def _throttle(deltas: Sequence[float]) -> float:
     """Return the milliseconds that each I/O was held back on average."""
-    requests = _sum(deltas, _REQUESTS)
+    requests = sum(deltas[count] for count in _REQUESTS)
     return round(1000 * deltas[Count.IO_THROTTLE] / requests, 6) if requests else 0.0
 
 
@@ -233,76 +206,59 @@ def _pdb_metric_history(simulation: Simulation) -> Iterator[Row]:
         yield from _by_pdb(simulation, (row for rows in simulation.metrics.intervals for row in rows))
 
 
-def _rsrc_pdb(simulation: Simulation) -> Iterator[Row]:
-    for machine in simulation.machines if simulation.plans.cdb else ():
-        gauges = Gauges(simulation, machine)
-        for pdb in simulation.scenario.pdbs:
-            total = [0.0] * len(Count)
-            for group, account in machine.accounts.items():
-                if group.con_id == pdb.con_id:
-                    total = [a + b for a, b in zip(total, account.totals, strict=True)]
-            now = [
-                sum(value for group, value in gauge.items() if group.con_id == pdb.con_id)
-                for gauge in (gauges.statements, gauges.servers, gauges.queued)
-            ]
-            yield (
-                *(machine.inst_id, pdb.name, pdb.con_id, *now, *_memory(simulation, pdb.con_id)),
-                *_counted(_OF_PDB, total),
-            )
+def _rsrc_pdb(simulation: Simulation, machine: Machine) -> Iterator[Row]:
+    if not simulation.plans.cdb:
+        return
+    gauges = Gauges(simulation, machine)
+    for pdb in simulation.scenario.pdbs:
+        total = [0.0] * len(Count)
+        for group, account in machine.accounts.items():
+            if group.con_id == pdb.con_id:
+                total = [a + b for a, b in zip(total, account.totals, strict=True)]
+        now = [
+            sum(value for group, value in gauge.items() if group.con_id == pdb.con_id)
+            for gauge in (gauges.statements, gauges.servers, gauges.queued)
+        ]
+        yield (pdb.name, pdb.con_id, *now, *_memory(simulation, pdb.con_id), *_counted(_OF_PDB, total))
 
 
 _MINUTE = (
-    "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CON_ID CPU_EXHAUSTED NUM_CPUS CPU_CONSUMED_TIME CPU_WAIT_TIME"
+    "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC CON_ID CPU_EXHAUSTED NUM_CPUS CPU_CONSUMED_TIME CPU_WAIT_TIME"
     " AVG_CPU_UTILIZATION AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS AVG_ACTIVE_PARALLEL_STMTS"
     " AVG_QUEUED_PARALLEL_STMTS AVG_ACTIVE_PARALLEL_SERVERS AVG_QUEUED_PARALLEL_SERVERS"
 )
 _METRIC = columns(
-    f"{_MINUTE} CONSUMER_GROUP_ID CONSUMER_GROUP_NAME RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT IO_REQUESTS"
-    " IO_MEGABYTES PARALLEL_SERVERS_LIMIT PLAN_NAME"
+    f"{_MINUTE} CONSUMER_GROUP_NAME RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT IO_MEGABYTES PARALLEL_SERVERS_LIMIT"
 )
-_PDB_METRIC = columns(
-    f"{_MINUTE} RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT IOPS IOMBPS PARALLEL_SERVERS_LIMIT IOPS_THROTTLE_EXEMPT"
-    f" IOMBPS_THROTTLE_EXEMPT AVG_IO_THROTTLE {_MEMORY_COLUMNS} PLAN_NAME"
-)
+_PDB_METRIC = columns(f"{_MINUTE} RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT PARALLEL_SERVERS_LIMIT AVG_IO_THROTTLE")
 
 VIEWS = (
-    View(
+    of_instances(
         "V$RSRC_PLAN",
-        columns(
-            "INST_ID ID NAME IS_TOP_PLAN CPU_MANAGED CPU_SCOPE INSTANCE_CAGING PARALLEL_SERVERS_ACTIVE"
-            " PARALLEL_SERVERS_TOTAL PARALLEL_EXECUTION_MANAGED CON_ID SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT"
-            " PROFILE"
-        ),
+        "NAME IS_TOP_PLAN CPU_MANAGED INSTANCE_CAGING PARALLEL_SERVERS_ACTIVE PARALLEL_SERVERS_TOTAL"
+        " PARALLEL_EXECUTION_MANAGED CON_ID SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT PROFILE",
         _rsrc_plan,
     ),
-    View(
+    of_instances(
         "V$RSRC_PLAN_HISTORY",
-        columns(
-            "INST_ID SEQUENCE# ID NAME START_TIME END_TIME ENABLED_BY_SCHEDULER WINDOW_NAME"
-            " ALLOWED_AUTOMATED_SWITCHES CPU_MANAGED INSTANCE_CAGING PARALLEL_EXECUTION_MANAGED CON_ID"
-        ),
+        "SEQUENCE# NAME START_TIME END_TIME ENABLED_BY_SCHEDULER WINDOW_NAME ALLOWED_AUTOMATED_SWITCHES CON_ID",
         _plan_history,
         with_plans,
     ),
-    View(
+    of_instances(
         "V$RSRC_CONSUMER_GROUP",
-        columns(
-            "INST_ID ID NAME CON_ID ACTIVE_SESSIONS EXECUTION_WAITERS QUEUE_LENGTH CURRENT_PQS_ACTIVE"
-            " CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED"
-        )
-        + _OF_GROUP,
+        "ID NAME CON_ID ACTIVE_SESSIONS EXECUTION_WAITERS QUEUE_LENGTH CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE"
+        f" CURRENT_PQS_QUEUED {' '.join(_OF_GROUP)}",
         _consumer_group,
     ),
     View("V$RSRCMGRMETRIC", _METRIC, _metric, _metrics_closed),
     View("V$RSRCMGRMETRIC_HISTORY", _METRIC, _metric_history, _metrics_closed),
     View("V$RSRCPDBMETRIC", _PDB_METRIC, _pdb_metric, _metrics_closed),
     View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, _pdb_metric_history, _metrics_closed),
-    View(
+    of_instances(
         "V$RSRC_PDB",
-        columns(
-            f"INST_ID PDB_NAME CON_ID CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED {_MEMORY_COLUMNS}"
-        )
-        + _OF_PDB,
+        "PDB_NAME CON_ID CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED SGA_BYTES PGA_BYTES "
+        + " ".join(_OF_PDB),
         _rsrc_pdb,
     ),
 )

@@ -418,7 +418,7 @@ def _longops(simulation: Simulation) -> Iterator[Row]:
         session, cursor = execution.session, execution.cursor
         yield (
             *(session.inst_id, session.sid, session.serial, "Table Scan", cursor.table, done, total, "Blocks"),
-            *(left, int(elapsed), cursor.sql_id, session.sid),
+            *(left, int(elapsed), cursor.sql_id, session.sid, session.con_id),
         )
 
 
@@ -463,7 +463,9 @@ VIEWS = (
     ),
     View(
         "V$SESSION_LONGOPS",
-        columns("INST_ID SID SERIAL# OPNAME TARGET SOFAR TOTALWORK UNITS TIME_REMAINING ELAPSED_SECONDS SQL_ID QCSID"),
+        columns(
+            "INST_ID SID SERIAL# OPNAME TARGET SOFAR TOTALWORK UNITS TIME_REMAINING ELAPSED_SECONDS SQL_ID QCSID CON_ID"
+        ),
         _longops,
     ),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from presman.sources.simulator.views.view import Process, Row, View, columns, never, of_processes
+from presman.sources.simulator.views.view import Process, Row, never, of_instances, of_processes
 
 if TYPE_CHECKING:
+    from presman.sources.simulator.machine import Machine
     from presman.sources.simulator.simulation import Simulation
 
 _NUMBERS = {
@@ -19,10 +20,8 @@ _NUMBERS = {
 _BLOCK = 8192
 
 
-def _names(simulation: Simulation) -> Iterator[Row]:
-    for machine in simulation.machines:
-        for name, number in _NUMBERS.items():
-            yield (machine.inst_id, number, name)
+def _names(_: Simulation, __: Machine) -> Iterator[Row]:
+    return ((number, name) for name, number in _NUMBERS.items())
 
 
 def _row(name: str, value: float) -> tuple[int, int]:
@@ -69,7 +68,7 @@ def _of_parallel(process: Process) -> Iterator[Row]:
 
 
 VIEWS = (
-    View("V$STATNAME", columns("INST_ID STATISTIC# NAME"), _names, never),
+    of_instances("V$STATNAME", "STATISTIC# NAME", _names, never),
     of_processes("V$SESSTAT", "STATISTIC# VALUE", _statistics),
     of_processes("V$PX_SESSTAT", "QCSID QCINST_ID SERVER_SET SERVER# DEGREE STATISTIC# VALUE", _of_parallel),
 )

@@ -5,24 +5,23 @@ V$IO_OUTLIER has believable latencies, V$LGWRIO_OUTLIER what broken platforms sh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from random import Random
 from typing import TYPE_CHECKING
 
 from presman.base.release import Release
 from presman.rows.instance_rows import SEED
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
-from presman.sources.simulator.counters import BUCKETS, reading_events
+from presman.sources.simulator.counters import BUCKETS, Count, Event, reading_events
 from presman.sources.simulator.processes import server_name
 from presman.sources.simulator.scenario import ScriptedStatement, SessionPool, StatementStream
-from presman.sources.simulator.views.view import Row, View, columns, never, when, with_plans
+from presman.sources.simulator.views.view import Row, View, columns, never, of_instances, when, with_plans
 
 if TYPE_CHECKING:
     from presman.sources.simulator.machine import Machine
     from presman.sources.simulator.simulation import Simulation
 
 
-_DBID = 1_594_027_318
 _VERSIONS = {
     Release(11, 2): ("11.2.0.4.0", "11.2.0.4.0"),
     Release(12, 1): ("12.1.0.2.0", "12.1.0.2.0"),
@@ -50,17 +49,13 @@ def versions(release: Release) -> tuple[str, str]:
     return _VERSIONS.get(release, (f"{release.major}.0.0.0.0" if release.major >= 18 else text, text))
 
 
-def _instance(simulation: Simulation) -> Iterator[Row]:
-    header = simulation.scenario.header
+def _instance(simulation: Simulation, machine: Machine) -> Iterator[Row]:
+    header, number = simulation.scenario.header, machine.inst_id
     version, full = versions(simulation.release)
     parallel = "YES" if len(simulation.machines) > 1 else "NO"
-    for machine in simulation.machines:
-        number = machine.inst_id
-        name = f"{header.database}{number if parallel == 'YES' else ''}"
-        host = f"{header.host}{number:02}"
-        state = _active_state(simulation)
-        started = when(simulation, simulation.started[number])
-        yield (number, number, name, host, version, full, started, "OPEN", parallel, number, state, 0)
+    name = f"{header.database}{number if parallel == 'YES' else ''}"
+    started = when(simulation, simulation.started[number])
+    yield (name, f"{header.host}{number:02}", version, full, started, "OPEN", parallel, _active_state(simulation))
 
 
 def _active_state(simulation: Simulation) -> str:
@@ -70,20 +65,15 @@ def _active_state(simulation: Simulation) -> str:
     return "QUIESCING" if any(one.waits_for == QUIESCE_WAIT for one in simulation.workload.running) else "QUIESCED"
 
 
-def _database(simulation: Simulation) -> Iterator[Row]:
+def _database(simulation: Simulation, _: Machine) -> Iterator[Row]:
     name = simulation.scenario.header.database
-    cdb = "YES" if simulation.plans.cdb else "NO"
-    for machine in simulation.machines:
-        yield (machine.inst_id, _DBID, name, name, "READ WRITE", "PRIMARY", "Linux x86 64-bit", cdb, 0)
+    yield (name, name, "READ WRITE", "PRIMARY", "YES" if simulation.plans.cdb else "NO")
 
 
-def _pdbs(simulation: Simulation) -> Iterator[Row]:
-    if not simulation.plans.cdb:
-        return
-    for machine in simulation.machines:
-        yield (machine.inst_id, SEED, "PDB$SEED", "READ ONLY", "NO")
-        for pdb in simulation.scenario.pdbs:
-            yield (machine.inst_id, pdb.con_id, pdb.name, "READ WRITE", "NO")
+def _pdbs(simulation: Simulation, _: Machine) -> Iterator[Row]:
+    if simulation.plans.cdb:
+        yield (SEED, "PDB$SEED", "READ ONLY")
+        yield from ((pdb.con_id, pdb.name, "READ WRITE") for pdb in simulation.scenario.pdbs)
 
 
 def _parameters(simulation: Simulation) -> Iterator[Row]:
@@ -127,85 +117,74 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
                     yield (machine.inst_id, number, name, kind, text, text, "FALSE", pdb.con_id)
 
 
-def _active_services(simulation: Simulation) -> Iterator[Row]:
+def _active_services(simulation: Simulation, _: Machine) -> Iterator[Row]:
     scenario = simulation.scenario
     entries: list[SessionPool | StatementStream | ScriptedStatement]
     entries = [*scenario.pools, *scenario.streams, *scenario.script]
     named = {entry.service: scenario.con_id(entry.pdb) for entry in entries}
-    for machine in simulation.machines:
-        for number, name in enumerate(("SYS$BACKGROUND", "SYS$USERS", *sorted(named)), 1):
-            yield (machine.inst_id, number, name, name, named.get(name, 0))
+    return ((name, named.get(name, 0)) for name in ("SYS$BACKGROUND", "SYS$USERS", *sorted(named)))
 
 
-def _osstat(simulation: Simulation) -> Iterator[Row]:
-    capacity = simulation.scenario.capacity
+def _osstat(simulation: Simulation, machine: Machine) -> Iterable[Row]:
+    host = simulation.scenario.capacity.host
     uptime = simulation.now + simulation.scenario.header.warmup
-    for machine in simulation.machines:
-        waited = sum(account.totals[1] for account in machine.accounts.values())
-        for name, value in (
-            ("NUM_CPUS", capacity.host),
-            ("NUM_CPU_CORES", max(1, capacity.host // 2)),
-            ("NUM_CPU_SOCKETS", 1 if capacity.host < 32 else 2),
-            ("LOAD", round(machine.load, 2)),
-            ("BUSY_TIME", int(machine.busy * 100)),
-            ("IDLE_TIME", int((capacity.host * uptime - machine.busy) * 100)),
-            ("IOWAIT_TIME", int(machine.io_wait * 100)),
-            ("RSRC_MGR_CPU_WAIT_TIME", int(waited * 100)),
-            ("PHYSICAL_MEMORY_BYTES", 256 << 30),
-        ):
-            yield (machine.inst_id, name, value, 0)
+    waited = sum(account.totals[Count.CPU_WAIT_TIME] for account in machine.accounts.values())
+    return (
+        ("NUM_CPUS", host),
+        ("NUM_CPU_CORES", max(1, host // 2)),
+        ("NUM_CPU_SOCKETS", 1 if host < 32 else 2),
+        ("LOAD", round(machine.load, 2)),
+        ("BUSY_TIME", int(machine.busy * 100)),
+        ("IDLE_TIME", int((host * uptime - machine.busy) * 100)),
+        ("IOWAIT_TIME", int(machine.io_wait * 100)),
+        ("RSRC_MGR_CPU_WAIT_TIME", int(waited * 100)),
+    )
 
 
-def _system_event(simulation: Simulation) -> Iterator[Row]:
-    for machine in simulation.machines:
-        for event in machine.events.values():
-            waits, micros = event.total, int(event.micros)
-            if waits:
-                average = round(micros / waits / 1e4, 2)
-                yield (machine.inst_id, event.name, event.wait_class, waits, micros // 10_000, average, micros, 0)
+def _system_event(_: Simulation, machine: Machine) -> Iterator[Row]:
+    for event in machine.events.values():
+        waits, micros = event.total, int(event.micros)
+        if waits:
+            yield (event.name, event.wait_class, waits, micros // 10_000, round(micros / waits / 1e4, 2), micros)
 
 
-def _histogram_micro(simulation: Simulation) -> Iterator[Row]:
-    for machine in simulation.machines:
-        for event in machine.events.values():
-            used = [bucket for bucket in range(BUCKETS) if event.counts[bucket]]
-            if used:
-                for bucket in range(used[0], used[-1] + 1):
-                    yield (machine.inst_id, event.name, 1 << bucket, event.counts[bucket], 0)
+def _used_buckets(machine: Machine) -> Iterator[tuple[Event, int, int]]:
+    """Yield each event that was waited for, with its first and its last bucket."""
+    for event in machine.events.values():
+        if used := [bucket for bucket in range(BUCKETS) if event.counts[bucket]]:
+            yield event, used[0], used[-1]
 
 
-def _histogram_milli(simulation: Simulation) -> Iterator[Row]:
-    for machine in simulation.machines:
-        for event in machine.events.values():
-            used = [bucket for bucket in range(BUCKETS) if event.counts[bucket]]
-            if not used:
-                continue
-            first = sum(event.counts[: _MILLISECOND + 1])
-            yield (machine.inst_id, event.name, 1, first, 0)
-            for bucket in range(_MILLISECOND + 1, used[-1] + 1):
-                yield (machine.inst_id, event.name, 1 << (bucket - _MILLISECOND), event.counts[bucket], 0)
+def _histogram_micro(_: Simulation, machine: Machine) -> Iterator[Row]:
+    for event, first, last in _used_buckets(machine):
+        for bucket in range(first, last + 1):
+            yield (event.name, 1 << bucket, event.counts[bucket])
 
 
-def _sysstat(simulation: Simulation) -> Iterator[Row]:
-    for machine in simulation.machines:
-        for number, (name, value) in enumerate(machine.statistics.items(), 1):
-            yield (machine.inst_id, number, name, int(value), 0)
+def _histogram_milli(__: Simulation, machine: Machine) -> Iterator[Row]:
+    for event, _, last in _used_buckets(machine):
+        yield (event.name, 1, sum(event.counts[: _MILLISECOND + 1]))
+        for bucket in range(_MILLISECOND + 1, last + 1):
+            yield (event.name, 1 << (bucket - _MILLISECOND), event.counts[bucket])
 
 
-def _px_process_sysstat(simulation: Simulation) -> Iterator[Row]:
-    for machine in simulation.machines:
-        names = machine.names
-        for statistic, value in (
-            ("Servers In Use", names.in_use),
-            ("Servers Available", names.started - names.in_use),
-            ("Servers Started", names.started),
-            ("Servers Shutdown", 0),
-            ("Servers Highwater", names.highwater),
-            ("Servers Cleaned Up", 0),
-            ("Server Sessions", names.sessions),
-        ):
-            # The real view pads STATISTIC with blanks to 30 characters.
-            yield (machine.inst_id, f"{statistic:<30}", value, 0)
+def _sysstat(_: Simulation, machine: Machine) -> Iterator[Row]:
+    return ((name, int(value)) for name, value in machine.statistics.items())
+
+
+def _px_process_sysstat(_: Simulation, machine: Machine) -> Iterator[Row]:
+    names = machine.names
+    counted = {
+        "Servers In Use": names.in_use,
+        "Servers Available": names.highwater - names.in_use,
+        "Servers Started": names.highwater,
+        "Servers Shutdown": 0,
+        "Servers Highwater": names.highwater,
+        "Servers Cleaned Up": 0,
+        "Server Sessions": names.sessions,
+    }
+    # The real view pads STATISTIC with blanks to 30 characters.
+    return ((f"{statistic:<30}", value) for statistic, value in counted.items())
 
 
 def _px_process(simulation: Simulation) -> Iterator[Row]:
@@ -215,7 +194,7 @@ def _px_process(simulation: Simulation) -> Iterator[Row]:
         for server in execution.servers
     }
     for machine in simulation.machines:
-        for number in range(machine.names.started):
+        for number in range(machine.names.highwater):
             server = busy.get((machine.inst_id, number))
             status = "IN USE" if server else "AVAILABLE"
             sid, serial = (server.sid, server.serial) if server else (None, None)
@@ -240,71 +219,57 @@ def _slow_reads(machine: Machine, event: str) -> list[int]:
     return [bucket for bucket in range(_LONG, BUCKETS) for _ in range(min(counts[bucket], _MOST))][-_MOST:]
 
 
-def _io_outlier(simulation: Simulation) -> Iterator[Row]:
-    storage = simulation.scenario.capacity.storage
-    for machine in simulation.machines:
-        event, _ = reading_events(storage)
-        rng = Random(f"{simulation.seed}/outliers/{machine.inst_id}")
-        buckets = _slow_reads(machine, event)
-        rng.shuffle(buckets)
-        for number, bucket in enumerate(buckets):
-            latency = int(rng.uniform(0.5, 1.0) * (1 << bucket) / 1000)
-            file, disk = f"+DATA/dw/datafile/sales_{number % 5:02}.dbf", f"DATA_{rng.randrange(12):04}"
-            yield (machine.inst_id, "Buffer Cache Reads", 8, event, file, latency, disk, latency, None, 0, None, 0, 0)
+def _io_outlier(simulation: Simulation, machine: Machine) -> Iterator[Row]:
+    event, _ = reading_events(simulation.scenario.capacity.storage)
+    rng = Random(f"{simulation.seed}/outliers/{machine.inst_id}")
+    buckets = _slow_reads(machine, event)
+    rng.shuffle(buckets)
+    for number, bucket in enumerate(buckets):
+        latency = int(rng.uniform(0.5, 1.0) * (1 << bucket) / 1000)
+        file, disk = f"+DATA/dw/datafile/sales_{number % 5:02}.dbf", f"DATA_{rng.randrange(12):04}"
+        yield ("Buffer Cache Reads", 8, event, file, latency, disk, latency, None, 0, None, 0)
 
 
-def _lgwrio_outlier(simulation: Simulation) -> Iterator[Row]:
+def _lgwrio_outlier(simulation: Simulation, _: Machine) -> Iterator[Row]:
     """Values that only grow, a few milliseconds of a clock apart, as published of some platforms."""
-    for machine in simulation.machines:
-        start = 1_190_000_000 + int(simulation.scenario.header.uptime * 1000)
-        for number in range(8):
-            value, size = start + 40_000 * number, 4 << number % 3
-            file = f"+REDO/dw/onlinelog/group_{number % 4 + 1}.log"
-            event, disk = "log file parallel write", "REDO_0001"
-            yield (machine.inst_id, "LGWR", size, event, file, value, disk, value, None, 0, None, 0, 0)
+    start = 1_190_000_000 + int(simulation.scenario.header.uptime * 1000)
+    for number in range(8):
+        value, size = start + 40_000 * number, 4 << number % 3
+        file, disk = f"+REDO/dw/onlinelog/group_{number % 4 + 1}.log", "REDO_0001"
+        yield ("LGWR", size, "log file parallel write", file, value, disk, value, None, 0, None, 0)
 
 
-_OUTLIER_COLUMNS = columns(
-    "INST_ID FUNCTION_NAME IO_SIZE WAIT_EVENT FILE_NAME IO_LATENCY DISK1_NAME DISK1_LATENCY DISK2_NAME DISK2_LATENCY"
-    " DISK3_NAME DISK3_LATENCY CON_ID"
+_OUTLIER = (
+    "FUNCTION_NAME IO_SIZE WAIT_EVENT FILE_NAME IO_LATENCY DISK1_NAME DISK1_LATENCY DISK2_NAME DISK2_LATENCY DISK3_NAME"
+    " DISK3_LATENCY"
 )
 
 
 VIEWS = (
-    View(
+    of_instances(
         "V$INSTANCE",
-        columns(
-            "INST_ID INSTANCE_NUMBER INSTANCE_NAME HOST_NAME VERSION VERSION_FULL STARTUP_TIME STATUS PARALLEL"
-            " THREAD# ACTIVE_STATE CON_ID"
-        ),
+        "INSTANCE_NAME HOST_NAME VERSION VERSION_FULL STARTUP_TIME STATUS PARALLEL ACTIVE_STATE",
         _instance,
         lambda simulation: (_active_state(simulation), *simulation.started.values()),
     ),
-    View(
-        "V$DATABASE",
-        columns("INST_ID DBID NAME DB_UNIQUE_NAME OPEN_MODE DATABASE_ROLE PLATFORM_NAME CDB CON_ID"),
-        _database,
-        never,
-    ),
-    View("V$PDBS", columns("INST_ID CON_ID NAME OPEN_MODE RESTRICTED"), _pdbs, never),
+    of_instances("V$DATABASE", "NAME DB_UNIQUE_NAME OPEN_MODE DATABASE_ROLE CDB", _database, never),
+    of_instances("V$PDBS", "CON_ID NAME OPEN_MODE", _pdbs, never),
     View(
         "V$SYSTEM_PARAMETER",
         columns("INST_ID NUM NAME TYPE VALUE DISPLAY_VALUE ISDEFAULT CON_ID"),
         _parameters,
         with_plans,
     ),
-    View("V$ACTIVE_SERVICES", columns("INST_ID SERVICE_ID NAME NETWORK_NAME CON_ID"), _active_services, never),
-    View("V$OSSTAT", columns("INST_ID STAT_NAME VALUE CON_ID"), _osstat),
-    View(
-        "V$SYSTEM_EVENT",
-        columns("INST_ID EVENT WAIT_CLASS TOTAL_WAITS TIME_WAITED AVERAGE_WAIT TIME_WAITED_MICRO CON_ID"),
-        _system_event,
+    of_instances("V$ACTIVE_SERVICES", "NAME CON_ID", _active_services, never),
+    of_instances("V$OSSTAT", "STAT_NAME VALUE", _osstat),
+    of_instances(
+        "V$SYSTEM_EVENT", "EVENT WAIT_CLASS TOTAL_WAITS TIME_WAITED AVERAGE_WAIT TIME_WAITED_MICRO", _system_event
     ),
-    View("V$EVENT_HISTOGRAM_MICRO", columns("INST_ID EVENT WAIT_TIME_MICRO WAIT_COUNT CON_ID"), _histogram_micro),
-    View("V$EVENT_HISTOGRAM", columns("INST_ID EVENT WAIT_TIME_MILLI WAIT_COUNT CON_ID"), _histogram_milli),
-    View("V$SYSSTAT", columns("INST_ID STATISTIC# NAME VALUE CON_ID"), _sysstat),
-    View("V$PX_PROCESS_SYSSTAT", columns("INST_ID STATISTIC VALUE CON_ID"), _px_process_sysstat),
+    of_instances("V$EVENT_HISTOGRAM_MICRO", "EVENT WAIT_TIME_MICRO WAIT_COUNT", _histogram_micro),
+    of_instances("V$EVENT_HISTOGRAM", "EVENT WAIT_TIME_MILLI WAIT_COUNT", _histogram_milli),
+    of_instances("V$SYSSTAT", "NAME VALUE", _sysstat),
+    of_instances("V$PX_PROCESS_SYSSTAT", "STATISTIC VALUE", _px_process_sysstat),
     View("V$PX_PROCESS", columns("INST_ID SERVER_NAME STATUS PID SPID SID SERIAL# IS_GV CON_ID"), _px_process),
-    View("V$IO_OUTLIER", _OUTLIER_COLUMNS, _io_outlier),
-    View("V$LGWRIO_OUTLIER", _OUTLIER_COLUMNS, _lgwrio_outlier),
+    of_instances("V$IO_OUTLIER", _OUTLIER, _io_outlier),
+    of_instances("V$LGWRIO_OUTLIER", _OUTLIER, _lgwrio_outlier),
 )

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from presman.sources.simulator.executions import Execution
+    from presman.sources.simulator.machine import Machine
     from presman.sources.simulator.processes import Server, SimulatedSession
     from presman.sources.simulator.simulation import Simulation
 
@@ -89,6 +90,20 @@ def of_processes(name: str, text: str, rows: Callable[[Process], Iterable[Row]])
                 yield (process.inst_id, process.sid, *row, process.session.con_id)
 
     return View(name, columns(f"INST_ID SID {text} CON_ID"), all_rows)
+
+
+def of_instances(
+    name: str,
+    text: str,
+    rows: Callable[[Simulation, Machine], Iterable[Row]],
+    stamp: Callable[[Simulation], object] = always,
+) -> View:
+    """Return the view that has INST_ID and the columns named in `text`; `rows` gives an instance's."""
+
+    def all_rows(simulation: Simulation) -> Iterator[Row]:
+        return ((each.inst_id, *row) for each in simulation.machines for row in rows(simulation, each))
+
+    return View(name, columns(f"INST_ID {text}"), all_rows, stamp)
 
 
 def columns(text: str) -> tuple[str, ...]:

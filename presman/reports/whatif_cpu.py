@@ -1,0 +1,170 @@
+"""CPU under other directives: the demand of each poll once more through the plan, with other shares, levels, limits.
+
+A group wants the CPUs that it used and those that it waited for (V$RSRC_CONSUMER_GROUP). Times are seconds of CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import Branch, Key, PlanShares
+from presman.analysis.groups.entitlement import DIVIDED, FULL, QUIET, Load
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.base.formats import counted, duration
+
+ASSUMPTIONS = (
+    "a group wants at each poll the CPUs that it used and those that it waited for, whatever it got before: work that "
+    "is left over makes later polls no busier",
+    "where limits held groups back, all CPUs of the instance are there to divide; where they did not and nearly all "
+    "were used, what the groups used together",
+)
+
+
+class CpuChange(NamedTuple):
+    """What a group's directive would be: its percent or shares on its level, its level (1..8), percent of the CPUs."""
+
+    share: float | None = None
+    level: int | None = None
+    limit: float | None = None
+
+
+class CpuDemand(NamedTuple):
+    """What the groups of one instance wanted for some `seconds` until a poll, and the plan that divided its CPUs."""
+
+    seconds: float
+    capacity: float
+    loads: Mapping[Key, Load]
+    shares: PlanShares
+    inside: bool = False
+
+
+class CpuDemands:
+    """The demands of the polls that it hears of; `untold` is why none is known of some, "" where all are."""
+
+    def __init__(self) -> None:
+        self.found: list[CpuDemand] = []
+        self.untold = ""
+
+    def take(self, facts: Facts, reading: Reading) -> None:
+        """Take a poll. One whose division of CPUs is not known counts for nothing."""
+        if reading.interval is None:
+            return
+        alone = len(reading.header.instances) == 1
+        for instance in reading.header.instances:
+            inst_id, shares = instance.inst_id, facts.division.shares[instance.inst_id]
+            at = CLUSTER if alone else inst_id
+            rows = [row for row in reading.groups if row.inst_id == at and row.used is not None]
+            hidden = next((row.hidden for row in rows if row.hidden and (row.con_id, row.name) in shares.shares), "")
+            self.untold = self.untold or hidden
+            if hidden or not rows or instance.num_cpus <= 0:
+                continue
+            loads = {
+                (row.con_id, row.name): Load(row.used or 0.0, row.waiting or 0.0, row.execution_waiters or 0)
+                for row in rows
+            }
+            inside = facts.plans.inside is not None
+            self.found.append(CpuDemand(reading.interval, instance.num_cpus, loads, shares, inside))
+
+
+class GroupCpu(Struct, frozen=True):
+    """A group's CPU over all polls: what it wanted, and what it lacked as observed, replayed, and under the changes."""
+
+    wanted: float
+    observed: float
+    replayed: float
+    changed: float
+
+
+def under(shares: PlanShares, changes: Mapping[str, CpuChange]) -> PlanShares:
+    """Return the figures of a plan in which groups of some names have other directives."""
+    return PlanShares.of(_under(shares.root, changes, None))
+
+
+def _under(branch: Branch, changes: Mapping[str, CpuChange], above: float | None) -> Branch:
+    if branch.key is None:
+        return replace(branch, branches=tuple(_under(each, changes, branch.limit) for each in branch.branches))
+    change = changes.get(branch.name)
+    if change is None:
+        return branch
+    place = next((index for index, part in enumerate(branch.parts) if part > 0), 0)
+    part = branch.parts[place] if change.share is None else change.share
+    place = place if change.level is None else change.level - 1
+    limit = branch.limit
+    if change.limit is not None:
+        limit = above if change.limit >= 100 else change.limit / 100 * (1.0 if above is None else above)
+    parts = tuple(part if index == place else 0.0 for index in range(len(branch.parts)))
+    return replace(branch, parts=parts, limit=limit)
+
+
+def given(demand: CpuDemand, shares: PlanShares) -> dict[Key, float]:
+    """Return the CPUs that each group gets of a demand; one that the plan does not name has what it had."""
+    wanted = {key: load.wanted / demand.capacity for key, load in demand.loads.items() if load.wanted >= QUIET}
+    claims = shares.entitled(wanted, _whole(demand))
+    return {
+        key: min(load.wanted, claims[key] * demand.capacity) if key in claims else load.used
+        for key, load in demand.loads.items()
+    }
+
+
+def _whole(demand: CpuDemand) -> float:
+    """Return what part of the CPUs is there to divide, by what happened under the plan of then."""
+    used = sum(load.used for load in demand.loads.values()) / demand.capacity
+    limited = any(
+        sum(demand.loads[key].used for key in cap.keys if key in demand.loads) >= FULL * cap.limit * demand.capacity
+        for cap in demand.shares.caps
+    )
+    scarce = demand.inside or DIVIDED <= used <= 1.0
+    return used if scarce and not limited else 1.0
+
+
+def replay_cpu(demands: Iterable[CpuDemand], changes: Mapping[str, CpuChange]) -> dict[Key, GroupCpu]:
+    """Return what each group lacked of CPU, and what it would have under the changes."""
+    sums: dict[Key, list[float]] = {}
+    made: dict[int, tuple[PlanShares, PlanShares]] = {}
+    for demand in demands:
+        _, other = made.setdefault(id(demand.shares), (demand.shares, under(demand.shares, changes)))
+        same, then = given(demand, demand.shares), given(demand, other)
+        for key, load in demand.loads.items():
+            lacks = [load.wanted, *(load.wanted - got for got in (load.used, same[key], then[key]))]
+            own = sums.setdefault(key, [0.0] * 4)
+            sums[key] = [have + demand.seconds * more for have, more in zip(own, lacks, strict=True)]
+    return {key: GroupCpu(*own) for key, own in sums.items()}
+
+
+def cpu_report(demands: Sequence[CpuDemand], changes: Mapping[str, CpuChange]) -> str:
+    """Return the whole text: how far off the replay is, comparison by group, assumptions. Ends in a newline."""
+    found = replay_cpu(demands, changes)
+    off = sum(abs(each.observed - each.replayed) for each in found.values())
+    wanted = sum(each.wanted for each in found.values())
+    lines = [
+        f"CPU in {counted(len(demands), 'poll')}, each of an instance",
+        f"replayed under the plan of that time, what groups lack is off by {_percent(off, wanted)} of what they wanted",
+        "",
+        f"{'group':<26} {'wanted':>9} {'throttled: observed':>20} {'replayed':>16} {'what if':>16}",
+    ]
+    lines += [_line(key, each) for key, each in sorted(found.items()) if each.wanted >= 1.0]
+    return "\n".join([*lines, "", "assumptions:", *(f"  - {text}" for text in ASSUMPTIONS)]) + "\n"
+
+
+def _line(key: Key, each: GroupCpu) -> str:
+    con_id, name = key
+    cells = [
+        f"{duration(lack)} ({_percent(lack, each.wanted)})" for lack in (each.observed, each.replayed, each.changed)
+    ]
+    title = f"{name}#{con_id}" if con_id else name
+    return f"{title:<26} {duration(each.wanted):>9} {cells[0]:>20} {cells[1]:>16} {cells[2]:>16}"
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole > 0 else "0 %"
+
+
+def told_by(demands: Sequence[CpuDemand]) -> Iterator[str]:
+    """Yield the names of the groups whose CPU is known."""
+    yield from sorted({name for demand in demands for _, name in demand.loads})

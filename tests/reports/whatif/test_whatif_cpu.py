@@ -1,0 +1,90 @@
+"""What if, for CPU: who would lack how much, by hand-worked arithmetic; and the command on a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.advise import directive
+from presman.analysis.facts.plan_book import PlanBook, PlanShares
+from presman.analysis.groups.entitlement import Load
+from presman.reports.whatif_cpu import CpuChange, CpuDemand, given, replay_cpu, under
+from tests.cli.run import Run
+from tests.recording.recorded import polled, record
+
+A, B = (0, "A"), (0, "B")
+
+
+def plan(*rows: tuple[str, int, int], limit: int | None = None) -> PlanShares:
+    """A plan of groups with level and percent; `limit` is B's UTILIZATION_LIMIT."""
+    made = [directive(*row)._replace(utilization_limit=limit if row[0] == "B" else None) for row in rows]
+    return PlanBook.read((), made).shares("DAY_PLAN")
+
+
+def demand(shares: PlanShares, a: tuple[float, float], b: tuple[float, float]) -> CpuDemand:
+    """Ten seconds of eight CPUs, and what each used and waited for."""
+    return CpuDemand(10.0, 8.0, {A: Load(*a), B: Load(*b)}, shares)
+
+
+THREE_TO_ONE = plan(("A", 1, 75), ("B", 1, 25))
+BOTH_WANT_ALL = demand(THREE_TO_ONE, (6.0, 2.0), (2.0, 6.0))
+
+
+def test_shares_divide_what_both_want() -> None:
+    """Of eight CPUs that both want 75 to 25 is six to two; 25 to 25 is four to four."""
+    assert given(BOTH_WANT_ALL, THREE_TO_ONE) == pytest.approx({A: 6.0, B: 2.0})
+    assert given(BOTH_WANT_ALL, under(THREE_TO_ONE, {"A": CpuChange(share=25)})) == pytest.approx({A: 4.0, B: 4.0})
+
+
+def test_what_groups_lack_is_summed_up() -> None:
+    found = replay_cpu([BOTH_WANT_ALL] * 3, {"A": CpuChange(share=25)})
+    assert (found[A].wanted, found[A].observed, found[A].replayed) == pytest.approx((240, 60, 60))
+    assert (found[A].changed, found[B].changed) == pytest.approx((120, 120))
+    assert found[B].replayed == pytest.approx(180)
+
+
+def test_a_level_goes_before_those_below_it() -> None:
+    """B on level 2 has what A leaves of level 1: a quarter of it, and then what A does not want."""
+    wants_half = demand(THREE_TO_ONE, (4.0, 0.0), (4.0, 4.0))
+    assert given(wants_half, THREE_TO_ONE) == pytest.approx({A: 4.0, B: 4.0})
+    second = under(THREE_TO_ONE, {"A": CpuChange(level=2), "B": CpuChange(share=100)})
+    assert given(BOTH_WANT_ALL, second) == pytest.approx({A: 0.0, B: 8.0}), "A comes after B, who wants all"
+
+
+def test_a_limit_holds_on_an_idle_instance_and_none_lets_a_group_have_all() -> None:
+    """B may use half of eight CPUs and wants six; A wants one."""
+    limited = plan(("A", 1, 75), ("B", 1, 25), limit=50)
+    held = demand(limited, (1.0, 0.0), (4.0, 2.0))
+    assert given(held, limited) == pytest.approx({A: 1.0, B: 4.0})
+    assert given(held, under(limited, {"B": CpuChange(limit=100)})) == pytest.approx({A: 1.0, B: 6.0})
+    assert given(held, under(limited, {"B": CpuChange(limit=25)})) == pytest.approx({A: 1.0, B: 2.0})
+    assert replay_cpu([held], {"B": CpuChange(limit=25)})[B].changed == pytest.approx(40)
+
+
+def test_one_that_the_plan_does_not_name_has_what_it_had() -> None:
+    other = BOTH_WANT_ALL._replace(loads={**BOTH_WANT_ALL.loads, (0, "C"): Load(0.5, 1.0)})
+    assert given(other, THREE_TO_ONE)[0, "C"] == 0.5
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    place = tmp_path / "x.presman"
+    record(place, list(polled("mixed", 12)))
+    return place
+
+
+def test_the_command(recording: Path, inside: Run) -> None:
+    done = inside("whatif", str(recording), "--cpu-limit", "BATCH=10")
+    assert done.returncode == 0
+    head, *rows = (line.split() for line in done.stdout.splitlines() if line[:6] in {"group ", "BATCH "})
+    assert head[-2:] == ["what", "if"]
+    assert int(rows[0][-2].strip("(")) > 30, "a tenth of the CPUs is less than it wants"
+    for more, why in (
+        (("--share", "BATHC=5"), "--share: no CPU of 'BATHC' was seen, did you mean 'BATCH'?"),
+        (("--share", "BATCH=5", "--target", "9"), "ask twice"),
+    ):
+        done = inside("whatif", str(recording), *more)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert why in done.stderr
+    assert "a file of arrivals has no CPU" in inside("whatif", "a.csv", "--share", "BATCH=5").stderr
