@@ -42,7 +42,7 @@ from presman.config.doctor import doctor
 from presman.config.target import Target
 from presman.rows.queries import Scope
 from presman.sources import Source, SourceError
-from presman.sources.oracle.login_failures import ADDRESS, PASSWORD, USER, explained
+from presman.sources.oracle.settings import ADDRESS, PASSWORD, USER, explained
 
 INTRODUCTION = """\
 This makes a section of {path} for a database.

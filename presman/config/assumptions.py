@@ -18,8 +18,8 @@ from presman.base.formats import count
 from presman.base.release import Release
 from presman.base.text import one_line
 from presman.config.target import Target
-from presman.rows.catalog import OLDEST
 from presman.rows.queries import Cadence, Query, Scope
+from presman.rows.query_files import OLDEST
 from presman.rows.snapshot import Section
 from presman.sources import Request, Source
 

@@ -242,14 +242,6 @@ class Playback(StoredRows):
             first += 1
         return range(first, (len(self) if end is None else self.index(end) + (self.at(0) <= end)))
 
-    def readings(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[Reading]:
-        """Yield the readings between two instants; polls that are damaged are passed over."""
-        for index in self.indexes(start, end):
-            try:
-                yield self.reading(index)
-            except LostPollError:
-                continue
-
     # ---- figures
 
     def figures(self, measure: str, start: datetime | None = None, end: datetime | None = None) -> list[Row]:

@@ -29,18 +29,21 @@ from msgspec.structs import replace
 
 from presman import rows
 from presman.base.release import SUPPORTED, Release
-from presman.rows.catalog import OLDEST, SqlColumn, catalog, since_of
 from presman.rows.conversion import RecordType, field_types, null_row
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import PdbCpuExhausted
 from presman.rows.query_files import (
+    OLDEST,
     QueryError,
     Selection,
+    SqlColumn,
     amount_records,
+    catalog,
     parts,
     queries_folder,
     read_file,
+    since_of,
     view_of_grant,
 )
 from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName

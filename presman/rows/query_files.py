@@ -1,15 +1,18 @@
-"""Query files: where they are, their header lines, the parts of their SELECT, and the records made of some of them."""
+"""Query files: where they are, their header lines, the parts of their SELECT, records made of some; and the catalog."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import namedtuple
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from sys import intern
 from typing import Any, NamedTuple
 
 from presman.base.errors import InputError
+from presman.base.release import Release
 
 
 class QueryError(InputError):
@@ -163,3 +166,41 @@ def __getattr__(name: str) -> type[SessionAmounts]:
         if record.__name__ == name:
             return record
     raise AttributeError(name)
+
+
+# ---- Catalog: which view has which column since which release. `catalog.csv` is taken from Oracle's documents.
+
+OLDEST = Release(11, 2)
+
+CATALOG = Path(__file__).with_name("catalog.csv")
+
+
+class SqlColumn(NamedTuple):
+    """One column of the catalog."""
+
+    view: str
+    name: str
+    datatype: str
+    since: Release
+
+
+@cache
+def catalog() -> Mapping[str, Mapping[str, SqlColumn]]:
+    """Return the catalog: view (``V$SESSION``, ``DBA_RSRC_PLANS``) → column → facts."""
+    views: dict[str, dict[str, SqlColumn]] = {}
+    release = cache(Release.parse)
+    with CATALOG.open(encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        next(lines)
+        for view, name, datatype, since, *_ in lines:
+            # Twelve hundred rows use some sixty views and fifty types: one string each.
+            fact = SqlColumn(intern(view), name, intern(datatype), release(since))
+            views.setdefault(fact.view, {})[fact.name] = fact
+    return views
+
+
+@cache
+def since_of(view: str) -> Release:
+    """Return the release that had `view` (V$, GV$ or DBA_ name) first: the oldest one for a view that nobody lists."""
+    columns = catalog().get(view.removeprefix("G"), {})
+    return min((column.since for column in columns.values()), default=OLDEST)

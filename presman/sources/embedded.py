@@ -16,10 +16,9 @@ from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.catalog import SqlColumn
 from presman.rows.conversion import RecordType, field_types, to_records, untold
 from presman.rows.queries import Query, Scope, columns_of
-from presman.rows.query_files import views_named
+from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
 
 _STATEMENTS = 256

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from presman.polling.poll_events import CarryOut, Event
     from presman.polling.sampler import Sampler
     from presman.services.live import LiveTarget, Notifier
+    from presman.tui.widgets.choosers import InputLine
     from presman.tui.widgets.heatmap import HeatMap
-    from presman.tui.widgets.input_line import InputLine
 
 
 class MonitorApp(FrameApp):
@@ -245,7 +245,6 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     name = clean(name)
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     app.targets, app.notice = targets, notice
-    app.view_saver = ViewSaver(fixed)
     if bell:
         from presman.tabs.alerts import AlertNews
 
@@ -254,6 +253,12 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
         from presman.tui.tour import Tour
 
         Tour().attend(app)
+    return shown(app, fixed, home=home, ascii_only=ascii_only)
+
+
+def shown(app: MonitorApp, fixed: Collection[str], *, home: bool, ascii_only: bool) -> MonitorEnd:
+    """Show an app until the user quits: see :func:`run_monitor`."""
+    app.view_saver = ViewSaver(fixed)
     if home:
         lead_home(app)
     if ascii_only:

@@ -26,7 +26,7 @@ from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
     from presman.services.fleet.live_fleet import Fleet
-    from presman.tui.widgets.input_line import InputLine
+    from presman.tui.widgets.choosers import InputLine
 
 
 def show_help(app: FleetFrame) -> None:

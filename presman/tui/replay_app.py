@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
@@ -13,15 +12,12 @@ from presman.analysis.trends.database_events import DatabaseEvent, beside
 from presman.base.text import clean
 from presman.rows.snapshot import Snapshot
 from presman.tabs.parts import Key
-from presman.tui.app import MonitorApp, MonitorEnd
+from presman.tui.app import MonitorApp, MonitorEnd, shown
 from presman.tui.feed import Arrived
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys import time_keys
-from presman.tui.keys.page_keys import lead_home
 from presman.tui.monitor import Moments
 from presman.tui.player import Jumped, Passed, PlaybackLoaded, Player, Recalled, Stopped
-from presman.tui.saved_view import ViewSaver
-from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
@@ -243,10 +239,4 @@ def run_replay(
     `home` tells that there is a fleet to go back to, `fixed` what comes before what is kept of the last time.
     """
     app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow, begin=begin)
-    app.view_saver = ViewSaver([*fixed, "refresh"])
-    if home:
-        lead_home(app)
-    if ascii_only:
-        app.keep_to_ascii()
-    asyncio.run(run_until_ended(app))
-    return MonitorEnd(app.return_code or 0, "", app.goes_home)
+    return shown(app, [*fixed, "refresh"], home=home, ascii_only=ascii_only)

@@ -19,9 +19,8 @@ from presman.config.config_file import Config, Settings, read_config
 from presman.config.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
 from presman.config.targets import entries, parse_target
 from presman.sources import SourceError
-from presman.sources.oracle.login_failures import ADDRESS, PASSWORD, USER, explained, explanations
 from presman.sources.oracle.oracle_source import OracleSource
-from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.oracle.settings import ADDRESS, PASSWORD, USER, ConnectSettings, explained, explanations
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import Run, command, environment
 from tests.oracle_server import OracleServer

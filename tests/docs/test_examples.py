@@ -19,7 +19,7 @@ from presman.cli.parser import common
 from presman.config.config_file import _OPTIONS, read_config
 from presman.config.target import scenarios
 from presman.recording.store import Store
-from presman.rows.catalog import catalog
+from presman.rows.query_files import catalog
 from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.simulator.loading import load_scenario
 from tests.docs.pages import examples, named, pages, text_of

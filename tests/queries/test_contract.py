@@ -14,10 +14,9 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.rows.catalog import catalog
 from presman.rows.conversion import field_types
 from presman.rows.queries import Cadence, Query, Scope, by_query, columns_of, load, read
-from presman.rows.query_files import variants
+from presman.rows.query_files import catalog, variants
 from presman.sources.embedded import EmbeddedDatabase
 
 Databases = Callable[[Release], EmbeddedDatabase]

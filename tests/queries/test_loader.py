@@ -10,13 +10,20 @@ import pytest
 
 from presman.base.release import SUPPORTED, Release
 from presman.rows import query_files
-from presman.rows.catalog import OLDEST, since_of
 from presman.rows.conversion import field_types, null_row
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import Database, EventHistogram, Instance, Pdb
 from presman.rows.plan_rows import PlanDirective
 from presman.rows.queries import Cadence, Scope, columns_of, load, read
-from presman.rows.query_files import QueryError, SessionAmounts, amount_records, queries_folder, read_file
+from presman.rows.query_files import (
+    OLDEST,
+    QueryError,
+    SessionAmounts,
+    amount_records,
+    queries_folder,
+    read_file,
+    since_of,
+)
 from presman.rows.session_rows import PxProcessSysstat, SessionCount, SessionInfo
 
 GOOD = "-- What is it?\n-- every: minute\n-- needs: V_$DATABASE\n-- pack: none\nSELECT name FROM v$database\n"

@@ -179,7 +179,7 @@ def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest
                 assert "4 polls" in str(error)  # noqa: PT017 - those of the block
         assert read == [0, 1, 2, 3, 8, 9, 10, 11]
         assert len(playback.damage) == 1
-        assert [reading.at for reading in playback.readings()] == [moments[place][0].at for place in read]
+        assert [playback.reading(place).at for place in read] == [moments[place][0].at for place in read]
         assert len(playback.figures("cpu")) == sum(len(list(MEASURES["cpu"].rows(reading))) for _, reading in moments)
     early, late = (f"{moments[place][0].at.astimezone():%H:%M:%S}" for place in (5, 6))
     with pytest.raises(SourceError, match=f"every poll from .*{early} to .*{late} is damaged"):

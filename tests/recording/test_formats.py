@@ -102,7 +102,7 @@ def test_format_2_says_what_it_said(
         for place in reversed(expected):
             assert sums(playback.snapshot(place)) == expected[place]
         assert [sums(playback.snapshot(place)) for place in expected] == list(expected.values())
-        assert [reading.at for reading in playback.readings()] == [mark.at for mark in playback.marks()]
+        assert [playback.reading(index).at for index in playback.indexes()] == [mark.at for mark in playback.marks()]
         cpu = playback.figures("cpu")
         assert (len(cpu), total(cpu, "used_cpus")) == (rows_of_cpu, used_cpus)
     with closing(sqlite3.connect(path)) as connection:

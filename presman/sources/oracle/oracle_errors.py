@@ -14,7 +14,7 @@ from presman.base.text import clean, one_line
 from presman.rows.queries import Query, Scope, grant_of_view
 from presman.rows.snapshot import Problem
 from presman.sources import LoginRefusal, SourceError
-from presman.sources.oracle.login_failures import explained
+from presman.sources.oracle.settings import explained
 
 LONGEST = 300
 

@@ -15,9 +15,9 @@ import oracledb
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.catalog import OLDEST
 from presman.rows.conversion import field_types, shortened, to_records, untold
 from presman.rows.queries import Query, Scope, bind_names
+from presman.rows.query_files import OLDEST
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.guard import AnswerTooLarge

@@ -182,7 +182,7 @@ def lead_home(app: FrameApp) -> None:
 async def ask_where(app: FrameApp) -> None:
     """Ask for a name to go to."""
     from presman.tabs.go_to import names
-    from presman.tui.widgets.input_line import ask
+    from presman.tui.widgets.choosers import ask
 
     await ask(app, "go", names=names(app.monitor.reading, app.panels.hidden(), app.targets))
 

@@ -54,7 +54,7 @@ async def details(app: FrameApp) -> None:
 
 async def ask_filter(app: KeyedApp) -> None:
     """Ask for a filter; it works while it is typed."""
-    from presman.tui.widgets.input_line import ask
+    from presman.tui.widgets.choosers import ask
 
     await ask(app, "filter", app.needle)
 

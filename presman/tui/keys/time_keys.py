@@ -87,7 +87,7 @@ POLL_NOW = AppKey(
 
 async def ask_time(app: FrameApp) -> None:
     """Ask where to go."""
-    from presman.tui.widgets.input_line import ask
+    from presman.tui.widgets.choosers import ask
 
     await ask(app, "jump", before="#scrub" if app.query("#scrub") else "#keys")
 

@@ -1,17 +1,21 @@
-"""Dialogs that let one choose from a table: its columns and their order, another target, what to copy."""
+"""Dialogs that let one choose from a table, and lines that texts are typed in: made when a key asks for them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.message import Message
 from textual.screen import ModalScreen
+from textual.suggester import SuggestFromList
+from textual.widgets import Input
 
 from presman.base.formats import ABSENT
-from presman.base.text import one_line
+from presman.base.text import clean, one_line
 from presman.figures.figure import NAME, NUMBER, Figure, Table
 from presman.tui.copies import Copyable
 from presman.tui.widgets.grid import Grid
@@ -205,3 +209,54 @@ class CopyChooser(_Chooser[Copyable]):
         found = next((each for each in self._rows if each.key == key), None)
         if found is not None:
             self.dismiss(found)
+
+
+# ---- The lines that texts are typed in: where to go, a time, a filter.
+
+PLACEHOLDERS = {
+    "go": "tab, group, instance, SID, 1:SID, SQL_ID, target; 19:08 or -15m; Esc",
+    "jump": "go to: 03:12, 2026-11-22 03:12:30, -15m, first, last; Esc leaves",
+    "filter": "text to show, !text to hide; Enter keeps it, Esc clears it",
+}
+"""What each line says while it is empty."""
+
+
+class InputLine(Input):
+    """One line above the keys; → takes what is suggested. Its id says what it is for."""
+
+    @dataclass(eq=False)
+    class Typed(Message):
+        """This is typed so far in the line of that id; `done` once Enter was pressed."""
+
+        line: str
+        text: str
+        done: bool
+
+    def begin(self, text: str, names: Iterable[str]) -> None:
+        """Appear with a text, ready to be typed in, suggesting these names."""
+        self.suggester = SuggestFromList(list(names), case_sensitive=False)
+        self.display = True
+        self.value = text
+        self.screen.set_focus(self)  # at once: the next key is typed here
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Tell the app what is typed so far."""
+        event.stop()
+        self.post_message(self._typed(done=False))
+
+    async def action_submit(self) -> None:
+        """Tell the app itself what was typed, so that a key that follows at once is not typed here."""
+        self.display = False
+        self.app.post_message(self._typed(done=True))
+
+    def _typed(self, *, done: bool) -> InputLine.Typed:
+        return self.Typed(self.id or "", clean(self.value), done)
+
+
+async def ask(app: App[None], line: str, text: str = "", *, names: Iterable[str] = (), before: str = "#keys") -> None:
+    """Show the line of that id above another widget, and have it typed in."""
+    found = app.query_one_optional(f"#{line}", InputLine)
+    if found is None:
+        found = InputLine(id=line, placeholder=PLACEHOLDERS[line], compact=True)
+        await app.mount(found, before=before)
+    found.begin(text, names)

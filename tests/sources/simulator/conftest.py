@@ -12,8 +12,8 @@ import pytest
 
 from presman.base.release import Release
 from presman.rows import queries
-from presman.rows.catalog import OLDEST
 from presman.rows.queries import Cadence, Query, Scope
+from presman.rows.query_files import OLDEST
 from presman.sources import Request
 from presman.sources.simulator_source import SimulatorSource
 
