@@ -7,6 +7,8 @@ import time
 from argparse import ArgumentTypeError, Namespace
 from datetime import UTC, datetime
 
+from presman.analysis.caches import RowCache
+from presman.analysis.facts.facts import Facts
 from presman.analysis.goals import EXAMPLES, Goal, parse_goal
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival
@@ -20,6 +22,7 @@ from presman.cli.whatif_command import add_observed, arrivals_of
 from presman.reports.advise_load import SeenPlan, seen_plan
 from presman.reports.advise_report import advise, as_page, as_text
 from presman.reports.advise_search import KINDS, Scored
+from presman.reports.whatif_cpu import CpuDemands
 from presman.rows.snapshot import Snapshot
 
 _DEFAULT = "target,limits,levels,shares"
@@ -91,7 +94,10 @@ def run(options: Namespace) -> int:
     _check(arrivals, [goal.group for goal in options.goal], "--goal")
     _check(arrivals, keep, "--keep")
     progress = _Progress(options.goal[0])
-    found = advise(arrivals, watched.plan(), options.goal, keep, options.may_change, options.seed, progress.hear)
+    found = advise(
+        arrivals, watched.plan(), options.goal, keep, options.may_change, options.seed, progress.hear,
+        watched.demands.found,
+    )  # fmt: skip
     if len(watched.plans) > 1:
         console.note("the plan was changed meanwhile: statements are replayed under the last one")
     if options.format == "json":
@@ -117,16 +123,20 @@ def _write(options: Namespace, text: str) -> None:
 
 
 class _Watched:
-    """Keeps the newest polls of a target, which have its plan."""
+    """Keeps the newest polls of a target, which have its plan, and what groups wanted of CPU at all of them."""
 
     def __init__(self) -> None:
         self.plans: set[str] = set()
+        self.demands = CpuDemands()
+        self._cache = RowCache()
         self._last: tuple[Snapshot | None, Snapshot, Reading] | None = None
 
     def hear(self, snapshot: Snapshot, reading: Reading) -> None:
         """Take a poll."""
         self.plans.add(reading.header.plan)
-        self._last = (None if self._last is None else self._last[1], snapshot, reading)
+        previous = None if self._last is None else self._last[1]
+        self._last = previous, snapshot, reading
+        self.demands.take(Facts.of(previous, snapshot, self._cache), reading)
 
     def plan(self) -> SeenPlan:
         """Return the plan that was seen last."""

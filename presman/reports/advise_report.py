@@ -24,6 +24,7 @@ from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, R
 from presman.reports.advise_script import Scripts, scripts
 from presman.reports.advise_search import Scored, Search, bounds, percents, quantile, servers_needed, sizes
 from presman.reports.html_page import page, section, word_table
+from presman.reports.whatif_cpu import CpuChange, CpuDemand, replay_cpu
 from presman.reports.whatif_replay import COURSES, error, observed
 
 T = TypeVar("T")
@@ -34,7 +35,8 @@ ASSUMPTIONS = (
     "and presman cannot say by how much",
     "under a lower degree limit a statement runs longer, so that servers times seconds stay the same; its servers are "
     "taken for two sets, twice the degree",
-    "levels and shares divide CPU, too: what else they change there is not told",
+    "levels and shares divide CPU, too: that is told where CPU was seen, not of a file of arrivals, and by what groups "
+    "wanted under the present plan",
     "limits of containers stay as they were, and are not replayed",
     "a statement that timed out counts as one that never started; one that came before the observation began is "
     "replayed, and is in no figure",
@@ -102,8 +104,21 @@ class GoalFinding(Struct, frozen=True):
     high: float | None = None
 
 
+class CpuLack(Struct, frozen=True):
+    """The CPU that a group wanted, and what it lacks of it under the present plan and under the first choice."""
+
+    con_id: int
+    group: str
+    wanted: float
+    before: float
+    after: float
+
+
 class Advice(Struct, frozen=True):
-    """All that is told. `verdict` is met, advised, unmet, too_short, or autonomous."""
+    """All that is told. `verdict` is met, advised, unmet, too_short, or autonomous.
+
+    `cpu` is () where the first choice changes neither levels nor shares, or no CPU was seen.
+    """
 
     verdict: str
     message: str
@@ -120,6 +135,7 @@ class Advice(Struct, frozen=True):
     servers_needed: int | None
     scripts: Scripts | None
     notes: tuple[str, ...]
+    cpu: tuple[CpuLack, ...] = ()
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
 
@@ -131,8 +147,12 @@ def advise(
     kinds: Sequence[str],
     seed: int,
     heard: Callable[[int, Scored], None] = lambda *_: None,
+    cpu: Sequence[CpuDemand] = (),
 ) -> Advice:
-    """Return advice on statements by time, each goal's group among them. Ctrl-C ends the search early."""
+    """Return advice on statements by time, each goal's group among them. Ctrl-C ends the search early.
+
+    `cpu` are the demands of the same time, where they were seen.
+    """
     seen = ObservedLoad.of(arrivals, plan, goals, seed)
     courses = _few(arrivals, COURSES, 3)
     before = seen.played(PRESENT, courses)
@@ -173,6 +193,7 @@ def advise(
         needed,
         written,
         (*notes, *_notes(seen, kinds)),
+        _cpu(best, cpu),
     )
 
 
@@ -287,6 +308,21 @@ def _promised(
     low, high = bounds([within(own) for own in waits])
     names = ("advised", "advised_low", "advised_high")
     return replace(found, **dict(zip(names, map(_finite, advised), strict=True)), low=low, high=high)
+
+
+def _cpu(choice: Choice, demands: Sequence[CpuDemand]) -> tuple[CpuLack, ...]:
+    """Return what levels and shares of a choice do to CPU, of the groups that wanted a second or more of it."""
+    changes: dict[str, CpuChange] = {}
+    for kind, group, value in choice:
+        if group is not None and kind in {"levels", "shares"}:
+            name = "level" if kind == "levels" else "share"
+            changes[group.name] = changes.get(group.name, CpuChange())._replace(**{name: value})
+    found = replay_cpu(demands, changes) if changes else {}
+    return tuple(
+        CpuLack(*key, each.wanted, each.replayed, each.changed)
+        for key, each in sorted(found.items())
+        if each.wanted >= 1
+    )
 
 
 def _finite(seconds: float) -> float | None:
@@ -495,6 +531,10 @@ def _closing(advice: Advice) -> Iterable[str]:
         yield "A replayed wait is off by more than a goal allows: take the waits under other directives as rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
         yield f"The first choice costs others: {'; '.join(losers)}. Who must not lose is named with --keep."
+    if advice.cpu:
+        moved = [each for each in advice.cpu if abs(each.after - each.before) > max(1, 0.01 * each.wanted)]
+        lacks = (f"{each.group} {duration(each.before)} -> {duration(each.after)}" for each in moved)
+        yield f"CPU that groups lack under the first choice: {'; '.join(lacks) or 'as it is'}."
     if advice.interrupted:
         yield f"Interrupted after {counted(advice.replayed, 'choice')}: these are the best of them."
     for each in advice.goals:

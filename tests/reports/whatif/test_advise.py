@@ -13,7 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from benchmarks.advise import directive, every_choice, plan_of, planted, promises_kept
+from presman.analysis.facts.plan_book import PlanBook
 from presman.analysis.goals import Goal, parse_goal
+from presman.analysis.groups.entitlement import Load
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.base.errors import InputError
 from presman.base.release import Release
@@ -29,6 +31,7 @@ from presman.reports.advise_load import (
 from presman.reports.advise_report import Advice, advise, as_page, as_text, in_words, least
 from presman.reports.advise_script import quoted, scripts
 from presman.reports.advise_search import KINDS, Scored, Search, bounds, quantile, servers_needed
+from presman.reports.whatif_cpu import CpuDemand
 from presman.reports.whatif_replay import COLUMNS
 from tests.analysis.make import NOON
 from tests.cli.run import Run
@@ -86,6 +89,21 @@ def test_swapped_levels_are_put_right() -> None:
     found = best(arrivals, "levels", plan=plan, goal=Goal("REPORTS", 0.9, 15.0))
     assert found == [Change("levels", BATCH, 3)], "one change puts it behind REPORTS"
     assert best(arrivals, "levels", plan=SeenPlan(), goal=Goal("REPORTS", 0.9, 15.0)) == [], "none are known"
+
+
+def test_what_levels_do_to_cpu_is_told() -> None:
+    """Both want all of eight CPUs: BATCH has them on level 1, on level 3 REPORTS has; ten seconds of eight are 80."""
+    arrivals, plan = swapped()
+    shares = PlanBook.read((), tuple(plan.directives.values())).shares("DAY_PLAN")
+    loads = {(0, "BATCH"): Load(8.0, 0.0), (0, "REPORTS"): Load(0.0, 8.0)}
+    goal = Goal("REPORTS", 0.9, 15.0)
+    found = given(arrivals, goal, ("levels",), plan=plan, cpu=[CpuDemand(10.0, 8.0, loads, shares)])
+    assert found.choices[0].changes == ("level of BATCH 1 -> 3",)
+    assert [(each.group, each.before, each.after) for each in found.cpu] == [
+        ("BATCH", 0.0, 80.0),
+        ("REPORTS", 80.0, 0.0),
+    ]
+    assert "lack under the first choice: BATCH 0:00 -> 1:20; REPORTS 1:20 -> 0:00." in " ".join(as_text(found).split())
 
 
 def test_a_lower_degree_keeps_servers_times_seconds() -> None:
