@@ -60,11 +60,6 @@ def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
     return what and what + _allowed(what)
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error came of memory that was refused, foreseen or not."""
-    return ran_out(error, foreseen=False).startswith(_MEMORY)
-
-
 def have_threads_end() -> None:
     """Load what a thread needs to end, or the GNU C library aborts where no memory is left for that.
 

@@ -373,13 +373,16 @@ def _shadows(path: Path, sections: Mapping[str, Settings]) -> list[str]:
     ]
 
 
-def others_may_change(path: Path) -> bool:
-    """Return whether anybody but the user (and root) may write the file, and with it what presman runs."""
+def others_may_change(path: Path) -> str:
+    """Return how others than the user (and root) may write the file, and with it what presman runs; "" if none may."""
     try:
         found = path.stat()
-    except OSError:
-        return True
-    return found.st_uid not in {0, os.geteuid()} or bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    except OSError as error:
+        return f"{path}: {error.strerror or error}"
+    if found.st_uid not in {0, os.geteuid()}:
+        return f"{path} belongs to another user"
+    is_open = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return f"others may write {path}: chmod go-w {path}" if is_open else ""
 
 
 def untrusted(config: Config) -> str:
@@ -392,15 +395,7 @@ def untrusted(config: Config) -> str:
         return ""
     if config.nearby:
         return f"{path} is where presman was started: name it with --config"
-    try:
-        found = path.stat()
-    except OSError as error:
-        return f"{path}: {error.strerror or error}"
-    if os.name != "nt" and found.st_uid not in {os.geteuid(), 0}:
-        return f"{path} belongs to another user"
-    if os.name != "nt" and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"others may write {path}: chmod go-w {path}"
-    return ""
+    return others_may_change(path)
 
 
 def has_password(connection: Secret | None) -> bool:

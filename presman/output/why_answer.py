@@ -127,10 +127,11 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
     yield from _ways(unblock_of(row, reading), head is not None and row.position > 1)
-    for each in reading.running:
-        why = no_use(each, reading).get(group_title(row), "") if each.idle is not None else ""
-        if why:
-            yield f"    to end {_holder(each)} does not help: {why}"
+    idle = [
+        (each, no_use(each, reading).get(group_title(row), "")) for each in reading.running if each.idle is not None
+    ]
+    for each, why in [one for one in idle if one[1]][:_NAMED]:
+        yield f"    to end {_holder(each)} does not help: {why}"
     yield from _past(row, history)
 
 

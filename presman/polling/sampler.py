@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from presman.base.errors import InputError
-from presman.base.running_out import is_out_of_memory, ran_out, start
+from presman.base.running_out import ran_out, start
 from presman.polling.cadence import budget_of
 from presman.polling.poll_events import CarryOut, Event, FirstLook, Polled, PreviewCame, SourceEnded, SourceLost
 from presman.polling.polled_source import CommandQueue, PolledSource, no_room
@@ -256,9 +256,9 @@ class Sampler:
         except InputError as error:
             lost = SourceError(str(error), retry=False)
         except Exception as error:
-            # What there was no memory for at the start there will be none for later.
-            retry = self.polled.has_polled or not is_out_of_memory(error)
-            lost = SourceError(ran_out(error, foreseen=False) or f"{type(error).__name__}: {error}", retry=retry)
+            # What has run out at the start, for which memory or files were never enough, has run out for good.
+            out = ran_out(error, foreseen=False)
+            lost = SourceError(out or f"{type(error).__name__}: {error}", retry=self.polled.has_polled or not out)
         else:
             self.polled.works()
             return Polled(snapshot)

@@ -334,6 +334,14 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
 
 
+def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:
+    """64 come free in ten seconds, which is enough for both heads, so nothing is to be decided."""
+    assert told(storm(running(527, **IDLE), ending(526, 10.0, servers=64))).text == (
+        "wait: the head of BATCH should start by itself in about 0:10, when MARTIN 1:526 ends"
+    )
+    assert "wait, or decide" in told(storm(running(527, **IDLE), ending(526, 10.0))).text, "one of them may, no more"
+
+
 def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keeps() -> None:
     """Else DO says of him that his end does not let BATCH start, while TO START IT of ETL offers it."""
     reading = one_queue(running(526, group="ETL", idle=80.0, status="INACTIVE"), running(144))

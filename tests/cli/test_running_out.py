@@ -233,14 +233,17 @@ def test_a_recorder_that_cannot_write_for_lack_of_memory_ends_so(
     assert done.stderr == f"presman: {MEMORY}\n"
 
 
-def test_a_recorder_without_memory_for_its_first_poll_ends_in_a_line_and_leaves_no_file(
-    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "why"), [(MemoryError(), MEMORY), (OSError(errno.EMFILE, "Too many open files"), FILES)]
+)
+def test_a_recorder_without_memory_or_files_for_its_first_poll_ends_in_a_line_and_leaves_no_file(
+    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
 ) -> None:
-    monkeypatch.setattr(Poller, "poll", mock.Mock(side_effect=MemoryError))
+    monkeypatch.setattr(Poller, "poll", mock.Mock(side_effect=error))
     done = inside("record", f"demo:{with_short_past('quiet')}", "-o", "x.presman")
     assert done.returncode == exit_codes.SOURCE
     assert done.stderr.startswith("presman: nothing is left to record: demo:")
-    assert done.stderr.endswith(f"quiet.toml: {MEMORY}\n")
+    assert done.stderr.endswith(f"quiet.toml: {why}\n")
     assert done.stderr.count("\n") == 1
     assert not Path("x.presman").exists()
 

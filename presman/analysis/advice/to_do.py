@@ -120,16 +120,21 @@ def _queue(reading: Reading) -> ToDo | None:
     if ended is not None:
         return ended
     found = [(_head(each, reading), each) for each in heads]
-    best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), not _keeps_it(one[1])), default=(None, None))
+    best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), _nearness(one[1])), default=(None, None))
     if best is not None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
         best = _naming_its_queue(best)
-    waits = best is not None and best.step is Step.WAIT
-    return (_idle_while_queues_take_turns(heads, reading) if waits else None) or best
+    if best is None or best.step is not Step.WAIT or any(each.wait is not None for each in heads):
+        return best
+    return _idle_while_queues_take_turns(heads, reading) or best
 
 
-def _keeps_it(found: Unblock) -> bool:
-    """Whether it should start by itself, or an idle holder keeps what it is short of: TO START IT names him."""
-    return found.soon is not None or any(each.statement.idle is not None for each in found.candidates)
+def _nearness(found: Unblock) -> int:
+    """Return which of those that wait is told of: that which should start by itself, before one whose servers an idle
+    holder keeps, whom TO START IT names.
+    """
+    if found.wait is not None:
+        return 0
+    return 1 if found.soon is not None or any(each.statement.idle is not None for each in found.candidates) else 2
 
 
 def _naming_its_queue(step: ToDo) -> ToDo:

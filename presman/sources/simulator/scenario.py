@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
 from presman.sources.simulator.fields import (
     duration,
     flag,
@@ -188,8 +190,7 @@ _STEADY_WAVE = Wave()
 _NO_WAVE = Wave(depth=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(Struct, frozen=True):
     """Who connects: what V$SESSION shows of a workload's sessions."""
 
     user: str

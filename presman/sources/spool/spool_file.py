@@ -159,11 +159,6 @@ def cut(layout: Layout, line: str) -> list[str] | None:
     return [text[left:right].rstrip() for left, right in _reaching(layout.spans)]
 
 
-def misplaced(path: Path, number: int) -> SourceError:
-    """Return the error for a line that :func:`cut` cannot cut."""
-    return SourceError(f"{path}, line {number}: fields are not below their heads: {_CURE}", retry=False)
-
-
 def other_columns(path: Path, number: int) -> SourceError:
     """Return the error for a second header that names other columns: wrapped lines, or two queries in one file."""
     text = f"a second header with other columns (are the lines wrapped? SET LINESIZE 32767): {_CURE}"
@@ -378,7 +373,7 @@ def _fixed(path: Path, lines: Sequence[str], layout: Layout, known: Mapping[str,
             continue
         fields = cut(layout, line)
         if fields is None:
-            raise misplaced(path, index + 1)
+            raise SourceError(f"{path}, line {index + 1}: fields are not below their heads: {_CURE}", retry=False)
         if len(rows) > page and _goes_on(rows[-1][1], fields, layout):
             whole = [above + below.lstrip() for above, below in zip(rows[-1][1], fields, strict=True)]
             rows[-1] = (index + 1, whole)

@@ -57,7 +57,9 @@ class Publisher:
             if name.startswith("V$"):
                 rows = (row for row in rows if row[0] == 1)
             columns = [view.columns[index] for index in kept]
-            self._database.replace(name, columns, ([row[index] for index in kept] for row in rows))
+            if len(kept) < len(view.columns):
+                rows = (tuple([row[index] for index in kept]) for row in rows)
+            self._database.replace(name, columns, rows)
 
     def _seen(self, view: View) -> Iterable[Row]:
         """Return a view's rows but those of instances that are down.

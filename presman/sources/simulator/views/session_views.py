@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary, proxy
+
+from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
