@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
@@ -73,9 +73,12 @@ def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
     """Break a line at blanks into lines of at most `width` cells; those after the first are indented."""
     lines: list[list[Run]] = [[]]
     used = 0
-    for text, style in line:
-        for word in _words(text):
-            for piece in _pieces(word, max(1, width - indent)):
+    for word in _words(line):
+        if used + (whole := cells(plain(word).rstrip())) > width and whole <= width - indent:
+            lines.append([(" " * indent, "")])
+            used = indent
+        for text, style in word:
+            for piece in _pieces(text, max(1, width - indent)):
                 if used + cells(piece.rstrip()) > width:
                     lines.append([(" " * indent, "")])
                     used = indent
@@ -86,16 +89,19 @@ def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
     return [merge(runs) for runs in lines]
 
 
-def _words(text: str) -> list[str]:
-    """Split into words that keep the blanks after them."""
-    words: list[str] = []
-    start = 0
-    for index in range(1, len(text)):
-        if text[index] != " " and text[index - 1] == " ":
-            words.append(text[start:index])
-            start = index
-    words.append(text[start:])
-    return words
+def _words(line: Iterable[Run]) -> Iterator[list[Run]]:
+    """Yield words with the blanks after them; what no blank parts is one word, whatever its colours."""
+    word: list[Run] = []
+    for text, style in line:
+        for part in _PARTS.findall(text):
+            if word and word[-1][0].endswith(" ") and not part.startswith(" "):
+                yield word
+                word = []
+            word.append((part, style))
+    yield word
+
+
+_PARTS = re.compile(r" +|[^ ]+ *")
 
 
 def _pieces(word: str, width: int) -> list[str]:
