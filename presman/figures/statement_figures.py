@@ -96,6 +96,12 @@ def forecast_record(reading: Reading) -> str:
     return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}{again}"
 
 
+def why_unforeseen(reading: Reading) -> str:
+    """Return why no start in the queue is foreseen, "" where one is, where nobody forecasts or reasons differ."""
+    reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
+    return f"starts in: not known, {reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
+
+
 def starts_in_words(row: QueuedStatement) -> str:
     """Return when a queued statement should start, as a sentence; "" where nobody forecasts."""
     starts = row.starts

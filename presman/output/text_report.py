@@ -20,7 +20,7 @@ from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import OUTLIERS, redo_text
-from presman.figures.statement_figures import QUEUE, forecast_record
+from presman.figures.statement_figures import QUEUE, forecast_record, why_unforeseen
 from presman.output.cells import instant
 from presman.output.text_table import table
 from presman.tabs import tab, tab_names
@@ -65,8 +65,7 @@ def _foreseen(reading: Reading) -> str:
     if words := forecast_record(reading):
         since = None if reading.forecast is None else reading.forecast.judged_since
         return f"forecasts {words}{f' since {clock(since)}' if since else ''}"
-    reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
-    return f"starts in: not known, {reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
+    return why_unforeseen(reading)
 
 
 def _outliers(found: OutlierReading, width: int | None) -> list[str]:

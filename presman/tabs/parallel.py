@@ -20,7 +20,7 @@ from presman.figures.drawing.lines import Line, Run, length, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
-from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
+from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record, why_unforeseen
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, once, servers_scale
 from presman.tabs.table_notes import statements_folded, unavailable
@@ -76,9 +76,10 @@ def _uncounted(reading: Reading) -> str:
 
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
-    """Return how good the forecasts of the queue have been here: it stands beside them."""
+    """Return how good the forecasts of the queue have been here, or why there are none: it stands beside them."""
     record = forecast_record(moment.reading)
-    return {"starts_in_s": f"forecasts {record}"} if record else {}
+    note = f"forecasts {record}" if record else why_unforeseen(moment.reading)
+    return {"starts_in_s": note} if note else {}
 
 
 def goal_line(reading: Reading) -> Line:
