@@ -106,7 +106,7 @@ def brief(name: str, span: Latency | None) -> Line:
     if span is None:
         return ((f" {name:<7}", "title"), ("no delta yet", "dim"))
     if not span.waits:
-        return ((f" {name:<7}", "title"), ("no waits", "dim"))
+        return ((f" {name:<7}", "title"), ("no wait has ended", "dim"))
     rate = span.waits_per_s
     mean = span.mean_us if span.mean_us is not None else span.estimated_mean_us
     told = f"{compact(rate)}/s" if rate is not None and rate >= 1 else f"{count(span.waits)} waits"

@@ -11,7 +11,8 @@ from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, HistogramSpan
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import EventWaits, Histogram
-from presman.figures.histogram_figures import HISTOGRAMS, figures
+from presman.figures.drawing.lines import plain
+from presman.figures.histogram_figures import HISTOGRAMS, brief, figures
 from presman.rows.instance_rows import EventHistogram, SystemEvent, WatchedHistogram
 from tests.analysis.make import instance, row, snapshot
 
@@ -115,6 +116,11 @@ def test_nothing_waited_is_nothing_told() -> None:
     found = of({1024: 0})
     assert (found.waits, found.buckets, found.percentiles, found.thresholds, found.longest) == (0, (), (), (), None)
     assert found.estimated_mean_us is None
+
+
+def test_a_wait_that_goes_on_is_in_no_histogram_and_that_is_told() -> None:
+    """Beside `resmgr:pq queued 2.00 sessions` it said that there are no waits."""
+    assert plain(brief("now", of({}))).split(maxsplit=1) == ["now", "no wait has ended"]
 
 
 def counted(event: str = PLACE[1], inst_id: int = 1, **buckets: int) -> list[EventHistogram]:
