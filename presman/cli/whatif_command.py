@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+import math
+from argparse import ArgumentTypeError, Namespace
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -61,7 +63,7 @@ def arguments() -> Parser:
         ("level", of_group(1, 8), "level (1 to 8) of a group in the plan; without it all are on one level"),
         ("timeout", of_group(0, 1e7), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
         ("share", of_group(0, 1e6), "CPU: percent or shares of a group on its level (MGMT_P1 to MGMT_P8)"),
-        ("cpu-limit", of_group(0, 100), "CPU: percent that a group may use at most (UTILIZATION_LIMIT)"),
+        ("cpu-limit", of_group(1, 100), "CPU: percent that a group may use at most (UTILIZATION_LIMIT)"),
     ):
         parser.add_argument(f"--{name}", type=number, action="append", default=[], metavar="GROUP=N", help=text)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random order of the groups")
@@ -71,11 +73,23 @@ def arguments() -> Parser:
 def add_observed(parser: Parser) -> None:
     """Add what tells which statements are replayed."""
     parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="arrivals, a recording, a target to watch")
-    parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")
+    parser.add_argument("--live-minutes", type=_minutes, metavar="N", help="watch TARGET for N minutes first")
+
+
+def _minutes(text: str) -> float:
+    """Read a number of minutes. Raises ArgumentTypeError for none, and for more than a week."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 7 * 24 * 60:
+        raise ArgumentTypeError(f"{text!r} is not a number of minutes above 0, at most 10080 (a week)")
+    return value
 
 
 def run(options: Namespace) -> None:
     """Print the comparison. Raises Failure."""
+    _refuse_repeated(options)
     if options.share or options.cpu_limit:
         _show_cpu(options)
         return
@@ -86,6 +100,14 @@ def run(options: Namespace) -> None:
     same = replay(arrivals, _leveled(rules, arrivals, options), options.seed)
     other = None if others is None else replay(arrivals, others, options.seed)
     console.show(report(observed(arrivals), same, other, seconds))
+
+
+def _refuse_repeated(options: Namespace) -> None:
+    """Raise Failure where an option names a group twice: which of the two is meant nobody can tell."""
+    for option in ("limit", "level", "timeout", "share", "cpu_limit"):
+        name, times = next(iter(Counter(group for group, _ in getattr(options, option)).most_common(1)), ("", 0))
+        if times > 1:
+            raise Failure(f"--{option.replace('_', '-')} names {name} {times} times")
 
 
 def _show_cpu(options: Namespace) -> None:

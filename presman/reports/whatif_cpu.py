@@ -143,12 +143,12 @@ def cpu_report(demands: Sequence[CpuDemand], changes: Mapping[str, CpuChange]) -
     off = sum(abs(each.observed - each.replayed) for each in found.values())
     wanted = sum(each.wanted for each in found.values())
     lines = [
-        f"CPU in {counted(len(demands), 'poll')}, each of an instance",
+        f"CPU in {counted(len(demands), 'poll')}, each of an instance; times are minutes and seconds of CPU",
         f"replayed under the plan of that time, what groups lack is off by {_percent(off, wanted)} of what they wanted",
         "",
         f"{'group':<26} {'wanted':>9} {'throttled: observed':>20} {'replayed':>16} {'what if':>16}",
     ]
-    lines += [_line(key, each) for key, each in sorted(found.items()) if each.wanted >= 1.0]
+    lines += [_line(key, each) for key, each in sorted(found.items()) if each.wanted >= 1.0 or key[1] in changes]
     return "\n".join([*lines, "", "assumptions:", *(f"  - {text}" for text in ASSUMPTIONS)]) + "\n"
 
 

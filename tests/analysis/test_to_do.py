@@ -328,7 +328,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert told(proven).step is Step.END
     assert proven.forecast is not None
     poor = replace(proven, forecast=replace(proven.forecast, record=ForecastRecord(5, 2, 30.0)))
-    assert "forecasts hold too seldom (2 of 5) to say what its end would do" in told(poor).text
+    assert "forecasts held 2 of 5: too few to say what its end would do" in told(poor).text
     capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
     own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
     assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"

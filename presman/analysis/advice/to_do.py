@@ -198,7 +198,7 @@ def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     """Return what the forecast says of an end that it does not prove to help."""
     record = None if reading.forecast is None else reading.forecast.record
     if record is not None and record.is_poor():
-        return f"forecasts hold too seldom ({record.held} of {record.judged}) to say what its end would do"
+        return f"forecasts held {record.held} of {record.judged}: too few to say what its end would do"
     if candidate.effect is None or candidate.effect.through is None or candidate.effect.otherwise is None:
         return "what its end would do is not foreseen"
     return f"its end is foreseen to save less than {duration(NEARLY_DONE)}"

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.advise import directive
 from presman.analysis.facts.plan_book import PlanBook, PlanShares
 from presman.analysis.groups.entitlement import Load
-from presman.reports.whatif_cpu import CpuChange, CpuDemand, given, replay_cpu, under
+from presman.reports.whatif_cpu import CpuChange, CpuDemand, cpu_report, given, replay_cpu, under
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
 
@@ -88,3 +88,24 @@ def test_the_command(recording: Path, inside: Run) -> None:
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert why in done.stderr
     assert "a file of arrivals has no CPU" in inside("whatif", "a.csv", "--share", "BATCH=5").stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--cpu-limit", "BATCH=0"), "the number is from 1 to 100"),
+        (("--cpu-limit", "BATCH=40", "--cpu-limit", "BATCH=20"), "--cpu-limit names BATCH 2 times"),
+        (("--limit", "ETL=5", "--limit", "ETL=9"), "--limit names ETL 2 times"),
+        *((("--live-minutes", text), "not a number of minutes above 0") for text in ("nan", "-1", "0", "1e9", "x")),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(inside: Run, options: tuple[str, ...], why: str) -> None:
+    done = inside("whatif", "demo:mixed", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert why in done.stderr
+
+
+def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
+    idle = BOTH_WANT_ALL._replace(loads={A: BOTH_WANT_ALL.loads[A], B: Load(0.0, 0.0)})
+    rows = cpu_report([idle], {"B": CpuChange(share=5)}).splitlines()
+    assert any(line.startswith("B ") and line.split()[1] == "0:00" for line in rows)
