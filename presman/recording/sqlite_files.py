@@ -157,7 +157,7 @@ def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
     return connection
 
 
-_RESCUED = "its schema or its end is damaged, the rest is read"
+_RESCUED = "its schema or its end is damaged, what is left is looked for"
 
 
 def connected_for_reading(path: Path, note: Callable[[str], None], limits: StatementLimits) -> ReadConnection:
@@ -227,7 +227,7 @@ def cut_short(path: Path) -> str:
     if len(header) < 32 or there >= whole:
         return ""
     missing = f"{there / 1e6:.1f} of {whole / 1e6:.1f} MB are there"
-    return f"it is cut short, {missing}: what was recorded last is lost, the rest is read"
+    return f"it is cut short, {missing}: what is left is looked for"
 
 
 def reading_engine(path: Path, note: Callable[[str], None], limits: StatementLimits, pool: type[Pool]) -> Engine:

@@ -273,7 +273,7 @@ class Store:
             return path
         finally:
             self._limits.raise_again()
-        self._note("its schema is damaged and taken from a new one")
+        self._note("its schema is damaged: the one that presman writes is used")
         if missing := sqlite_files.cut_short(path):
             self._note(missing)
         copies = TemporaryDirectory(prefix="presman-")

@@ -139,7 +139,7 @@ def test_a_damaged_schema_is_taken_from_a_new_recording(whole: Path, tmp_path: P
     path = tmp_path / "a.presman"
     path.write_bytes(content)
     polls, told = readable(path)
-    assert (polls, told) == (POLLS, [f"{path}: its schema is damaged and taken from a new one"])
+    assert (polls, told) == (POLLS, [f"{path}: its schema is damaged: the one that presman writes is used"])
 
 
 def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -
     path.write_bytes(content[: len(content) // 2])
     with Recording(str(path)) as recording:
         size = f"{len(content) // 2 / 1e6:.1f} of {len(content) / 1e6:.1f} MB are there"
-        words = f"{path}: it is cut short, {size}: what was recorded last is lost, the rest is read"
+        words = f"{path}: it is cut short, {size}: what is left is looked for"
         assert words in recording.damage
 
 
