@@ -334,6 +334,19 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
 
 
+def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:
+    """The alert says that BATCH is at its group limit, which may leave him out: he is not told as what it waits for."""
+    both = storm(running(526, **IDLE), running(144))  # one of the two did not queue
+    found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
+    assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 that ETL wants"
+    assert found.text.startswith(
+        "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH has a limit of its own, which may not count "
+        "them): what its end would do is not foreseen"
+    )
+    unlimited = told(replace(both, groups=(group("BATCH", servers_limit=None, px_servers=32),)))
+    assert "that BATCH and ETL want:" in unlimited.text
+
+
 def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:
     """64 come free in ten seconds, which is enough for both heads, so nothing is to be decided."""
     assert told(storm(running(527, **IDLE), ending(526, 10.0, servers=64))).text == (
