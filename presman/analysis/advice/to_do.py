@@ -39,7 +39,7 @@ from presman.analysis.advice.unblock import (
     unblock,
 )
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
-from presman.analysis.parallel.counted_servers import why_not_counted
+from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
@@ -209,7 +209,8 @@ def _counted_apart(each: RunningStatement, reading: Reading) -> str:
     )
     if not has_limit or not why_not_counted(each, reading):
         return ""
-    return f" ({group_title(each)} has a limit of its own, which may not count them)"
+    does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
+    return f" ({group_title(each)}'s limit {does} not count them)"
 
 
 def _of_its_end(candidate: Candidate, reading: Reading) -> str:
@@ -519,7 +520,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
     if not queued[most.con_id] and any(head.is_critical for head in reading.heads):
         return None  # it is not what the queue that hurts waits for
-    raised = f"raise {most.nearest or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
+    raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
     many = queued[most.con_id]
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
     text = f"{raised}: the limit throttles it now{waits}"

@@ -10,7 +10,7 @@ from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.parallel.counted_servers import holdings
 from presman.analysis.readings import statement_readings
-from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.group_readings import GroupReading, verdict_words
 from presman.analysis.readings.instance_readings import InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
@@ -271,11 +271,9 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
     where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else _only(row, reading)
-    lines = [title(f"Consumer group {row.title} on {where}"), BLANK]
+    lines, words = [title(f"Consumer group {row.title} on {where}"), BLANK], verdict_words(row.verdict, row.limited_by)
     lines += [
-        fact(
-            "CPU", f"{row.verdict.value}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"
-        ),
+        fact("CPU", f"{words}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"),
         sentence(in_words(reading, row)),
         fact("entitled now", f"{number(row.entitled)} CPUs at the groups' current demand"),
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
@@ -367,7 +365,9 @@ def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
         return []
     lines = [BLANK, title("By instance")]
     for each in rows:
-        cpu = f"uses {number(each.used)} of {number(each.capacity)} CPUs, {each.verdict.value}"
+        cpu = (
+            f"uses {number(each.used)} of {number(each.capacity)} CPUs, {verdict_words(each.verdict, each.limited_by)}"
+        )
         lines.append(
             fact(
                 f"instance {each.inst_id}", f"{cpu}; {many(each.px_servers, 'server')}, {count(each.px_queued)} queued"
