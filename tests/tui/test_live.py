@@ -134,7 +134,7 @@ async def test_a_window_of_time_can_be_chosen() -> None:
 
 @acted
 async def test_while_it_is_paused_nothing_moves_whatever_is_drawn_again() -> None:
-    """What came since was drawn with the next key or size: averages of the minute, charts, runs, events told of late."""
+    """With the next key or size one saw what came since: averages of the minute, charts, runs, events told of late."""
     async with playing("storm", (200, 50)) as (acting, polls):
         await polls(4)
         await acting.keys("space")
