@@ -232,11 +232,13 @@ class Search:
         self.score(PRESENT)
         generous = self._generous()
         parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
-        self._go_on(PRESENT)
+        self._go_on(PRESENT, self.grid)
         for start in dict.fromkeys([PRESENT, generous, *parts]):
             self._descend(start)
-        while len(self.scored) < self.most and (choice := self._next()) is not None:
-            self._go_on(choice)
+        for values in (self._distinct(), self.grid):
+            self._tried.clear()
+            while len(self.scored) < self.most and (choice := self._next()) is not None:
+                self._go_on(choice, values)
 
     def score(self, choice: Choice) -> Scored:
         """Return the score of a choice, replayed once."""
@@ -284,7 +286,16 @@ class Search:
         while best in self.scored and best != before and len(self.scored) < self.most:
             before = best
             for knob in self.grid:
-                best = self._better(best, self._with(best, knob))
+                best = self._better(best, self._with(best, knob, self.grid[knob]))
+
+    def _distinct(self) -> dict[Knob, list[int]]:
+        """Return the values of each directive without those that come to what a smaller one comes to by itself."""
+        found: dict[Knob, list[int]] = {}
+        for knob, values in self.grid.items():
+            alone = {value: self.scored.get(frozenset({Change(*knob, value)})) for value in values}
+            firsts = {outcome: value for value, outcome in reversed(alone.items())}
+            found[knob] = [value for value, outcome in alone.items() if outcome is None or firsts[outcome] == value]
+        return found
 
     def _next(self) -> Choice | None:
         """Return the best choice that nothing was tried of yet, and that more changes could make the best; or None.
@@ -303,12 +314,12 @@ class Search:
     def _outcome(self, choice: Choice) -> tuple[frozenset[Knob], Scored]:
         return frozenset(each[:2] for each in choice), self.scored[choice]
 
-    def _go_on(self, choice: Choice) -> None:
+    def _go_on(self, choice: Choice, values: Mapping[Knob, Iterable[int]]) -> None:
         """Change each directive of a choice, one at a time."""
         self._tried.add(choice)
         self._outcomes.add(self._outcome(choice))
         for knob in self.grid:
-            self._better(choice, self._with(choice, knob))
+            self._better(choice, self._with(choice, knob, values[knob]))
 
     def _better(self, best: Choice, others: Iterable[Choice]) -> Choice:
         for other in others:
@@ -319,10 +330,11 @@ class Search:
                 best = min(best, other, key=self._rank)
         return best
 
-    def _with(self, choice: Choice, knob: Knob) -> Iterator[Choice]:
+    @staticmethod
+    def _with(choice: Choice, knob: Knob, values: Iterable[int]) -> Iterator[Choice]:
         rest = frozenset(each for each in choice if (each.kind, each.group) != knob)
         yield rest
-        for value in self.grid[knob]:
+        for value in values:
             yield rest | {Change(*knob, value)}
 
     def finalists(self, most: int = 8) -> list[Choice]:

@@ -418,7 +418,7 @@ def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
     search.courses = 1
     search.score(PRESENT)
     for knob in search.grid:
-        for choice in search._with(PRESENT, knob):
+        for choice in search._with(PRESENT, knob, search.grid[knob]):
             assert search.score(choice).total >= search.scored[PRESENT].total
     search.run(lambda *_: None)
     assert search.best == {Change("target", None, 64), Change("limits", BATCH, 100)}, "room for two of 32"
