@@ -67,8 +67,8 @@ AT_ONCE = 50
 TRIM_EVERY = 720
 RETAIN = timedelta(days=1)
 
-MONITOR_KEYS = 6_000
-"""Of twenty minutes with one each 0.2 s."""
+MONITOR_KEYS = 12_000
+"""Of forty minutes with one each 0.2 s: keys pause it, and a storm is to be polled more than 1,000 times."""
 
 
 class Look(NamedTuple):
