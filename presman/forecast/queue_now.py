@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.advice.contenders import Counted
 from presman.analysis.advice.ending import time_left
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
+from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_heads import Queues, has_one_queue, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
