@@ -256,7 +256,10 @@ def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
         if not result.exists() and len(part) > 1:  # one of them ended it
             parts += [[name] for name in part]
             continue
-        found |= {name: {} for name in part} | load(result, digests)
+        told = load(result, digests)
+        if len(part) > 1:  # what tells nothing beside others is asked alone
+            parts += [[name] for name in part if not told.get(name)]
+        found |= {name: {} for name in part} | told
         save(found, digests, kept)
         print(f"surveyed: {sum(map(len, parts))} files of tests are left", file=sys.stderr, flush=True)
     return found
