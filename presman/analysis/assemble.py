@@ -235,7 +235,7 @@ def with_reasons(
             key, found = (each.con_id, each.group), starts if each.timeout_action == "RUN" else left
             found[key] = min(found.get(key, each.timeout_left), each.timeout_left)
     held = {
-        (inst_id, each.con_id): each.nearest or "its PDB's limit"
+        (inst_id, each.con_id): each.held_by or "its PDB's limits"
         for each in limited
         if each.verdict is IoVerdict.THROTTLED
         for inst_id in (CLUSTER, each.inst_id)

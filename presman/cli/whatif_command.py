@@ -13,6 +13,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
+from presman.base.file_kinds import is_file
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
@@ -147,7 +148,7 @@ def arrivals_of(options: Namespace, heard: Callable[[Snapshot, Reading], None] =
     from presman.config.target import is_recording
 
     text = options.target or ""
-    if text.endswith(".csv") or (options.live_minutes is None and Path(text).is_file() and not is_recording(text)):
+    if text.endswith(".csv") or (options.live_minutes is None and is_file(Path(text)) and not is_recording(text)):
         try:
             return read_arrivals(Path(text))
         except ArrivalsError as error:

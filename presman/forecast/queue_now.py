@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.advice.contenders import Counted
 from presman.analysis.advice.ending import time_left
 from presman.analysis.facts.plan_book import Branch, Key
+from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_rules import QueueRules
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (

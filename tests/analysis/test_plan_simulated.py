@@ -52,6 +52,19 @@ def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
     poller.close()
 
 
+def test_nothing_in_a_plan_is_due_more_than_it_may_use() -> None:
+    """HR's groups are due more together than HR may use, where one of them wants little."""
+    source, clock = started("pdb", 2)
+    due = {}
+    for _, current, reading in moments(source, clock, 3, 5.0):
+        lines = plan_view(reading, current).lines
+        due = {(line.con_id, line.name): line for line in lines if line.entitled is not None and line.limit is not None}
+        assert all(line.entitled <= line.limit + 1e-9 for line in due.values() if line.entitled and line.limit)
+    hr = due[4, "HR"]
+    inside = sum(line.entitled or 0.0 for (con_id, name), line in due.items() if con_id == 4 and name != "HR")
+    assert hr.entitled == hr.limit < inside
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_plan_is_always_kept_because_the_scheduler_keeps_it(scenario: str) -> None:
     source, clock = started(scenario, 1)

@@ -163,7 +163,9 @@ def test_no_server_is_left() -> None:
 
 
 LIMITED = LimitedContainer(
-    1, 3, "SALES", None, 1.6, None, 200, IoVerdict.THROTTLED, "MAX_MBPS", "Uses 193 of 200 MB/s (MAX_MBPS): held."
+    *(1, 3, "SALES", None, 1.6, None, 200, IoVerdict.THROTTLED),
+    sentence="Uses 193 of 200 MB/s (MAX_MBPS): held.",
+    held_by="MAX_MBPS",
 )
 
 

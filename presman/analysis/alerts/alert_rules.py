@@ -184,7 +184,7 @@ def io_limits(reading: Reading) -> list[Alert]:
         if each.verdict is IoVerdict.THROTTLED:
             where = f" on instance {each.inst_id}" if several else ""
             held = f"{each.io_throttle_ms or 0.0:.1f} ms each"
-            short = f"{each.name}{where}: I/O throttled {held} by {each.nearest or 'its limit'}"
+            short = f"{each.name}{where}: I/O throttled {held} by {each.held_by or 'its limits'}"
             text = f"{each.name}{where} I/O: {each.sentence}".removesuffix(".")
             subject = f"{each.name} on {each.inst_id}" if several else each.name
             found.append(Alert("warn", "▲", text, short, "io_limit", subject))

@@ -51,6 +51,18 @@ class Verdict(Marked):
     UNKNOWN = "no delta yet", "…", "dim"
 
 
+def verdict_words(verdict: Verdict, limited_by: str = "") -> str:
+    """Return a verdict in words that name what is at its limit where it is not what the verdict is about.
+
+    `limited_by` is as in a reading: ``HR (UTILIZATION_LIMIT)``, ``subplan DAY``, ``PAYROLL (HR)``, ``each of A, B``.
+    """
+    if verdict is not Verdict.CAPPED or not limited_by:
+        return str(verdict.value)
+    if limited_by.startswith("each of "):
+        return "its groups at their limits"
+    return f"{limited_by.partition(' (')[0]} {verdict.value}"
+
+
 class IoRates(NamedTuple):
     """I/O of one group per second since the last poll. `service_ms` is the mean service time of a request.
 
@@ -305,7 +317,7 @@ class GroupReading(NamedTuple):
 
 
 def _cpu_state(row: GroupReading) -> GroupState:
-    text = "not judged" if row.doubt else row.verdict.value
+    text = "not judged" if row.doubt else verdict_words(row.verdict, row.limited_by)
     brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
     return GroupState(row.verdict.name.lower(), row.verdict.level, text, brief)
 
@@ -359,7 +371,8 @@ class LimitedContainer(NamedTuple):
 
     `io` is per second since the last poll, `io_throttle_ms` the milliseconds that each I/O was held back on average in
     the last full minute (V$RSRCPDBMETRIC, None before 18), `verdict` what the limits do. `nearest` is the limit that
-    is used up most, "" if none nearly is; `sentence` says it with its figures.
+    is used up most, "" if none nearly is; `sentence` says it with its figures. `held_by` is the limit that held I/O
+    back in that minute, "" where it may be either.
     """
 
     inst_id: int
@@ -372,3 +385,4 @@ class LimitedContainer(NamedTuple):
     verdict: IoVerdict = IoVerdict.UNKNOWN
     nearest: str = ""
     sentence: str = ""
+    held_by: str = ""

@@ -418,7 +418,28 @@ def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
     search.courses = 1
     search.score(PRESENT)
     for knob in search.grid:
-        for choice in search._with(PRESENT, knob):
+        for choice in search._with(PRESENT, knob, search.grid[knob]):
             assert search.score(choice).total >= search.scored[PRESENT].total
-    assert search._descend_by_two()
-    assert search.best == {Change("target", None, 64), Change("limits", BATCH, 100)}
+    search.run(lambda *_: None)
+    assert search.best == {Change("target", None, 64), Change("limits", BATCH, 100)}, "room for two of 32"
+
+
+def test_three_changes_are_found_where_fewer_cost_more_servers() -> None:
+    """The best of all 576 choices, each tried, changes three directives; one and two need a target of 96, or miss."""
+    arrivals, plan, goal = planted("limit too low", 201)
+    search = Search(ObservedLoad.of(arrivals, plan, [goal], 201), [goal], [], ("target", "limits"))
+    search.courses = 1
+    search.run(lambda *_: None)
+    assert {each.kind: each.value for each in search.best} == {"target": 72, "limits": 50}
+    assert len(search.best) == 3
+    assert len(search.scored) <= 57, "a tenth"
+
+
+def test_what_cannot_be_the_best_is_not_replayed() -> None:
+    """A limit meets the goal at the price of one change: no larger target is tried, however many choices there are."""
+    search = Search(ObservedLoad.of(LIMITED, SeenPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
+    search.run(lambda *_: None)
+    tried = [sorted(change.kind for change in choice) for choice in search.scored]
+    assert [Change("limits", BATCH, 50)] == sorted(search.best)
+    assert max(map(len, tried)) == 1, "two changes cost more than the one"
+    assert len(search.scored) < len(list(every_choice(search))) / 2
