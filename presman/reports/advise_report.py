@@ -17,7 +17,7 @@ from presman.analysis.trends.statement_runs import Arrival
 from presman.base.errors import InputError
 from presman.base.formats import count, counted, duration, spelled
 from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
-from presman.figures.drawing.bars import bar_runs, shared_scale
+from presman.figures.drawing.lines import bar_runs, shared_scale
 from presman.figures.figure import Bar
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import (
