@@ -6,8 +6,8 @@ was. Beside it stand the errors that two simple guesses made at the same moments
 of its group that started, or as the head of its group has until now (Ibrahim and Whitt). Waits under five seconds
 are not counted: whoever is there at one poll and starts at the next needs no forecast.
 
-Of `drift`, whose load drifts over four hours (benchmarks/drift.toml), there is a line for each hour, too: forecasts
-count in the hour in which they were made.
+Where more hours than one are played there is a line for each of them: forecasts count in the hour in which they were
+made. Four are of `drift`, whose load drifts (benchmarks/drift.toml); it is played where it is named.
 
 The correlation is that of medians and outcomes. `a minute` is how many of those that waited less than ten minutes were
 within one minute of the median. The loss is the pinball loss of low, median and high together, in seconds; a guess
@@ -36,7 +36,7 @@ from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 
-SCENARIOS = ("mixed", "storm", "rac", "pdb", "changes", "drift")
+SCENARIOS = ("mixed", "storm", "rac", "pdb", "changes")
 """Those in which statements queue again and again."""
 OWN = {"drift": Path(__file__).with_name("drift.toml")}
 """Scenarios that only this benchmark plays."""
