@@ -7,24 +7,23 @@ from datetime import datetime
 from functools import partial
 from math import ceil, inf
 from textwrap import wrap
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival
-from presman.base.errors import InputError
 from presman.base.formats import count, counted, duration, spelled
 from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
 from presman.figures.drawing.bars import bar_runs, shared_scale
 from presman.figures.figure import Bar
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ReplayOutcome, SeenPlan, other_days
-from presman.reports.advise_script import Scripts, scripts
+from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored, Search, bounds, percents, quantile, servers_needed, sizes
 from presman.reports.html_page import page, section, word_table
-from presman.reports.whatif_cpu import CpuChange, CpuDemand, replay_cpu
+from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import COURSES, error, observed
 
 T = TypeVar("T")
@@ -139,31 +138,51 @@ class Advice(Struct, frozen=True):
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
 
+class AdviceWanted(NamedTuple):
+    """What advice is to be on: goals, groups that must not lose, kinds of changes, the seed of the random order.
+
+    A `quick` one tries at most so many choices, in fewer orders and on fewer days, and has no curves; 0 for a whole.
+    """
+
+    goals: Sequence[Goal]
+    keep: Iterable[str]
+    kinds: Sequence[str]
+    seed: int = 1
+    quick: int = 0
+
+
+class AdviceFound(NamedTuple):
+    """Advice, and the changes of each of its choices."""
+
+    advice: Advice
+    choices: tuple[Choice, ...]
+
+
 def advise(
     arrivals: Sequence[Arrival],
     plan: SeenPlan,
-    goals: Sequence[Goal],
-    keep: Iterable[str],
-    kinds: Sequence[str],
-    seed: int,
+    wanted: AdviceWanted,
     heard: Callable[[int, Scored], None] = lambda *_: None,
     cpu: Sequence[CpuDemand] = (),
-) -> Advice:
-    """Return advice on statements by time, each goal's group among them. Ctrl-C ends the search early.
+) -> AdviceFound:
+    """Return advice on statements by time, each goal's group among them. KeyboardInterrupt ends the search early.
 
     `cpu` are the demands of the same time, where they were seen.
     """
+    goals, keep, kinds, seed, quick = wanted
     seen = ObservedLoad.of(arrivals, plan, goals, seed)
-    courses = _few(arrivals, COURSES, 3)
+    courses = 3 if quick else _few(arrivals, COURSES, 3)
     before = seen.played(PRESENT, courses)
     found = tuple(_finding(goal, before, seen) for goal in goals)
     verdict, message = _at_once(found, goals, plan)
-    search, patience = Search(seen, goals, keep, kinds), _Patience()
+    search, patience = Search(seen, goals, keep, kinds, quick), _Patience()
     finals: list[tuple[Choice, ReplayOutcome]] = []
     if not verdict:
         patience.while_it_lasts(lambda: search.run(heard), None)
         once_more = partial(_finals, search, before)
-        finals = patience.while_it_lasts(lambda: once_more(courses, _few(arrivals, 19, 5)), finals) or once_more(1, 1)
+        finals = patience.while_it_lasts(
+            lambda: once_more(courses, 5 if quick else _few(arrivals, 19, 5)), finals
+        ) or once_more(1, 1)
         verdict, message = ("advised", "") if finals and _meets(finals[0][1], goals) else ("unmet", _unmet(kinds))
     needed = None
     if verdict == "unmet":
@@ -171,13 +190,14 @@ def advise(
     best = finals[0][0] if finals else PRESENT
     if best:
         nothing: list[ReplayOutcome] = []
-        days = patience.while_it_lasts(lambda: _days(seen, best), nothing)
+        days = patience.while_it_lasts(lambda: _days(seen, best, 19 if quick else _few(arrivals, 99, 39)), nothing)
         found = tuple(_promised(*each, finals[0][1], days, seen) for each in zip(found, goals, strict=True))
     no_curves: tuple[WaitCurve, ...] = ()
-    curves = patience.while_it_lasts(lambda: tuple(_curves(seen, goals, courses)), no_curves)
-    written, notes = _written(seen, best)
+    drawn = () if quick else goals
+    curves = patience.while_it_lasts(lambda: tuple(_curves(seen, drawn, courses)), no_curves)
+    script, notes = written(seen, best)
     begin, end = min(each.first for each in arrivals), max(each.last for each in arrivals)
-    return Advice(
+    advice = Advice(
         verdict,
         message,
         len(arrivals),
@@ -191,10 +211,11 @@ def advise(
         _told(seen, PRESENT, before, before, goals),
         tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
         needed,
-        written,
+        script,
         (*notes, *_notes(seen, kinds)),
         _cpu(best, cpu),
     )
+    return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
 
 class _Patience:
@@ -284,9 +305,9 @@ def _meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
     return all(quantile(outcome.of(goal.group), goal.part) <= goal.seconds for goal in goals)
 
 
-def _days(seen: ObservedLoad, best: Choice) -> list[ReplayOutcome]:
+def _days(seen: ObservedLoad, best: Choice, many: int) -> list[ReplayOutcome]:
     """Return other days under the best choice, of statements that the search did not see."""
-    return [seen.played(best, 1, day) for day in other_days(seen, _few(seen.arrivals, 99, 39), held_back=True)]
+    return [seen.played(best, 1, day) for day in other_days(seen, many, held_back=True)]
 
 
 def _promised(
@@ -312,11 +333,7 @@ def _promised(
 
 def _cpu(choice: Choice, demands: Sequence[CpuDemand]) -> tuple[CpuLack, ...]:
     """Return what levels and shares of a choice do to CPU, of the groups that wanted a second or more of it."""
-    changes: dict[str, CpuChange] = {}
-    for kind, group, value in choice:
-        if group is not None and kind in {"levels", "shares"}:
-            name = "level" if kind == "levels" else "share"
-            changes[group.name] = changes.get(group.name, CpuChange())._replace(**{name: value})
+    changes = changes_of_cpu(choice)
     found = replay_cpu(demands, changes) if changes else {}
     return tuple(
         CpuLack(*key, each.wanted, each.replayed, each.changed)
@@ -327,15 +344,6 @@ def _cpu(choice: Choice, demands: Sequence[CpuDemand]) -> tuple[CpuLack, ...]:
 
 def _finite(seconds: float) -> float | None:
     return None if seconds == inf else seconds
-
-
-def _written(seen: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
-    if not choice:
-        return None, []
-    try:
-        return scripts(seen, choice), []
-    except InputError as problem:
-        return None, [str(problem)]
 
 
 def _notes(seen: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
@@ -442,7 +450,7 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     for curve in advice.curves:
         lines += [*_drawn(curve), ""]
     lines += _choices(advice)
-    for line in _closing(advice):
+    for line in closing(advice):
         lines += wrap(line, wide)
     if advice.scripts is not None:
         lines += ["", "The first choice as a script, which presman never runs:", "", advice.scripts.change]
@@ -516,7 +524,7 @@ def _cells(each: GroupWaits) -> tuple[str, ...]:
     )
 
 
-def _closing(advice: Advice) -> Iterable[str]:
+def closing(advice: Advice) -> Iterable[str]:
     """Yield what comes of it, and how sure that is."""
     if advice.message:
         yield advice.message[0].upper() + advice.message[1:] + "."
@@ -554,6 +562,15 @@ def _lost(each: GroupWaits) -> str:
     return ", ".join([f"{each.group} median {middle}, p95 {most}", *more])
 
 
+def still_takes(advice: Advice) -> str:
+    """Return how long it still takes until so many statements were seen as the goals need, as a sentence."""
+    few = max(advice.goals, key=lambda goal: goal.needed - goal.statements)
+    missing, rate = few.needed - few.statements, few.statements / max(1.0, advice.seconds)
+    when = f"at this rate in some {spelled(60 * ceil(missing / (60 * rate)))}" if rate else "when is not known"
+    seen = f"{counted(few.statements, 'statement')} seen in {spelled(advice.seconds)}"
+    return f"Too early for advice on {few.goal}: {seen}, and it takes {few.needed}: {when}."
+
+
 def _sureness(each: GoalFinding) -> str:
     if each.within is None:
         return f"{each.goal}: nothing was held back to judge the first choice by."
@@ -572,7 +589,7 @@ _LINE, _TOP, _LEFT, _ROOM = 20.0, 6.0, 150.0, 100.0
 
 def as_page(advice: Advice, made: datetime) -> str:
     """Return all of it as one HTML page without a script."""
-    story = [_first(advice), *_goals(advice), *_closing(advice)]
+    story = [_first(advice), *_goals(advice), *closing(advice)]
     parts = [element("header", element("h1", "Advice on goals of service"), *(element("p", line) for line in story))]
     for curve in advice.curves:
         note = f"The mark is the goal, {duration(curve.seconds)}."

@@ -28,7 +28,7 @@ from presman.reports.advise_load import (
     SeenPlan,
     other_days,
 )
-from presman.reports.advise_report import Advice, advise, as_page, as_text, in_words, least
+from presman.reports.advise_report import Advice, AdviceWanted, advise, as_page, as_text, in_words, least
 from presman.reports.advise_script import quoted, scripts
 from presman.reports.advise_search import KINDS, Scored, Search, bounds, quantile, servers_needed
 from presman.reports.whatif_cpu import CpuDemand
@@ -58,7 +58,8 @@ def best(arrivals: list[Arrival], *kinds: str, plan: SeenPlan | None = None, goa
 def given(
     arrivals: list[Arrival], goal: Goal = GOAL, kinds: tuple[str, ...] = ("target", "limits"), **more: object
 ) -> Advice:
-    return advise(arrivals, more.pop("plan", SeenPlan()), [goal], more.pop("keep", ()), kinds, 1, **more)  # type: ignore[arg-type]
+    wanted = AdviceWanted([goal], more.pop("keep", ()), kinds)  # type: ignore[arg-type]
+    return advise(arrivals, more.pop("plan", SeenPlan()), wanted, **more).advice  # type: ignore[arg-type]
 
 
 LIMITED = steady(16, 50, 100, limit=16)
