@@ -45,10 +45,12 @@ def scripts(seen: ObservedLoad, choice: Choice) -> Scripts:
 
 def written(seen: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
     """Return the scripts of a choice, or why there are none."""
+    if not choice:
+        return None, []
     if seen.plan.autonomous:
         return None, ["an Autonomous Database is changed by CS_RESOURCE_MANAGER: there is no script for it"]
     try:
-        return (scripts(seen, choice), []) if choice else (None, [])
+        return scripts(seen, choice), []
     except InputError as problem:
         return None, [str(problem)]
 

@@ -45,7 +45,8 @@ def why_not_what_if(app: FrameApp) -> str:
     """Return why there is nothing to ask what if about, "" where there is."""
     if app.monitor.cost is None:
         return NO_DATA
-    return "What if needs the newest poll: press End." if app.monitor.is_frozen else ""
+    why = app.monitor.why_no_command
+    return f"What if needs the newest poll: {why}." if why else ""
 
 
 WHAT_IF = AppKey(
