@@ -13,13 +13,13 @@ from textual.screen import ModalScreen
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import StartForecast
-from presman.base.formats import ABSENT, counted, duration, spelled
+from presman.base.formats import counted, duration, spelled
 from presman.figures.drawing.lines import Line
-from presman.figures.figure import COUNT, NAME, NUMBER, SECONDS, TEXT, Figure, State, Table
-from presman.figures.statement_figures import forecast_record
+from presman.figures.figure import NAME, NUMBER, SECONDS, TEXT, Figure, State, Table
+from presman.figures.statement_figures import between, forecast_record, when
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import Knob
-from presman.reports.advise_report import Advice, ReplayedChoice, closing, still_takes
+from presman.reports.advise_report import Advice, ReplayedChoice, closing, still_takes, wait_words
 from presman.reports.whatif_limits import LimitChanges, PlanLimit
 from presman.reports.whatif_queue import LaterStart
 from presman.tabs.alerts import unseen_queue
@@ -41,26 +41,18 @@ def _words(limit: PlanLimit, value: int | None, none: str = "none") -> str:
     return none if value is None else f"{value}{limit.unit}"
 
 
-def _when(starts: StartForecast | None) -> str:
-    return ABSENT if starts is None else "timeout" if starts.timeout else duration(starts.median)
-
-
-def _between(starts: StartForecast | None) -> str:
-    return ABSENT if starts is None or starts.low is None else f"{duration(starts.low)}-{duration(starts.high)}"
-
-
 def _better(row: LaterStart) -> State:
     return "warn" if 2 * row.later > row.courses else "good" if 2 * row.sooner > row.courses else ""
 
 
+def _changes(choice: ReplayedChoice) -> str:
+    return "; ".join(choice.changes) or "as it is"
+
+
 def _waits(choice: ReplayedChoice) -> str:
     """Return the waits of the groups for which a choice changes anything."""
-    pairs = [(each.group, _time(each.p95_before), _time(each.p95_after)) for each in choice.groups]
+    pairs = [(each.group, wait_words(each.p95_before), wait_words(each.p95_after)) for each in choice.groups]
     return ", ".join(f"{group} {before} -> {after}" for group, before, after in pairs if before != after)
-
-
-def _time(seconds: float | None) -> str:
-    return "timed out" if seconds is None else duration(seconds)
 
 
 _Limit, _Start, _Choice = Figure[PlanLimit], Figure[LaterStart], Figure[ReplayedChoice]
@@ -69,34 +61,31 @@ LIMITS: Table[PlanLimit] = Table(
     "what_if_limits",
     "What if",
     (
-        _Limit("whose", "Group", NAME, "The group it is a limit of.", "whose", width=12, most=24, sortable=False),
-        _Limit("limit", "Limit", NAME, "What Oracle calls it.", "name", width=24, flexible=True, sortable=False),
-        _Limit("now", "Now", TEXT, "What is in force.", lambda row: _words(row, row.now), width=11, sortable=False),
-        _Limit("then", "What if", TEXT, "What it would be.", lambda row: _words(row, row.then, ""), width=11,
-               sortable=False, state=lambda _: "note"),
+        _Limit("whose", "Group", NAME, "The group it is a limit of.", "whose", width=12, most=24),
+        _Limit("limit", "Limit", NAME, "What Oracle calls it.", "name", width=24, flexible=True),
+        _Limit("now", "Now", TEXT, "What is in force.", lambda row: _words(row, row.now), width=11),
+        _Limit("then", "What if", TEXT, "What it would be.", lambda row: _words(row, row.then, ""), width=11),
     ),
     lambda row: row.knob,
     "No limit of the plan could be read.",
-)  # fmt: skip
+)
+
+_RANGE, _SOONER = "The range for 8 cases of 10.", "In so many of the courses of the queue it starts sooner."
 
 STARTS: Table[LaterStart] = Table(
     "what_if_starts",
     "The queue, heads first",
     (
-        _Start("group", "Group", NAME, "Its consumer group.", "row.group", width=12, flexible=True, sortable=False),
-        _Start("position", "#", NUMBER, "Its position in the queue.", "row.position", width=3, sortable=False),
-        _Start("sql_id", "SQL_ID", NAME, "What it executes.", "row.sql_id", width=13, sortable=False),
-        _Start("waited", "Waited", SECONDS, "For how long it has waited.", "row.waited", sortable=False),
-        _Start("now", "Starts in", SECONDS, "In how long it should start as things are.", "row.starts.median",
-               text=lambda each: _when(each.row.starts), width=9, sortable=False),
-        _Start("now_between", "80 % between", TEXT, "The range for 8 cases of 10.",
-               lambda each: _between(each.row.starts), width=12, narrow=False, sortable=False),
-        _Start("then", "What if", SECONDS, "In how long under the changes.", "then.median",
-               text=lambda each: _when(each.then), width=8, sortable=False, state=_better),
-        _Start("then_between", "80 % between", TEXT, "The range for 8 cases of 10.",
-               lambda each: _between(each.then), width=12, narrow=False, sortable=False),
-        _Start("sooner", "Sooner in", COUNT, "In so many of the courses of the queue it starts sooner.", "sooner",
-               text=lambda each: f"{each.sooner} of {each.courses}", width=9, sortable=False),
+        _Start("group", "Group", NAME, "Its consumer group.", "row.group", width=12, flexible=True),
+        _Start("position", "#", NUMBER, "Its position in the queue.", "row.position", width=3),
+        _Start("sql_id", "SQL_ID", NAME, "What it executes.", "row.sql_id", width=13),
+        _Start("waited", "Waited", SECONDS, "For how long it has waited.", "row.waited"),
+        _Start("now", "Starts in", NAME, "In how long as things are.", lambda each: when(each.row.starts), width=9, side="right"),
+        _Start("now_between", "80 % between", NAME, _RANGE, lambda each: between(each.row.starts), width=12, narrow=False),
+        _Start("then", "What if", NAME, "In how long under the changes.", lambda each: when(each.then), width=8, side="right",
+               state=_better),
+        _Start("then_between", "80 % between", NAME, _RANGE, lambda each: between(each.then), width=12, narrow=False),
+        _Start("sooner", "Sooner in", NAME, _SOONER, lambda each: f"{each.sooner} of {each.courses}", width=9),
     ),
     lambda each: each.row.executing(),
     "Nothing is queued now.",
@@ -106,16 +95,13 @@ CHOICES: Table[ReplayedChoice] = Table(
     "what_if_choices",
     "Advice",
     (
-        _Choice("changes", "Change", NAME, "What it changes.", lambda each: "; ".join(each.changes) or "as it is",
-                width=24, most=48, sortable=False),
-        _Choice("goal", "Goal", TEXT, "Whether it meets every goal.", lambda each: "met" if each.meets else "missed",
-                width=6, sortable=False),
-        _Choice("waits", "95 % wait no longer than", NAME, "Now, and under the changes.", _waits, flexible=True,
-                sortable=False),
+        _Choice("changes", "Change", NAME, "What it changes.", _changes, width=24, most=48),
+        _Choice("goal", "Goal", NAME, "Whether it meets every goal.", lambda each: "met" if each.meets else "missed"),
+        _Choice("waits", "95 % wait no longer than", NAME, "Now, and under the changes.", _waits, flexible=True),
     ),
     lambda each: each.changes,
     "No choice was found.",
-)  # fmt: skip
+)
 
 
 def last_words(sight: Sight) -> str:
@@ -142,7 +128,7 @@ def advice_words(advice: Advice, goals: str, choice: ReplayedChoice | None = Non
 
     What stands first is all of one choice: a table may have no room for that.
     """
-    whole = "" if choice is None else f"{'; '.join(choice.changes) or 'As it is'}: {_waits(choice) or 'no change'}."
+    whole = "" if choice is None else f"{_changes(choice)}: {_waits(choice) or 'waits stay'}."
     if advice.verdict == "too_short":
         return [still_takes(advice)]
     seen = f"{counted(advice.statements, 'statement')} in {spelled(advice.seconds)}"
