@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.lint import lint, lint_coverage
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import Reading

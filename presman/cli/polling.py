@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.goals import NOT_BY_ONE_LOOK
 from presman.analysis.readings.reading import Reading

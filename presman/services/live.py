@@ -192,7 +192,7 @@ class Readings:
         self._previous = self._reading = None
 
     def _read(self, snapshot: Snapshot) -> ReadingCame:
-        from presman.analysis import analyse
+        from presman.analysis.assemble import analyse
         from presman.analysis.caches import RowCache, prepare
 
         self._cache = self._cache or RowCache()
@@ -215,7 +215,7 @@ class Readings:
         return self._forecaster.read(reading, previous, snapshot, self._cache)
 
     def _preview(self, event: FirstLook | PreviewCame) -> Preview:
-        from presman.analysis import analyse
+        from presman.analysis.assemble import analyse
 
         if isinstance(event, FirstLook):
             reading, age = analyse(None, event.snapshot), event.snapshot.seconds

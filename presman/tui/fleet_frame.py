@@ -22,8 +22,7 @@ from presman.tui.keyed_app import KeyedApp
 from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
 from presman.tui.screen import too_small
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_api import PlainBackground
-from presman.tui.widgets.line_view import LineView, Sentences
+from presman.tui.widgets.line_api import LineView, PlainBackground, Sentences
 from presman.tui.widgets.page import Page
 from presman.tui.widgets.tab_line import KeysLine, Labelled
 from presman.tui.widgets.top_lines import alert_line

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import presman.analysis
+from presman.analysis import assemble
 from presman.base.log_event import LogEvent
 from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import Event, FirstLook, Polled, SourceEnded, SourceLost
@@ -139,7 +139,7 @@ def test_a_fault_costs_one_poll_and_the_next_is_understood(
         raise fault
 
     with monkeypatch.context() as broken:
-        broken.setattr(presman.analysis, "analyse", fail)
+        broken.setattr(assemble, "analyse", fail)
         assert readings.of(Polled(polls[0])) == NotUnderstood(fault)
     came = readings.of(Polled(polls[1]))
     assert isinstance(came, ReadingCame)
