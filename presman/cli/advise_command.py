@@ -25,6 +25,8 @@ from presman.reports.whatif_cpu import CpuDemands
 from presman.services.live import ReadingCame
 
 _DEFAULT = "target,limits,levels,shares"
+_OF_CPU = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
+"""What a limit of CPU may be called."""
 _TOLD_EACH = 5.0
 """Seconds between two words about how the search goes."""
 
@@ -78,6 +80,11 @@ def _goal(text: str) -> Goal:
 def _kinds(text: str) -> tuple[str, ...]:
     words = [word.strip().lower() for word in text.split(",")]
     for word in words:
+        if word in _OF_CPU:
+            raise ArgumentTypeError(
+                f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
+                "tells, so none is advised; presman whatif --cpu-limit GROUP=N tells what CPU groups would lack"
+            )
         if word not in KINDS:
             raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, KINDS)}")
     return tuple(kind for kind in KINDS if kind in words)
