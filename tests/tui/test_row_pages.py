@@ -224,7 +224,7 @@ def test_a_row_is_found_again_in_a_later_reading() -> None:
         assert again(row, QUEUE, reading) is found
     assert again(queued_row(sid=999), QUEUE, BUSY) is None
     for row, title in (
-        (BUSY.queue[0], "Queued statement 7xq3h001jskd0 of BATCH"), (BUSY.running[1], "Running statement 9md3ukh144j58"),
+        (BUSY.queue[0], "Queued statement 7xq3h001jskd0"), (BUSY.running[1], "Running statement 9md3ukh144j58"),
         (BUSY.sessions[0], "Session 1:100,11 of APP"), (BUSY.groups[0], "Consumer group INTERACTIVE on instance 1"),
     ):  # fmt: skip
         assert plain(page(row, QUEUE, BUSY)[0]).startswith(title)
