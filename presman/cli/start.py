@@ -233,8 +233,8 @@ def _readings(resolved: Resolved, polls: int) -> int:
     judge = Judge(resolved.alerts)
     recorded = resolved.target.recorded
     newest = polls if recorded is not None and recorded.at else None  # of a recording with --at those that lead there
-    for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls, newest=newest)):
-        console.show("\n" * bool(number) + brief(judge.judge(reading), console.width()))
+    for number, came in enumerate(Polling(resolved).measured(polls=polls, newest=newest)):
+        console.show("\n" * bool(number) + brief(judge.judge(came.reading), console.width()))
     return exit_codes.OK
 
 
