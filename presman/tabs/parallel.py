@@ -15,8 +15,7 @@ from presman.analysis.readings.statement_readings import QueuedStatement, is_dow
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.base.formats import count, counted, duration, percent
-from presman.figures.drawing.bars import spark
-from presman.figures.drawing.lines import Line, Run, length, wrap
+from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
