@@ -14,10 +14,10 @@ class LimitError(Exception):
     """The machine allows less than it takes; the text is one line that names the limit."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word most like `word`, or None if none is near."""
+def nearest(word: str, known: Iterable[str], least: float = 0.5) -> str | None:
+    """Return the known word most like `word`, or None if none is alike at `least` so much (0 to 1)."""
     by_lower = {name.lower(): name for name in known}
-    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.5)
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=least)
     return by_lower[found[0]] if found else None
 
 
@@ -27,9 +27,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     >>> closest("v$sesion", ["v$session", "v$px_session"]), closest("SHOE_SIZE", ["SID", "STATE"])
     ('v$session', None)
     """
-    by_lower = {name.lower(): name for name in known}
-    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.8)
-    return by_lower[found[0]] if found else None
+    return nearest(word, known, 0.8)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

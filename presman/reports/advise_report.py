@@ -15,10 +15,20 @@ from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival
 from presman.base.formats import count, counted, duration, spelled
 from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
-from presman.figures.drawing.bars import bar_runs, shared_scale
+from presman.figures.drawing.lines import bar_runs, shared_scale
 from presman.figures.figure import Bar
 from presman.forecast.scheduler import Group
-from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedLoad, ReplayOutcome, SeenPlan, other_days
+from presman.reports.advise_load import (
+    PRESENT,
+    Change,
+    Choice,
+    Knob,
+    ObservedLoad,
+    ReplayOutcome,
+    SeenPlan,
+    other_days,
+    short_of_cpu,
+)
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored, Search, bounds, percents, quantile, servers_needed, sizes
 from presman.reports.html_page import page, section, word_table
@@ -169,8 +179,7 @@ def advise(
     `cpu` are the demands of the same time, where they were seen.
     """
     goals, keep, kinds, seed, quick = wanted
-    few = bool(quick) or len(arrivals) > 1000  # a replay takes long, or somebody waits for it
-    seen, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if few else COURSES
+    seen, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _few(arrivals, COURSES, 3)
     before = seen.played(PRESENT, courses)
     found = tuple(_finding(goal, before, seen) for goal in goals)
     verdict, message = _at_once(found, goals, plan)
@@ -181,10 +190,10 @@ def advise(
     try:
         if not verdict:
             search.run(heard)
-            finals = _finals(search, before, courses, 5 if few else 19)
+            finals = _finals(search, before, courses, 5 if quick else _few(arrivals, 19, 5))
             needed = None if _is_met(finals, goals) else servers_needed(seen, goals, courses)
         if finals and finals[0][0]:
-            many = other_days(seen, 19 if quick else 39 if few else 99, held_back=True)
+            many = other_days(seen, 19 if quick else _few(arrivals, 99, 39), held_back=True)
             days = [seen.played(finals[0][0], 1, day) for day in many]
         curves += _curves(seen, () if quick else goals, courses)
     except KeyboardInterrupt:
@@ -213,10 +222,20 @@ def advise(
         tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
         needed,
         script,
-        (*notes, *_notes(seen, kinds), "who must not lose by a choice is named with --keep"),
+        (
+            *notes,
+            *_on_no_more_cpu(seen, best),
+            *_notes(seen, kinds),
+            "who must not lose by a choice is named with --keep",
+        ),
         _cpu(best, cpu),
     )
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
+
+
+def _few(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
+    """Return how often something is replayed: fewer times where a replay takes long."""
+    return usual if len(arrivals) <= 1000 else fewer
 
 
 def least(part: float) -> int:
@@ -319,6 +338,14 @@ def _cpu(choice: Choice, demands: Sequence[CpuDemand]) -> tuple[CpuLack, ...]:
 
 def _finite(seconds: float) -> float | None:
     return None if seconds == inf else seconds
+
+
+def _on_no_more_cpu(seen: ObservedLoad, best: Choice) -> Iterable[str]:
+    for group, percent in short_of_cpu(seen, best):
+        yield (
+            f"the first choice gives {group.name} more servers, and its UTILIZATION_LIMIT leaves it {percent} % of the "
+            "CPUs as before: where it needs more its statements run longer, which no replay tells"
+        )
 
 
 def _notes(seen: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:

@@ -27,7 +27,7 @@ from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
 from presman.tui.what_if_work import Advised, ChoicesTried, LiveAdvice, Sight, Sighted, Sights, aside
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_view import LineView, Sentences
+from presman.tui.widgets.line_api import LineView, Sentences
 from presman.tui.widgets.page import Page
 
 _LOOK = 0.5
@@ -80,10 +80,12 @@ STARTS: Table[LaterStart] = Table(
         _Start("position", "#", NUMBER, "Its position in the queue.", "row.position", width=3),
         _Start("sql_id", "SQL_ID", NAME, "What it executes.", "row.sql_id", width=13),
         _Start("waited", "Waited", SECONDS, "For how long it has waited.", "row.waited"),
-        _Start("now", "Starts in", NAME, "In how long as things are.", lambda each: when(each.row.starts), width=9, side="right"),
-        _Start("now_between", "80 % between", NAME, _RANGE, lambda each: between(each.row.starts), width=12, narrow=False),
-        _Start("then", "What if", NAME, "In how long under the changes.", lambda each: when(each.then), width=8, side="right",
-               state=_better),
+        _Start("now", "Starts in", NAME, "In how long as things are.", lambda each: when(each.row.starts),
+               width=9, side="right"),
+        _Start("now_between", "80 % between", NAME, _RANGE, lambda each: between(each.row.starts),
+               width=12, narrow=False),
+        _Start("then", "What if", NAME, "In how long under the changes.", lambda each: when(each.then),
+               width=8, side="right", state=_better),
         _Start("then_between", "80 % between", NAME, _RANGE, lambda each: between(each.then), width=12, narrow=False),
         _Start("sooner", "Sooner in", NAME, _SOONER, lambda each: f"{each.sooner} of {each.courses}", width=9),
     ),

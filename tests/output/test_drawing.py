@@ -6,12 +6,11 @@ import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from presman.figures.drawing.bars import Scale, bar_runs, shared_scale
 from presman.figures.drawing.columns import cell_runs, fit_columns, scales_of
-from presman.figures.drawing.lines import cells, fit, merge, plain
+from presman.figures.drawing.lines import Scale, bar_runs, cells, fit, merge, plain, shared_scale
 from presman.figures.figure import MEGABYTES, Bar, Figure
 from presman.figures.statement_figures import QUEUE, RUNNING
-from presman.output.text_table import table
+from presman.output.cells import table
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 
