@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from statistics import correlation, fmean, median
 from typing import NamedTuple
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, StartForecast

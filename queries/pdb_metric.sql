@@ -7,6 +7,8 @@ SELECT
     inst_id,
     con_id,
     avg_io_throttle,
+    iops,
+    iombps,
     parallel_servers_limit,
     running_sessions_limit
 FROM gv$rsrcpdbmetric

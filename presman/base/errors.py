@@ -13,12 +13,12 @@ class LimitError(Exception):
     """The machine allows less than it takes; the text is one line that names the limit."""
 
 
-def nearest(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """Return the known word most like `word`, or None if none is near: at least so much of both is alike."""
+def nearest(word: str, known: Iterable[str], least: float = 0.5) -> str | None:
+    """Return the known word most like `word`, or None if none is alike at `least` so much (0 to 1)."""
     from difflib import get_close_matches  # not before there is a slip: processes that run for days have none
 
     by_lower = {name.lower(): name for name in known}
-    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=cutoff)
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=least)
     return by_lower[found[0]] if found else None
 
 

@@ -152,7 +152,7 @@ def _allowed(what: str) -> str:
     return ""
 
 
-SELDOM = (20_000, 20, 20)
+SELDOM = (20_000, 20, 500)
 """Objects, and rounds, after which the garbage collector looks around."""
 
 
@@ -161,5 +161,6 @@ def collect_seldom() -> None:
 
     Of what is imported nothing is garbage, and to look for some takes a tenth of that time; polls leave next to
     nothing, and with fifty databases the rounds over all that is known of them took a seventh of the CPU time.
+    A round over everything stops all threads: for half a second where two hundred databases are known.
     """
     gc.set_threshold(*SELDOM)

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from msgspec import structs
 
+from presman.base import file_kinds
 from presman.base.errors import did_you_mean, nearest
 from presman.base.private_files import expanded
 from presman.base.release import SUPPORTED, Release
@@ -234,7 +235,7 @@ def _found(name: str, scheme: str, what: str) -> Path:
     """Return where a file or folder is. Raises TargetError with the nearest name where it is not there."""
     path, is_folder = expanded(name), what == "folder"
     try:
-        if name and (path.is_dir() if is_folder else path.exists()):
+        if name and (file_kinds.is_folder(path) if is_folder else file_kinds.exists(path)):
             return path
     except OSError as error:
         raise TargetError(f"{scheme}: {name}: {error.strerror or error}") from None
@@ -283,7 +284,7 @@ def is_recording(text: str) -> bool:
 
 def named_recording(text: str, config: Config) -> str:
     """Return the target of somebody who names a recording: a file or a folder there by any name is one, too."""
-    is_location = text not in config.sections and not is_recording(text) and expanded(text).exists()
+    is_location = text not in config.sections and not is_recording(text) and file_kinds.exists(expanded(text))
     return f"recording:{text}" if is_location else text
 
 
@@ -323,7 +324,7 @@ def demo_target(text: str, settings: Settings) -> Target:
     is_file = name.endswith(".toml") or "/" in name
     if not is_file and name not in scenarios():
         raise TargetError(f"no scenario {name!r}, {did_you_mean(name, scenarios())}")
-    if is_file and not Path(name).is_file():
+    if is_file and not file_kinds.is_file(Path(name)):
         raise TargetError(f"no such scenario file: {name}")
     seed = number_of(options, "seed", int)
     speed = number_of(options, "speed", float)

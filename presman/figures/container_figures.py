@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.groups.containers import PdbReading, reached
+from presman.analysis.groups.containers import PdbReading
 from presman.analysis.readings.group_readings import IoVerdict
 from presman.base.formats import ABSENT, count, number, size
 from presman.figures.figure import (
@@ -22,7 +22,7 @@ from presman.figures.figure import (
     Table,
     Unit,
 )
-from presman.figures.group_figures import INSTANCE, cpu_bar
+from presman.figures.group_figures import INSTANCE, cpu_bar, verdict_text
 
 Pdb = Figure[PdbReading]
 
@@ -39,8 +39,8 @@ def _state(row: PdbReading) -> tuple[str, State]:
     """Return what is wrong with a container, and how it is marked: its CPU, unless its I/O limit throttles it."""
     cpu = row.verdict.level
     if row.io_verdict is IoVerdict.THROTTLED and cpu not in {"bad", "warn"}:
-        return f"{row.io_verdict.glyph} I/O held by {reached(row) or 'its limit'}", row.io_verdict.level
-    return row.verdict.text, cpu
+        return f"{row.io_verdict.glyph} I/O held by {row.held_by or 'its limits'}", row.io_verdict.level
+    return verdict_text(row), cpu
 
 
 def _io_limits(row: PdbReading) -> str:
@@ -56,7 +56,7 @@ PDBS: Table[PdbReading] = Table(
     "pdbs", "Pluggable databases",
     (
         Pdb("inst_id", "Inst", INSTANCE, "INST_ID; `all` is the sum over the cluster.", "inst_id"),
-        Pdb("con_id", "Con", NUMBER, "CON_ID.", "con_id"),
+        Pdb("con_id", "Con", NUMBER, "CON_ID.", "con_id", narrow=False),
         Pdb("pdb", "PDB", TEXT, "GV$PDBS.NAME.", "name", width=10, most=22),
         Pdb("cpu_bar", "CPU", CPUS,
             "The whole width is all CPUs. █ CPUs used and ▒ waited for, both the change of CONSUMED_CPU_TIME and "
@@ -67,7 +67,7 @@ PDBS: Table[PdbReading] = Table(
         Pdb("verdict", "state", WORD,
             "What happens to its CPU since the last poll, in the words of the CPU tab, or the limit that throttles its "
             "I/O where nothing is wrong with its CPU. Files have the word for its CPU.",
-            "verdict", text=lambda row: _state(row)[0], width=18, most=28, state=lambda row: _state(row)[1]),
+            "verdict", text=lambda row: _state(row)[0], width=22, most=28, state=lambda row: _state(row)[1]),
         Pdb("entitled_cpus", "entitled", CPUS,
             "CPUs it is due now: shares applied to what each container wants, never above its limit. Where the CDB "
             "plan sets neither SHARES nor UTILIZATION_LIMIT, by CPU_MIN_COUNT (18: CPU_COUNT).", "entitled"),

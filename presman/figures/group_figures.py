@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.group_readings import GroupReading, Verdict, verdict_words
 from presman.base.formats import ABSENT, duration, number
 from presman.figures.figure import (
     COUNT,
@@ -65,6 +65,11 @@ def state_text(row: GroupReading) -> str:
     """Return the state of a group with its glyph."""
     state = row.state
     return f"{_OWN_MARKS.get(state.word, _LEVEL_MARKS[state.level])} {state.text}"
+
+
+def verdict_text(row: GroupReading | PlanRow | PdbReading) -> str:
+    """Return the verdict on CPU with its glyph, and whose limit it is where it is not its own; ``-`` without one."""
+    return ABSENT if row.verdict is None else f"{row.verdict.glyph} {verdict_words(row.verdict, row.limited_by)}"
 
 
 def _servers_bar(row: GroupReading) -> Bar | None:
@@ -138,12 +143,13 @@ GROUPS: Figures[GroupReading] = Figures(
           order=lambda row: (row.rank, row.state.word), width=18, most=56, state=lambda row: row.state.level,
           vital=True),
     Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ● not throttled: it hardly waits for "
-          "CPU. ▬ at its limit: UTILIZATION_LIMIT caps it, even if CPU is free. ▬ contended, gets its share: all CPUs "
+          "CPU. ▬ at its limit: UTILIZATION_LIMIT caps it, even if CPU is free (▬ HR at its limit: that of HR, which "
+          "it is in). ▬ contended, gets its share: all CPUs "
           "are busy and it gets what it is entitled to. ✕ starved: it waits and gets much less than that, and other "
           "groups have the rest. ▲ less than its due: the same by a little, or while not all CPUs were used. ▲ host "
           "used by others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs "
           "were left over. ✕ no share while others run: the plan gives it nothing under contention. ○ CPU not managed: "
-          "the operating system schedules CPU, not the plan.", "verdict", text=lambda row: row.verdict.text,
+          "the operating system schedules CPU, not the plan.", "verdict", text=verdict_text,
           width=18, most=28, narrow=False, state=lambda row: row.verdict.level),
     Group("limit_cpus", "limit", CPUS, "CPUs at the group's UTILIZATION_LIMIT, limits of the subplans above it "
           "multiplied in; empty without one.", "limit"),

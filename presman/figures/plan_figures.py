@@ -8,7 +8,7 @@ from presman.analysis.plans.lint_rules import Finding
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, Difference, GroupRule, PlanPeriod, PlanRow, parts_text
 from presman.base.formats import ABSENT, number
 from presman.figures.figure import COUNT, CPUS, FLAG, NUMBER, TEXT, WORD, Figure, Table, Unit
-from presman.figures.group_figures import cpu_bar
+from presman.figures.group_figures import cpu_bar, verdict_text
 
 Line = Figure[PlanRow]
 Finds = Figure[Finding]
@@ -52,10 +52,6 @@ def _pool(row: PlanRow) -> str:
 
 def _rules(row: PlanRow) -> str:
     return "; ".join(part for part in (row.switch, row.ends, row.comments) if part) or ABSENT
-
-
-def _verdict(row: PlanRow) -> str:
-    return ABSENT if row.verdict is None else row.verdict.text
 
 
 def _levels(row: PlanRow) -> str:
@@ -114,7 +110,7 @@ PLAN: Table[PlanRow] = Table(
              f"{_VIEW}.ACTIVE_SESS_POOL_P1, the sessions that may work at a time, and QUEUEING_P1, their timeout.",
              "pool", text=_pool, side="right", width=5, narrow=False, most=10),
         Line("verdict", "state", WORD, "What happens to the group's CPU now; see the CPU tab.", "verdict",
-             text=_verdict, order=_verdict, width=14, narrow=False, most=26,
+             text=verdict_text, order=verdict_text, width=14, narrow=False, most=28,
              state=lambda row: "" if row.verdict is None else row.verdict.level),
         Line("rules", "switches and other limits", TEXT,
              f"{_VIEW}: SWITCH_* and SWITCH_GROUP, idle times, undo, estimates, PGA; then the comment.", _rules,

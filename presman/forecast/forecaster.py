@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.queue_heads import SAME_WAIT
-from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, QueueForecast, StartForecast
 from presman.analysis.trends.statement_runs import StatementRun
@@ -27,7 +26,7 @@ from presman.forecast.calibration import Calibration, ForecastOutcome, Interval
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
-from presman.forecast.queue_now import Modelled, is_known, modelled
+from presman.forecast.queue_now import Modelled, QueueRules, is_known, modelled, queue_rules
 from presman.forecast.seen_statements import SeenStatements
 from presman.forecast.shown import as_shown
 from presman.rows.session_state import NEXT_IN_LINE

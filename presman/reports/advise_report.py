@@ -17,10 +17,19 @@ from presman.analysis.trends.statement_runs import Arrival
 from presman.base.errors import InputError
 from presman.base.formats import count, counted, duration, spelled
 from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
-from presman.figures.drawing.bars import bar_runs, shared_scale
+from presman.figures.drawing.lines import bar_runs, shared_scale
 from presman.figures.figure import Bar
 from presman.forecast.scheduler import Group
-from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ReplayOutcome, SeenPlan, other_days
+from presman.reports.advise_load import (
+    PRESENT,
+    Change,
+    Choice,
+    ObservedLoad,
+    ReplayOutcome,
+    SeenPlan,
+    other_days,
+    short_of_cpu,
+)
 from presman.reports.advise_script import Scripts, scripts
 from presman.reports.advise_search import Scored, Search, bounds, percents, quantile, servers_needed, sizes
 from presman.reports.html_page import page, section, word_table
@@ -192,7 +201,7 @@ def advise(
         tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
         needed,
         written,
-        (*notes, *_notes(seen, kinds)),
+        (*notes, *_on_no_more_cpu(seen, best), *_notes(seen, kinds)),
         _cpu(best, cpu),
     )
 
@@ -336,6 +345,14 @@ def _written(seen: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[s
         return scripts(seen, choice), []
     except InputError as problem:
         return None, [str(problem)]
+
+
+def _on_no_more_cpu(seen: ObservedLoad, best: Choice) -> Iterable[str]:
+    for group, percent in short_of_cpu(seen, best):
+        yield (
+            f"the first choice gives {group.name} more servers, and its UTILIZATION_LIMIT leaves it {percent} % of the "
+            "CPUs as before: where it needs more its statements run longer, which no replay tells"
+        )
 
 
 def _notes(seen: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:

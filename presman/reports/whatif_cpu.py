@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups.entitlement import DIVIDED, FULL, QUIET, Load
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.base.formats import counted, duration
 
 ASSUMPTIONS = (

@@ -112,14 +112,15 @@ class RsrcPdb(NamedTuple):
 class PdbMetric(NamedTuple):
     """GV$RSRCPDBMETRIC (12.2 and later): the last full minute of each container. It has no name, only CON_ID.
 
-    `iops` and `iombps` are per second, the `_exempt` parts of them are not throttled; `avg_io_throttle` is
-    milliseconds of throttling per I/O. CPU times in milliseconds of the interval. `running_sessions_limit` is the CPUs
-    it may use.
+    `iops` and `iombps` are per second, `avg_io_throttle` milliseconds of throttling per I/O.
+    `running_sessions_limit` is the CPUs it may use.
     """
 
     inst_id: int
     con_id: int
     avg_io_throttle: float | None
+    iops: float | None
+    iombps: float | None
     parallel_servers_limit: int | None
     running_sessions_limit: float | None
 

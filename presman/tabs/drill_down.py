@@ -12,13 +12,12 @@ from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue,
 from presman.analysis.groups.containers import PdbReading
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.latency.histograms import EventLatency
+from presman.analysis.parallel.counted_servers import holdings
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, WaitReading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
-from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER, CpuWaiter
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.analysis.trends.sql_minutes import SqlTexts
@@ -229,13 +228,20 @@ def about(moment: Moment) -> list[Line]:
     counts = [f"{number}, {active} active"]
     if found.running:
         servers = counted(sum(row.servers for row in found.running), "server")
-        counts.append(f"{len(found.running)} running on {servers}")
+        counts.append(f"{len(found.running)} running on {servers}{_not_counted(moment)}")
     if found.queue:
         counts.append(f"{sum(map(stands_for, found.queue))} queued")
     several = len(moment.reading.header.instances) > 1
     where = breadcrumb(title(moment.choices.tab), scopes, several=several)
     lines: list[Line] = [((f" {where}", "title"), (f"   {'; '.join(counts)}", ""))]
     return lines + [((f" {in_words(moment.reading, row)}", ""),) for row in _own_group(moment)]
+
+
+def _not_counted(moment: Moment) -> str:
+    """Return how many of the servers of a group's statements its count, which the tables show, leaves out."""
+    own = [row for row in _own_group(moment) if row.inst_id == CLUSTER or len(moment.reading.header.instances) < 2]
+    beside = sum(holdings(moment.reading, row.con_id, row.name).beside for row in own)
+    return f", {beside} of them not counted (did not queue)" if beside else ""
 
 
 def nobody(moment: Moment) -> str:

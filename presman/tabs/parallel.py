@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from presman.analysis.advice.contenders import Counted
 from presman.analysis.collapsed_rows import collapse_queue
 from presman.analysis.goals import share
+from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
@@ -15,8 +15,7 @@ from presman.analysis.readings.statement_readings import QueuedStatement, is_dow
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.base.formats import count, counted, duration, percent
-from presman.figures.drawing.bars import spark
-from presman.figures.drawing.lines import Line, Run, length, wrap
+from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS

@@ -6,8 +6,10 @@ from functools import partial
 
 import pytest
 
-from presman.analysis.groups.containers import io_sentence, io_verdict, worst_io
+from presman.analysis.groups.containers import held_by, io_sentence, io_verdict, worst_io
 from presman.analysis.readings.group_readings import IoRates, IoVerdict, LimitedContainer
+from presman.rows.conversion import null_row
+from presman.rows.instance_rows import PdbMetric
 
 Limited = partial(LimitedContainer, 1, 3, "SALES")
 
@@ -28,7 +30,7 @@ def doing(requests: float, mb: float) -> IoRates:
             "Uses 200 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): no I/O was throttled.",
         ),
         (
-            Limited(doing(499, 4), 8.26, 500, 80),
+            Limited(doing(499, 4), 8.26, 500, 80, held_by="MAX_IOPS"),
             IoVerdict.THROTTLED,
             "Uses 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): MAX_IOPS throttled it, each I/O by "
             "8.3 ms on average in the last full minute.",
@@ -44,16 +46,35 @@ def doing(requests: float, mb: float) -> IoRates:
             "Uses 77 of 80 MB/s (MAX_MBPS): MAX_MBPS is nearly reached.",
         ),
         (
-            Limited(doing(10, 4), 2.0, None, 80),
+            Limited(doing(499, 4), 2.0, 500, 80),
             IoVerdict.THROTTLED,
-            "Uses 4 of 80 MB/s (MAX_MBPS): a limit throttled it, each I/O by 2.0 ms on average in the last full "
-            "minute.",
+            "Uses 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): one of them throttled it, each I/O by "
+            "2.0 ms on average in the last full minute.",
         ),
     ],
 )
 def test_verdict_and_its_words(row: LimitedContainer, expected: IoVerdict, told: str) -> None:
     assert io_verdict(row) is expected
     assert io_sentence(row) == told
+
+
+@pytest.mark.parametrize(
+    ("iops", "mb", "limits", "expected"),
+    [
+        (None, None, (None, 80), "MAX_MBPS"),  # there is no other
+        (20.0, 1.0, (500, None), "MAX_IOPS"),
+        (480.0, 60.0, (500, 80), "MAX_IOPS"),
+        (100.0, 76.0, (500, 80), "MAX_MBPS"),
+        (500.0, 80.0, (500, 80), "MAX_IOPS and MAX_MBPS"),
+        (250.0, 40.0, (500, 80), ""),  # in a part of the minute, and that of which one is not known
+        (None, None, (500, 80), ""),
+    ],
+)
+def test_what_held_io_back_in_a_minute_is_told_by_what_that_minute_used(
+    iops: float | None, mb: float | None, limits: tuple[int | None, int | None], expected: str
+) -> None:
+    minute = null_row(PdbMetric)._replace(avg_io_throttle=2.0, iops=iops, iombps=mb)
+    assert held_by(minute, *limits) == expected
 
 
 def test_the_worst_of_the_instances_counts() -> None:

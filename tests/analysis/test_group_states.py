@@ -25,6 +25,8 @@ POOL = ActiveSessionPool(4, 14, 575.0, None)
         ({"verdict": Verdict.IDLE}, "· wants no CPU", "dim"),
         ({}, "● not throttled", "good"),
         ({"verdict": Verdict.CAPPED}, "▬ at its limit", "note"),
+        ({"verdict": Verdict.CAPPED, "limited_by": "HR (CPU_COUNT)"}, "▬ HR at its limit", "note"),
+        ({"verdict": Verdict.CAPPED, "limited_by": "subplan DAY"}, "▬ subplan DAY at its limit", "note"),
         (
             {"verdict": Verdict.IDLE, "px_queued": 3, "head_waited": 166.0, "head_cause": Cause.GROUP},
             "▲ 3 queued 2:46 (group limit)",
@@ -80,7 +82,7 @@ def test_causes_and_timeouts_are_those_of_the_groups_own_queue() -> None:
 
 
 def test_an_io_limit_is_that_of_the_groups_container_and_only_where_it_does_io() -> None:
-    held = LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, IoVerdict.THROTTLED, "MAX_MBPS")
+    held = LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, IoVerdict.THROTTLED, held_by="MAX_MBPS")
     rows = [group("A", con_id=3), group("A", con_id=3, inst_id=2), group("B", con_id=4), group("C", con_id=3, io=None)]
     assert [row.io_held_by for row in with_reasons(rows, (), (), [held], ())] == ["MAX_MBPS", "", "", ""]
     calm = held._replace(verdict=IoVerdict.NEAR)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.containers import PdbReading, io_limited, pdbs
@@ -15,6 +16,7 @@ from presman.analysis.parallel.server_pools import _own_target
 from presman.analysis.readings.group_readings import IoVerdict, Verdict
 from presman.analysis.session_list import cpu_waiters
 from presman.base.release import Release
+from presman.figures.group_figures import verdict_text
 from presman.recording.codec.shapes import shape_of
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
 from presman.rows.instance_rows import Database, Parameter, Pdb, PdbCpuExhausted, PdbMetric, RsrcPdb
@@ -205,6 +207,7 @@ def test_statements_behind_cpu_quantum_are_grouped_by_sql_id() -> None:
 def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -> None:
     fixed = [*containers(1, 2), row(Parameter, con_id=3, name="max_iops", value="100")]
     fixed.append(row(Parameter, inst_id=2, con_id=3, name="max_iops", value="100"))
+    fixed.append(row(Parameter, inst_id=1, con_id=3, name="max_mbps", value="100"))
     fixed += [
         row(PdbMetric, inst_id=inst_id, con_id=3, avg_io_throttle=held, parallel_servers_limit=20 * inst_id)
         for inst_id, held in ((1, 0.0), (2, 7.5))
@@ -223,6 +226,7 @@ def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -
     assert [found[inst_id, "SALES"].cpu_exhausted for inst_id in (0, 1, 2)] == [80.0, 40.0, 80.0]
     assert found[0, "HR"].cpu_exhausted is None
     assert [found[inst_id, "SALES"].io_throttle_ms for inst_id in (0, 1, 2)] == [7.5, 0.0, 7.5]
+    assert [found[inst_id, "SALES"].held_by for inst_id in (0, 1, 2)] == ["MAX_IOPS", "", "MAX_IOPS"]
     assert [found[inst_id, "SALES"].servers_limit for inst_id in (0, 1, 2)] == [40, 20, 40]
 
 
@@ -250,23 +254,32 @@ def groups_of_hr(used: float, waiting: float, scale: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("hr", "payroll", "told"),
+    ("hr", "payroll", "told", "state"),
     [
         # HR may use 50 % of 16 = 8.0 CPUs, PAYROLL 36 % of that: 2.88.
-        ((2.88, 2.4), (2.88, 2.4), "gets 2.9 of 16 CPUs; PAYROLL (HR) is at its limit, 2.9 of 2.9 CPUs, even if"),
-        ((7.9, 2.4), (2.0, 0.0), "its limit of 8.0 CPUs (50 %) caps it"),
-        ((7.3, 2.4), (2.0, 0.0), "near its limit of 8.0 CPUs (50 %); whether that throttles it is not known"),
+        (
+            *((2.88, 2.4), (2.88, 2.4), "gets 2.9 of 16 CPUs; PAYROLL (HR) is at its limit, 2.9 of 2.9 CPUs, even if"),
+            "▬ PAYROLL at its limit",
+        ),
+        ((7.9, 2.4), (2.0, 0.0), "its limit of 8.0 CPUs (50 %) caps it", "▬ at its limit"),
+        (
+            *((7.3, 2.4), (2.0, 0.0), "near its limit of 8.0 CPUs (50 %); whether that throttles it is not known"),
+            "▬ at its limit",
+        ),
     ],
     ids=["a group's own limit", "its own limit", "neither is sure"],
 )
 def test_the_limit_that_holds_a_container_is_named(
-    hr: tuple[float, float], payroll: tuple[float, float], told: str
+    hr: tuple[float, float], payroll: tuple[float, float], told: str, state: str
 ) -> None:
     fixed, busy = containers(1), {"SALES": (1.0, 0.0), "HR": hr}
     before = [*fixed, *groups_of_hr(*payroll, 0), *used(scale=0, **busy)]
     found = compare(before, [*fixed, *groups_of_hr(*payroll, 1), *used(**busy)])[0, "HR"]
     assert found.verdict is Verdict.CAPPED
     assert told in explain(found)
+    assert verdict_text(found) == state
+    several = replace(found, limited_by="each of PAYROLL (HR), ESS (HR)")
+    assert verdict_text(several) == "▬ its groups at their limits"
 
 
 @pytest.mark.parametrize(

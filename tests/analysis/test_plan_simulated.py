@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
@@ -50,6 +50,19 @@ def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
             if line.kind == "group":
                 assert line.share == pytest.approx(truth[line.con_id, line.name]), line.name
     poller.close()
+
+
+def test_nothing_in_a_plan_is_due_more_than_it_may_use() -> None:
+    """HR's groups are due more together than HR may use, where one of them wants little."""
+    source, clock = started("pdb", 2)
+    due = {}
+    for _, current, reading in moments(source, clock, 3, 5.0):
+        lines = plan_view(reading, current).lines
+        due = {(line.con_id, line.name): line for line in lines if line.entitled is not None and line.limit is not None}
+        assert all(line.entitled <= line.limit + 1e-9 for line in due.values() if line.entitled and line.limit)
+    hr = due[4, "HR"]
+    inside = sum(line.entitled or 0.0 for (con_id, name), line in due.items() if con_id == 4 and name != "HR")
+    assert hr.entitled == hr.limit < inside
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -11,7 +11,13 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import LONG_IDLE
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
+from presman.analysis.readings.group_readings import (
+    ActiveSessionPool,
+    IoVerdict,
+    LimitedContainer,
+    UsageTotals,
+    Verdict,
+)
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -21,7 +27,6 @@ from presman.analysis.readings.statement_readings import (
     Servers,
     Shortage,
 )
-from presman.analysis.readings.wait_readings import UsageTotals
 from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.tui.pages.advice_lines import why_not_ended
@@ -179,7 +184,7 @@ def test_the_moment_between_two_fetches_ends_at_two_minutes() -> None:
 
 
 def limited(verdict: IoVerdict) -> LimitedContainer:
-    return LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, verdict, "MAX_MBPS", "Uses 193 of 200 MB/s: held.")
+    return LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, verdict, held_by="MAX_MBPS")
 
 
 POOL = ActiveSessionPool(4, 14, 575.0, 600)
@@ -212,7 +217,7 @@ def test_each_trouble_has_its_advice(facts: dict[str, Any], text: str) -> None:
 
 def test_a_limit_that_can_be_raised_comes_before_a_wait() -> None:
     wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and nobody is idle
-    test = limited(IoVerdict.THROTTLED)._replace(con_id=4, name="TEST", nearest="MAX_IOPS", io_throttle_ms=42.5)
+    test = limited(IoVerdict.THROTTLED)._replace(con_id=4, name="TEST", held_by="MAX_IOPS", io_throttle_ms=42.5)
     both = replace(wait, io_limited=(limited(IoVerdict.THROTTLED), test))
     assert told(both).text == "raise MAX_IOPS in TEST if it needs more I/O: the limit throttles it now"
     of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
@@ -332,6 +337,20 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
     own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
     assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
+
+
+def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:
+    """The alert says that BATCH is at its group limit, which may leave him out: he is not told as what it waits for."""
+    both = storm(running(526, **IDLE), running(144))  # one of the two did not queue
+    found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
+    assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 that ETL wants"
+    assert found.text.startswith(
+        "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what its end "
+    )
+    alone = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=0),)))
+    assert "that ETL wants (BATCH's limit does not count them): " in alone.text
+    unlimited = told(replace(both, groups=(group("BATCH", servers_limit=None, px_servers=32),)))
+    assert "that BATCH and ETL want:" in unlimited.text
 
 
 def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:

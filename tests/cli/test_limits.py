@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import resource
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from presman.base.running_out import SELDOM, collect_seldom
+from presman.base.running_out import collect_seldom
 from presman.cli import exit_codes, limits
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import EACH, MEMORY, STACK, make_room
@@ -35,12 +36,19 @@ except MemoryError:
 """
 
 
-def test_garbage_is_collected_seldom_but_is() -> None:
+A_POLL = 2_300
+"""Objects that a poll makes and its next one lets go: 113 rounds of the youngest 20,000 in 1,000 polls of `mixed`."""
+
+
+def test_all_garbage_is_looked_for_seldom_but_is() -> None:
+    """Such a round stops every thread for half a second where 200 databases are known: polls would be late."""
     before = gc.get_threshold()
     try:
         collect_seldom()
-        assert gc.get_threshold() == SELDOM
         assert gc.isenabled()
+        objects = math.prod(gc.get_threshold())
+        of_200_in_an_hour, of_one_in_a_month = 200 * 4 * 60 * A_POLL, 30 * 24 * 3600 // 5 * A_POLL
+        assert of_200_in_an_hour < objects < of_one_in_a_month
     finally:
         gc.set_threshold(*before)
 

@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
+from presman.base.release import Release
 from presman.config import doctor
+from presman.rows.instance_rows import SEED, Database, Instance, Pdb
+from presman.rows.queries import Cadence, load
+from presman.rows.snapshot import Problem, Section
 from presman.sources import Answer
+from tests.sources.fakes import FakeSource, row
 
 NOW = datetime(2026, 11, 22, 3, 12, tzinfo=UTC)
 
@@ -65,3 +70,104 @@ def test_what_would_help_is_said_once() -> None:
     helps = ["What would help:", "  GRANT SELECT ON a TO b;", "  ask the DBA"]
     assert list(doctor._advice(cures, {}, 9)) == helps
     assert list(doctor._advice(cures, untold, 9)) == ["These could not be read: ash, plans.", *helps]
+
+
+def instance(number: int, **facts: Any) -> Instance:
+    names = {"instance_name": f"P{number}", "host_name": f"h{number}", "version": "19.3.0.0.0", "parallel": "NO"}
+    found: Instance = row(Instance, inst_id=number, **(names | facts))
+    return found
+
+
+def pdb(con_id: int, name: str = "X", mode: str = "READ WRITE", inst_id: int = 1) -> Pdb:
+    return Pdb(inst_id, con_id, name, mode)
+
+
+YES, NO = (row(Database, name="P", db_unique_name=unique, database_role="PRIMARY", open_mode="READ WRITE", cdb=cdb)
+           for unique, cdb in (("PWEST", "YES"), ("", "NO")))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("databases", "instances", "pdbs", "lacking"),
+    [
+        ((YES,), (instance(1),), (pdb(SEED), pdb(3)), {"cluster"}),
+        ((YES,), (instance(1, parallel="YES"),), (pdb(3),), {"root"}),
+        ((YES,), (instance(1, parallel="YES"), instance(2)), (), set()),
+        ((NO,), (instance(1),), (), {"cdb", "root", "cluster"}),
+        ((NO,), (), (pdb(3),), {"root"}),
+        ((), (), (pdb(SEED),), {"cdb", "root"}),
+        (None, (), (), set()),  # what cannot be read may be so
+        (None, (), (pdb(SEED),), {"cdb", "root"}),
+    ],
+)
+def test_what_a_database_is_not_is_told_from_its_views(
+    databases: tuple[Database, ...] | None, instances: tuple[Instance, ...], pdbs: tuple[Pdb, ...], lacking: set[str]
+) -> None:
+    problem = Problem("ORA-00942", "no") if databases is None else None
+    found = doctor._lacking(Section(databases or (), problem=problem), Section(instances), pdbs)
+    assert set(found) == lacking
+
+
+def test_a_database_its_instances_and_its_containers_have_a_line_each() -> None:
+    found = {
+        Database: Section((YES, NO)),
+        Instance: Section((instance(2), instance(1, parallel="YES", active_state="QUIESCED"))),
+        Pdb: Section((pdb(3, "SALES"), pdb(3, "SALES", "MOUNTED", 2), pdb(4, "HR"), pdb(4, "HR", inst_id=2))),
+    }
+    assert list(doctor._kind_of_database(found)) == [
+        "database    PWEST, PRIMARY, READ WRITE, container database",
+        "database    P, PRIMARY, READ WRITE, no containers",
+        "instances   2 (RAC): P2 on h2, P1 on h1",
+        "quiesced    P1 is QUIESCED: only SYS and SYSTEM get in until ALTER SYSTEM UNQUIESCE",
+        "pdbs        SALES READ WRITE on 1 and MOUNTED on 2, HR READ WRITE",
+    ]
+    alone = {Database: Section(), Instance: Section((instance(1),)), Pdb: Section()}
+    assert list(doctor._kind_of_database(alone)) == ["instances   1 (single instance): P1 on h1"]
+    assert list(doctor._kind_of_database({Database: Section(), Instance: Section()})) == []
+    assert doctor._release(Release(19), Section((instance(1), instance(2)))) == "19.3.0.0.0 (queries for 19)"
+    assert doctor._release(Release(19), Section()) == "19 (queries for 19)"
+
+
+def test_what_a_query_saw() -> None:
+    query = load(Release(19))[Database]
+    fields = frozenset(Database._fields)
+    denied = Problem("ORA-00942", "table or view does not exist")
+    for section, said in (
+        (Section((YES, NO), seconds=0.0021), "2 rows, 2.1 ms"),
+        (Section((YES,), seconds=1.04, absent=frozenset({"cdb", "name"})), "1 row, 1.0 s, without CDB, NAME"),
+        (Section((), absent=fields), "nothing: not there"),
+        (Section(problem=denied), "nothing: ORA-00942 table or view does not exist"),
+        (Section(problem=Problem("", "gone")), "nothing: gone"),
+    ):
+        assert doctor._seen(query, section) == said
+
+
+def test_every_query_that_has_an_answer_is_tried_and_what_it_lacks_is_summed_up() -> None:
+    """V$DATABASE is denied and V$INSTANCE lacks a column: neither is answered in full."""
+    denied = Problem("ORA-00942", "no", cure="GRANT IT")
+
+    def answers(request: Any) -> Section | None:
+        record = request.query.record
+        if record is Instance:
+            return Section((instance(1),), absent=frozenset({"version"}))
+        return Section(problem=denied) if record is Database else None
+
+    source = FakeSource(answers=answers)
+    queries = load(Release(19)).values()
+    lines = list(doctor._sight(source, Release(19), (), {"cluster": "a cluster"}))  # type: ignore[arg-type]
+    free = [query for query in queries if query.pack == "none"]
+    asked = [query for query in free if query.only != "cluster"]
+    assert len(source.reads) == len(asked)
+    assert lines[0] == ""
+    assert lines[1].split() == ["query", "view", "sees"]
+    table = lines[2 : 2 + len(free)]
+    assert sum("not asked: only a cluster has rows" in line for line in table) == len(free) - len(asked) > 0
+    behind = lines[2 + len(free) :]
+    assert behind[:4] == ["", "These could not be read: V$DATABASE.", "What would help:", "  GRANT IT;"]
+    assert behind[4:] == ["No query needs the Diagnostics or the Tuning pack."]
+    full = list(doctor._sight(FakeSource(), Release(19), (), {"cluster": "a cluster"}))  # type: ignore[arg-type]
+    assert f"Nothing is missing: {len(asked)} queries were answered in full." in full
+    demand = next(query for query in free if query.cadence is Cadence.DEMAND)
+    assert doctor._binds(demand)
+    assert all(value is None for value in doctor._binds(demand).values())
+    assert doctor._binds(load(Release(19))[Database]) == {}
+    assert doctor._seen(demand, Section((), seconds=0.5)) == "may be read, 500.0 ms"

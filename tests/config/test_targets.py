@@ -12,6 +12,7 @@ from presman.base.secret import Secret
 from presman.config.config_file import Config, Settings
 from presman.config.target import Target, TargetError, named_recording, parse_zone, scenarios
 from presman.config.targets import FORMS, parse_target
+from presman.sources import SourceRecipe
 from presman.sources.oracle.settings import ConnectSettings
 
 SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"
@@ -257,3 +258,74 @@ def test_who_names_a_recording_may_name_any_file_or_folder_that_is_there(tmp_pat
         assert named_recording(text, config) == text
     for text in (str(tmp_path), str(tmp_path / "a.db")):
         assert named_recording(text, config) == f"recording:{text}"
+
+
+@pytest.mark.parametrize("text", ["speed=3600", "speed=0.001", "size=100", "size=0.1", "seed=0"])
+def test_the_bounds_of_a_demos_options_are_allowed(text: str) -> None:
+    assert parse_target(f"demo:storm?{text}").kind == "simulator"
+
+
+@pytest.mark.parametrize("text", ["speed=3600.5", "speed=-1", "size=100.5", "size=0"])
+def test_beyond_them_is_refused(text: str) -> None:
+    name, _, value = text.partition("=")
+    with pytest.raises(TargetError, match=rf"^demo: {name}={value} is not above 0 and at most "):
+        parse_target(f"demo:storm?{text}")
+
+
+def test_a_demo_is_made_with_its_options(tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    path.touch()
+    for text, given in (
+        ("demo:storm", {"scenario": "storm", "seed": None, "speed": 1.0, "size": None, "release": None}),
+        (
+            "demo:storm?seed=4&speed=2.5&size=3&release=12.1",
+            {"scenario": "storm", "seed": 4, "speed": 2.5, "size": 3.0, "release": Release(12, 1)},
+        ),
+        (f"demo:{path}", {"scenario": path, "seed": None, "speed": 1.0, "size": None, "release": None}),
+    ):
+        factory = parse_target(text).factory
+        assert isinstance(factory, SourceRecipe)
+        assert factory.arguments == given
+
+
+@pytest.mark.parametrize(("text", "minutes"), [("+14:00", 840), ("-14:00", -840), ("+13:59", 839), ("-0:30", -30)])
+def test_offsets_go_to_fourteen_hours(text: str, minutes: int) -> None:
+    assert datetime(2026, 11, 21, tzinfo=parse_zone(text)).utcoffset() == timedelta(minutes=minutes)
+
+
+@pytest.mark.parametrize("text", ["+14:01", "-15:00", "+01:60", "+99"])
+def test_other_offsets_are_refused(text: str) -> None:
+    with pytest.raises(TargetError, match=r"is not an offset: the largest is 14:00"):
+        parse_zone(text)
+
+
+def test_a_recording_is_narrowed_and_never_widened_by_what_is_not_said() -> None:
+    target = parse_target("postgresql://host/p?at=03:12&from=first&database=a")
+    assert target.recorded is not None
+    assert (target.recorded.at, target.recorded.start, target.recorded.end) == ("03:12", "first", "")
+    assert target.within(None, None, None) is target
+    found = target.within(None, "02:00", "last").recorded
+    assert found is not None
+    assert (found.at, found.start, found.end) == ("03:12", "02:00", "last")
+    from_there, at = target.beginning_at()
+    assert (at, from_there.recorded.at if from_there.recorded else None) == ("03:12", "")
+    assert from_there.beginning_at() == (from_there, "")
+    assert target.of_database("b").name == "recording:postgresql://host/p?database=b"
+    database = parse_target("anna@host/svc")
+    with pytest.raises(TargetError, match="want a time"):
+        target.within("", None, None)
+    with pytest.raises(TargetError, match="is not one"):
+        database.within("03:12", None, None)
+    for act in (database.recording, lambda: database.of_database("x")):
+        with pytest.raises(TargetError, match="anna@host/svc is not a recording"):
+            act()
+    assert database.beginning_at() == (database, "")
+
+
+def test_what_is_no_database_takes_neither_a_password_nor_a_driver() -> None:
+    demo = parse_target("demo:storm")
+    assert demo.with_password(Secret("x")) is demo
+    assert demo.with_thick(None) is demo
+    thick = parse_target("anna@host/svc").with_thick("/a").with_thick(None).connect
+    assert thick is not None
+    assert thick.lib_dir == "/a"

@@ -24,14 +24,15 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from tests.mutation import fork
+from tests.mutation.fork import Ended
 from tests.mutation.mutants import Mutant, chosen, product
 from tests.mutation.survey import Calls, Only, Survey, Surveyor, digest, load, lots, save
-from tests.mutation.warm import Trial, Warm, dotted
+from tests.mutation.warm import Endless, Found, Trial, Warm, dotted
 
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "screenshots")
@@ -68,10 +69,17 @@ LEFT_OUT = (
 """Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
 
 
+HANGS = 30
+"""Seconds of the clock after which a test that waits is taken to wait for ever: that is not believed at once."""
+
 QUIETLY = (
-    *("-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", "--timeout=30"),
+    *("-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", f"--timeout={HANGS}"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
+
+
+FATES = {"": "survived", "?": "no time"}
+"""What becomes of a mutant that no test notices, and of one that none noticed in time."""
 
 
 class Nearest:
@@ -127,44 +135,32 @@ class Nearest:
                 yield sorted(stage, key=lambda name: (self.breadth[name], name)), {}, tried
 
 
-def forked(arguments: list[str], plugins: list[object], log: Path, end: float, after: Callable[[], None]) -> int | None:
-    """Run tests in a fork; return its status as `waitpid` has it, None where time ran out."""
-    pid = os.fork()
-    if pid == 0:
-        os.setsid()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        code = 9
-        try:
-            code = int(import_module("pytest").main([*QUIETLY, *arguments], plugins=plugins))
-            after()
-        finally:
-            os._exit(code)
-    status: int | None = None
-    try:
-        while status is None and time.monotonic() < end:
-            done, waited = os.waitpid(pid, os.WNOHANG)
-            status = waited if done else None
-            time.sleep(0.01)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)  # what its tests have left running, too
-    if status is None:
-        os.waitpid(pid, 0)
-    return status
+def forked(arguments: list[str], plugins: list[object], log: Path, seconds: float, after: Callable[[], None]) -> Ended:
+    """Run tests in a fork."""
+
+    def act() -> int:
+        code = int(import_module("pytest").main([*QUIETLY, *arguments], plugins=plugins))
+        after()
+        return code
+
+    return fork.run(act, log, seconds)
 
 
-def killed_by(files: list[str], log: Path, end: float, *plugins: object) -> str:
-    """Run tests up to the first that fails; return that one, "" if all pass, "?" where time ran out."""
-    status = forked(["-x", *files], list(plugins), log, end, lambda: None)
-    if status is None:
-        return "?"
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) in {0, 5}:
-        return ""
+def killed_by(files: list[str], log: Path, seconds: float, *plugins: object) -> Found:
+    """Run tests up to the first that fails."""
+    ended = forked(["-x", *files], list(plugins), log, seconds, lambda: None)
+    if ended.status is None:
+        return Found("?", ended.cpu)
+    if ended.code in {0, 5}:
+        return Found("", ended.cpu)
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return lines[0].split(" - ")[0].partition(" ")[2] if lines else f"the tests ended, see {log}"
+    return Found(lines[0].split(" - ")[0].partition(" ")[2] if lines else f"the tests ended, see {log}", ended.cpu)
+
+
+def failed(test: str) -> None:
+    """Say as pytest does that a test has failed, and end."""
+    os.write(1, f"\nFAILED {test} - it does not end\n".encode())
+    os._exit(1)
 
 
 def warm_ups(mutant: Mutant, near: Nearest, folder: Path) -> Path:
@@ -192,21 +188,16 @@ class Tests:
         self._near, self._calls, self._log = near, calls, log
         self._warm = Warm(sorted(near.breadth), QUIETLY, log.parent)
 
-    def tried(self, mutant: Mutant, seconds: float) -> str:
-        """Return the test that notices a mutant, "" if none, "?" if none did in time."""
-        path = Path(mutant.path)
-        original, times, end = path.read_bytes(), path.stat(), time.monotonic() + seconds
+    def tried(self, mutant: Mutant, seconds: float) -> Found:
+        """Return which test notices a mutant, if any does within so many seconds of CPU."""
+        path, self._left = Path(mutant.path), seconds
+        original, times = path.read_bytes(), path.stat()
         warm_up = str(warm_ups(mutant, self._near, self._log.parent))
         os.environ["PRESMAN_WARM_UPS"] = warm_up
         path.write_bytes(mutant.source(original))
-        trial = Trial(mutant, original.decode(), warm_up, [], {}, frozenset(), end)
+        trial = Trial(mutant, original.decode(), warm_up, [], {}, frozenset(), seconds)
         try:
-            for files, tests, before in self._near.stages(mutant, self._calls):
-                while found := self._found(trial._replace(files=files, tests=tests, before=before)):
-                    if not found.startswith(SLOW) or self._is_of_the_mutant(found, trial, original):
-                        return found
-                    before |= {found.partition("[")[0]}
-            return ""
+            return Found(self._noticed(trial, original), seconds - self._left)
         finally:
             path.write_bytes(original)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # what was compiled of it holds
@@ -215,24 +206,45 @@ class Tests:
         """Let the process go."""
         self._warm.end()
 
+    def _noticed(self, trial: Trial, original: bytes) -> str:
+        assert trial.mutant
+        for files, tests, before in self._near.stages(trial.mutant, self._calls):
+            while self._left > 0:
+                begun = time.monotonic()
+                test = self._found(trial._replace(files=files, tests=tests, before=before, seconds=self._left))
+                if not test:
+                    break
+                is_sure = not test.startswith(SLOW) and time.monotonic() - begun < HANGS
+                if is_sure or test == "?" or self._is_of_the_mutant(test, trial, original):
+                    return test
+                before |= {test.partition("[")[0]}
+        return "" if self._left > 0 else "?"
+
     def _found(self, trial: Trial) -> str:
         found = self._warm.tried(trial)
-        if found is not None:
-            return found
-        return killed_by(trial.files, self._log, trial.end, Only(trial.files, trial.tests, trial.before))
+        self._left -= found.cpu
+        if found.test is not None:
+            return found.test
+        only = Only(trial.files, trial.tests, trial.before)
+        found = killed_by(trial.files, self._log, max(self._left, 1), only, Endless(trial.tests, failed))
+        self._left -= found.cpu
+        return found.test or ""
 
     def _is_of_the_mutant(self, test: str, trial: Trial, original: bytes) -> bool:
         """Return whether a test fails again and passes without the mutant: one that waits may fail by itself."""
-        path = Path(trial.mutant.path if trial.mutant else "")
-        again = trial._replace(files=[test.partition("::")[0]], tests={test: 0.0}, end=time.monotonic() + 60)
-        if not self._found(again):
-            return False
-        mutated = path.read_bytes()
-        path.write_bytes(original)
+        path, left = Path(trial.mutant.path if trial.mutant else ""), self._left
+        again = trial._replace(files=[test.partition("::")[0]], tests={test: 0.0}, seconds=60)
         try:
-            return not self._warm.tried(again._replace(mutant=None, end=time.monotonic() + 60))
+            if not self._found(again):
+                return False
+            mutated = path.read_bytes()
+            path.write_bytes(original)
+            try:
+                return not self._warm.tried(again._replace(mutant=None)).test
+            finally:
+                path.write_bytes(mutated)
         finally:
-            path.write_bytes(mutated)
+            self._left = left  # what is asked again is not of what it may take
 
 
 def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
@@ -245,11 +257,14 @@ def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
     while parts:
         part, surveyor, result = parts.pop(0), Surveyor(Path.cwd()), log.with_suffix(".json")
         result.unlink(missing_ok=True)
-        forked(part, [surveyor], log, time.monotonic() + 900, partial(save, surveyor.found, digests, result))
+        forked(part, [surveyor], log, 900, partial(save, surveyor.found, digests, result))
         if not result.exists() and len(part) > 1:  # one of them ended it
             parts += [[name] for name in part]
             continue
-        found |= {name: {} for name in part} | load(result, digests)
+        told = load(result, digests)
+        if len(part) > 1:  # what tells nothing beside others is asked alone
+            parts += [[name] for name in part if not told.get(name)]
+        found |= {name: {} for name in part} | told
         save(found, digests, kept)
         print(f"surveyed: {sum(map(len, parts))} files of tests are left", file=sys.stderr, flush=True)
     return found
@@ -267,6 +282,12 @@ def draw(options: argparse.Namespace, near: Nearest) -> list[Mutant]:
     number = options.mutants if not rest else round(options.mutants * 0.4)
     first = chosen(of_analysis, number, options.seed)
     return mixed(first, chosen(rest, options.mutants - len(first), options.seed))
+
+
+def told_of(mutant: Mutant, found: Found) -> str:
+    """Return where a mutant is and what it changes, with the test that noticed it or that none did."""
+    fate = FATES.get(found.test or "", found.test)
+    return f"{fate} ({found.cpu:.0f} s): {mutant.path}:{mutant.line} {mutant.key.partition('::')[2]}"
 
 
 def mixed(first: list[Mutant], second: list[Mutant]) -> list[Mutant]:
@@ -287,7 +308,12 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=450, help="how many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rooms", default="", help="only these, with commas between")
-    parser.add_argument("--seconds", type=float, default=90, help="for one mutant, which then counts as not noticed")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60,
+        help="of CPU for one mutant, with all that its tests start: then it counts as not noticed",
+    )
     parser.add_argument("--killers", action="store_true", help="name the test that noticed each")
     parser.add_argument("--minutes", type=float, default=120, help="for all: what comes later is not tried")
     parser.add_argument("files", nargs="*", help="only these files; FILE:LINE for a line of one")
@@ -295,8 +321,10 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="presman-mutants-"))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # who is told to end leaves nothing behind
     try:
-        return _run(options, folder)
+        with fork.adopting():
+            return _run(options, folder)
     finally:
+        fork.end_all()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -314,7 +342,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         import_module(name)
     sys.dont_write_bytecode = False  # tests are compiled once, with what pytest makes of their assertions
     near, known, begun = Nearest(folder), equivalent(), time.monotonic()
-    if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", begun + 300):
+    if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", 300).test:
         raise SystemExit(f"without a mutant the tests cannot be run: {noticed}")
     sys.dont_write_bytecode = True
     calls = Calls(surveyed(near.breadth, ROOT / SURVEY, folder / "log.txt"))
@@ -332,22 +360,27 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         elif mutant.key in known:
             counts[room]["equivalent"] += 1
         else:
-            started = time.monotonic()
             found = tests.tried(mutant, options.seconds)
-            survived = found in {"", "?"}
-            counts[room]["survived" if survived else "killed"] += 1
+            survived = found.test in FATES
+            counts[room][FATES.get(found.test, "killed")] += 1
             if survived or options.killers:
-                fate = found if not survived else "survived (in time)" if found else "survived"
-                seconds = f" ({time.monotonic() - started:.0f} s)" if options.killers else ""
-                print(f"{fate}: line {mutant.line} of {mutant.key}{seconds}", flush=True)
+                print(told_of(mutant, found), flush=True)
     tests.end()
-    print(f"\n{'room':12} killed survived equivalent  score   (seed {options.seed}, {time.monotonic() - begun:.0f} s)")
-    for room, own in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
-        total = own["killed"] + own["survived"]
-        score = f"{100 * own['killed'] / total:.0f} %" if total else "-"
-        print(f"{room:12} {own['killed']:6} {own['survived']:8} {own['equivalent']:10} {score:>6}"
-              + (f"   {own['not tried']} not tried" if own["not tried"] else ""))  # fmt: skip
+    print(f"\n(seed {options.seed}, {time.monotonic() - begun:.0f} s)\n{table(counts)}")
     return 0
+
+
+def table(counts: dict[str, Counter[str]]) -> str:
+    """Return what became of the mutants of each room, and of all: those without time count as not noticed."""
+    lines = [f"{'room':16} killed survived no time equivalent  score"]
+    but_analysis = [own for room, own in counts.items() if room != "analysis"]
+    total = ("all but analysis", sum(but_analysis, Counter())), ("all", sum(counts.values(), Counter()))
+    for room, own in [*sorted(counts.items()), *total]:
+        tried = own["killed"] + own["survived"] + own["no time"]
+        score = f"{100 * own['killed'] / tried:.0f} %" if tried else "-"
+        line = f"{room:16} {own['killed']:6} {own['survived']:8} {own['no time']:7} {own['equivalent']:10} {score:>6}"
+        lines.append(line + (f"   {own['not tried']} not tried" if own["not tried"] else ""))
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

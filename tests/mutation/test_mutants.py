@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -9,9 +10,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from presman.base.formats import duration, throughput
-from tests.mutation.__main__ import ROOT, Nearest, equivalent, mixed, warm_ups
+from tests.mutation.__main__ import ROOT, Nearest, equivalent, mixed, table, told_of, warm_ups
 from tests.mutation.mutants import Mutant, chosen, mutants_of
 from tests.mutation.survey import Called, Calls, Only, Survey, Surveyor, load, plain, save
+from tests.mutation.warm import Found
 
 SOURCE = '''
 """A text of 3 words."""
@@ -188,6 +190,25 @@ def test_a_test_that_was_tried_is_not_tried_again_and_long_ones_come_file_by_fil
 def test_a_part_of_what_was_drawn_is_of_analysis_and_of_the_others() -> None:
     first, second = [LINT_CDB._replace(line=line) for line in (1, 2)], [LINT_CDB._replace(line=9)] * 4
     assert [each.line for each in mixed(first, second)] == [1, 9, 9, 2, 9, 9]
+
+
+def test_a_survivor_is_told_of_with_its_line_and_its_change() -> None:
+    mutant = Mutant("presman/base/text.py", "Room.full", 12, 0, 0, "a < b", "(a <= b)")
+    place = "presman/base/text.py:12 Room.full | a < b → (a <= b)"
+    assert told_of(mutant, Found("", 3.4)) == f"survived (3 s): {place}"
+    assert told_of(mutant, Found("?", 60.2)) == f"no time (60 s): {place}"
+    assert told_of(mutant, Found("a.py::one", 0.2)) == f"a.py::one (0 s): {place}"
+
+
+def test_what_no_test_noticed_in_time_counts_as_not_noticed() -> None:
+    fates = Counter({"killed": 6, "survived": 1, "no time": 1, "equivalent": 5})
+    lines = table({"analysis": fates, "trace": Counter({"killed": 2, "not tried": 3})}).splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["analysis", "6", "1", "1", "5", "75", "%"],
+        ["trace", "2", "0", "0", "0", "100", "%", "3", "not", "tried"],
+        ["all", "but", "analysis", "2", "0", "0", "0", "100", "%", "3", "not", "tried"],
+        ["all", "8", "1", "1", "5", "80", "%", "3", "not", "tried"],
+    ]
 
 
 def test_what_was_surveyed_holds_until_the_tests_change(tmp_path: Path) -> None:

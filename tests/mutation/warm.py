@@ -12,9 +12,8 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from functools import _lru_cache_wrapper
 from importlib import import_module
@@ -26,12 +25,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.mutation import fork
 from tests.mutation.mutants import Mutant
 from tests.mutation.survey import Only
 
 
 class Trial(NamedTuple):
-    """What to try: tests of files (all if none are named) without those that were tried, until an instant.
+    """What to try: tests of files (all if none are named) without those that were tried, for so many seconds of CPU.
 
     `text` is the file as it was before the change, `warm_ups` the folder of simulations that were played.
     """
@@ -42,7 +42,39 @@ class Trial(NamedTuple):
     files: list[str]
     tests: dict[str, float]
     before: frozenset[str]
-    end: float
+    seconds: float
+
+
+class Found(NamedTuple):
+    """The test that notices a mutant, with the seconds of CPU that it took to find it.
+
+    The test is "" if none does, "?" if none did in time, None where it takes a new start.
+    """
+
+    test: str | None
+    cpu: float
+
+
+class Endless:
+    """A plug-in of pytest: a test that computes many times as long as it does without a mutant is told of as failed."""
+
+    def __init__(self, seconds: dict[str, float], tell: Callable[[str], None]) -> None:
+        self._seconds, self._tell = seconds, tell
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Watch a test: the process's seconds of CPU, in whatever thread."""
+        seconds = self._seconds.get(item.nodeid, 0.0)
+        signal.signal(signal.SIGPROF, lambda *_: self._tell(item.nodeid))
+        signal.setitimer(signal.ITIMER_PROF, ALLOWED + 2 * seconds if seconds else UNKNOWN)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+ALLOWED, UNKNOWN = 5.0, 30.0
+"""Seconds of CPU that a test may take beyond twice what it took, and one of which that is not known."""
 
 
 Spot = tuple[str, str, int]
@@ -152,15 +184,28 @@ class _Trials:
             while True:
                 mutant, *others = self._line.recv()
                 trial = Trial(Mutant(*mutant) if mutant else None, *others)
-                self._line.send(self._tried(trial, session, files))
+                self._line.send(tuple(self._tried(trial, session, files)))
         return True
 
-    def _tried(self, trial: Trial, session: pytest.Session, files: dict[str, list[pytest.Item]]) -> str | None:
+    def _tried(self, trial: Trial, session: pytest.Session, files: dict[str, list[pytest.Item]]) -> Found:
         items = [item for file in trial.files for item in files.get(file, ())]
         Only(trial.files, trial.tests, trial.before).pytest_collection_modifyitems(items)
         if not items:
-            return ""
-        return in_a_fork(lambda: self._run(trial, session, items), self._folder / "warm", trial.end)
+            return Found("", 0.0)
+        answer = self._folder / "warm.answer"
+        answer.unlink(missing_ok=True)
+
+        def tell(test: str | None) -> int:
+            answer.write_text("new start" if test is None else f"found {test}")
+            os._exit(0)
+
+        session.config.pluginmanager.register(Endless(trial.tests, tell), name := "endless")
+        ended = fork.run(lambda: tell(self._run(trial, session, items)), self._folder / "warm.log", trial.seconds)
+        session.config.pluginmanager.unregister(name=name)
+        if ended.status is None:
+            return Found("?", ended.cpu)
+        told = answer.read_text() if answer.exists() else "found the tests ended"
+        return Found(None if told == "new start" else told.removeprefix("found "), ended.cpu)
 
     def _run(self, trial: Trial, session: pytest.Session, items: list[pytest.Item]) -> str | None:
         """Run tests up to the first that fails; return that, "" where none does, None where a new start is needed."""
@@ -184,65 +229,29 @@ def dotted(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
-def in_a_fork(act: Callable[[], str | None], log: Path, end: float) -> str | None:
-    """Return what a function returns, which is run in a fork, or "?" where time runs out."""
-    answer = log.with_suffix(".answer")
-    answer.unlink(missing_ok=True)
-    pid = os.fork()
-    if pid == 0:
-        os.setsid()
-        try:
-            output = os.open(log.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(output, 1)
-            os.dup2(output, 2)
-            found = act()
-            answer.write_text("new start" if found is None else f"found {found}")
-        finally:
-            os._exit(0)
-    is_over = False
-    try:
-        while not is_over and time.monotonic() < end:
-            is_over = bool(os.waitpid(pid, os.WNOHANG)[0])
-            time.sleep(0 if is_over else 0.005)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)  # what its tests have left running, too
-    if not is_over:
-        os.waitpid(pid, 0)
-        return "?"
-    told = answer.read_text() if answer.exists() else "found the tests ended"
-    return None if told == "new start" else told.removeprefix("found ")
-
-
 class Warm:
     """The process that has collected all tests, seen from the one that asks it. Raises EOFError where it has ended."""
 
     def __init__(self, files: list[str], options: tuple[str, ...], folder: Path) -> None:
         self._line, theirs = Pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            os.setsid()
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            try:
-                self._line.close()
-                output = os.open(folder / "collected.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-                os.dup2(output, 1)
-                os.dup2(output, 2)
-                functions = Functions()
-                threading.settrace(functions.note)
-                sys.settrace(functions.note)
-                import_module("pytest").main([*options, "-s", *files], plugins=[_Trials(theirs, folder, functions)])
-            finally:
-                os._exit(0)
+
+        def collect() -> int:
+            self._line.close()
+            functions = Functions()
+            threading.settrace(functions.note)
+            sys.settrace(functions.note)
+            import_module("pytest").main([*options, "-s", *files], plugins=[_Trials(theirs, folder, functions)])
+            return 0
+
+        self._pid = fork.start(collect, folder / "collected.log")
         theirs.close()
         self._line.recv()
 
-    def tried(self, trial: Trial) -> str | None:
-        """Return the test that notices a mutant, "" if none, "?" if none did in time, None if it needs a new start."""
+    def tried(self, trial: Trial) -> Found:
+        """Return which test notices a mutant."""
         # Without classes: pytest has imported those of the copy.
         self._line.send((trial.mutant and tuple(trial.mutant), *trial[1:]))
-        found: str | None = self._line.recv()
-        return found
+        return Found(*self._line.recv())
 
     def end(self) -> None:
         """Let it go."""

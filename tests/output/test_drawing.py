@@ -7,12 +7,22 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from presman.figures.drawing import lines
-from presman.figures.drawing.bars import Scale, bar_runs, shared_scale
 from presman.figures.drawing.columns import cell_runs, fit_columns, scales_of
-from presman.figures.drawing.lines import Line, cells, changes, fit, merge, plain, wrap
+from presman.figures.drawing.lines import (
+    Line,
+    Scale,
+    bar_runs,
+    cells,
+    changes,
+    fit,
+    merge,
+    plain,
+    shared_scale,
+    wrap,
+)
 from presman.figures.figure import MEGABYTES, Bar, Figure
 from presman.figures.statement_figures import QUEUE, RUNNING
-from presman.output.text_table import table
+from presman.output.cells import table
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 

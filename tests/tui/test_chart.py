@@ -13,8 +13,7 @@ from textual.theme import BUILTIN_THEMES
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.series import Series
-from presman.figures.drawing.bars import Cell, crossed, stacked
-from presman.figures.drawing.lines import plain
+from presman.figures.drawing.lines import Cell, crossed, plain, stacked
 from presman.tabs.charts import OTHERS, Area, ChartData, chart_data, levels_of, without_gaps
 from presman.tabs.choices import Choices
 from presman.tabs.parts import GroupLevel, Moment

@@ -103,7 +103,7 @@ SENTENCES = {
             *("BATCH: 27 queued", "group limit", "2 queued 2:2", "14 queued 1:5", "(target)", "1 idle holder keeps 16"),
             "MARTIN 1:2659",
         ),
-        ("(idle 8:5", "keeps 16 servers that BATCH, ETL and REPORTS want", "decide whether to end it"),
+        ("(idle 8:5", "keeps 16 servers that ETL and REPORTS want", "decide whether to end it"),
         ("wait, or decide: MARTIN 1:2659, idle 8:5", "keeps 16 servers"),
     ),
     "tenants": Sentence(

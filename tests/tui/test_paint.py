@@ -24,8 +24,7 @@ from presman.tui import textual_internals
 from presman.tui.tab_panels import AHEAD
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
-from presman.tui.widgets.line_api import LineApiWidget
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import LineApiWidget, LineView
 from presman.tui.widgets.table_frame import TableFrame
 from tests.memory import forget_others
 from tests.tui.drive import acted, stage

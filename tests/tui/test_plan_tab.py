@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import plan_view
 from presman.base.release import Release
@@ -92,7 +92,7 @@ async def test_without_snapshots_the_tab_says_so() -> None:
 async def test_pdbs_are_there_only_in_a_container_database() -> None:
     async with playing("pdb", (200, 110)) as acting:
         screen = await acting.press("8")
-        for words in ("[8 PDBs]", "SALES", "▬ at its limit", "SALES: Wants", "CPUs used, 15 min"):
+        for words in ("[8 PDBs]", "SALES", "▬ PAYROLL at its limit", "SALES: Wants", "CPUs used, 15 min"):
             assert words in screen, words
         page = await acting.press("d")
         for words in ("Pluggable databases: ", "SALES_PLAN", "12.0G", "MAX_IOPS and MAX_MBPS"):

@@ -39,6 +39,7 @@ from presman.analysis.advice.unblock import (
     unblock,
 )
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
+from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
@@ -185,13 +186,31 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         helping = {each.statement.executing(): each for each in found.candidates}
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
         if queues and idle:
-            each, name = idle[0].statement, listed(queues)
-            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+            each, doubt = idle[0].statement, _counted_apart(idle[0].statement, reading)
+            served = [name for name in queues if not doubt or name != group_title(each)]
+            wanted = f"that {listed(served)} want{'s' * (len(served) == 1)}"
+            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} {wanted}{doubt}"
             known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
-            text = f"{keeps} that {name} want: {known}{_lasting_cure(reading)}"
-            short = f"wait, or decide: {each.who}, idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
-            return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+            brief = f"{each.servers} {wanted}" if doubt else counted(each.servers, "server")
+            short = f"wait, or decide: {each.who}, idle {each.idle_time}, keeps {brief}"
+            text = f"{keeps}: {known}{_lasting_cure(reading)}"
+            return ToDo(Step.WAIT, text, short, "parallel", subject=listed(queues))
     return None
+
+
+def _counted_apart(each: RunningStatement, reading: Reading) -> str:
+    """Return that the limit of its own group does not count an idle holder's servers, or may not; "" where it does.
+
+    It depends on no other figure, so that it holds while servers come and go: the alert of that group names its limit.
+    """
+    has_limit = any(
+        (row.con_id, row.name) == (each.con_id, each.group) and row.servers_limit is not None
+        for row in reading.cluster_groups()
+    )
+    if not has_limit or not why_not_counted(each, reading):
+        return ""
+    does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
+    return f" ({group_title(each)}'s limit {does} not count them)"
 
 
 def _of_its_end(candidate: Candidate, reading: Reading) -> str:
@@ -501,7 +520,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
     if not queued[most.con_id] and any(head.is_critical for head in reading.heads):
         return None  # it is not what the queue that hurts waits for
-    raised = f"raise {most.nearest or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
+    raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
     many = queued[most.con_id]
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
     text = f"{raised}: the limit throttles it now{waits}"

@@ -18,8 +18,9 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.contenders import Candidate, Counted, Unblock, contenders, too_large, want_the_same
+from presman.analysis.advice.contenders import Candidate, Unblock, contenders, too_large, want_the_same
 from presman.analysis.advice.ending import ending, ends_in, idle_to_end, lost, objection, refusal, time_left
+from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,

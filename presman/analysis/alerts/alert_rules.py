@@ -13,8 +13,7 @@ from typing import cast
 from presman.analysis.alerts import queue_alerts
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.instance_readings import InstanceReading
-from presman.analysis.readings.reading import Alert, Reading, Severity
+from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity
 from presman.base.formats import clock, counted, duration, number
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 
@@ -184,7 +183,7 @@ def io_limits(reading: Reading) -> list[Alert]:
         if each.verdict is IoVerdict.THROTTLED:
             where = f" on instance {each.inst_id}" if several else ""
             held = f"{each.io_throttle_ms or 0.0:.1f} ms each"
-            short = f"{each.name}{where}: I/O throttled {held} by {each.nearest or 'its limit'}"
+            short = f"{each.name}{where}: I/O throttled {held} by {each.held_by or 'its limits'}"
             text = f"{each.name}{where} I/O: {each.sentence}".removesuffix(".")
             subject = f"{each.name} on {each.inst_id}" if several else each.name
             found.append(Alert("warn", "▲", text, short, "io_limit", subject))

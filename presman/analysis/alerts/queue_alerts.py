@@ -6,6 +6,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from presman.analysis.goals import share
+from presman.analysis.parallel.counted_servers import why_not_counted
 from presman.analysis.readings.reading import Alert, Reading, Severity
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, group_title, is_downgrade
 from presman.analysis.totals import downgrades_per_minute
@@ -91,7 +92,9 @@ def idle_holders(reading: Reading) -> list[Alert]:
     who = ", ".join(f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {s.idle_time})" for s in idle[:3])
     longest = max(statement.idle or 0.0 for statement in idle)
     short = f"{counted(len(idle), 'idle holder')} keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
-    return [Alert("warn", IDLE, f"{short}: {who}{' …' if len(idle) > 3 else ''}", short, "idle_holder", amount=longest)]
+    text = f"{short}: {who}{' …' if len(idle) > 3 else ''}"
+    doubt = next((why for each in idle if (why := why_not_counted(each, reading))), "")
+    return [Alert("warn", IDLE, "; ".join(filter(None, (text, doubt))), short, "idle_holder", amount=longest)]
 
 
 def blocked_holders(reading: Reading) -> list[Alert]:

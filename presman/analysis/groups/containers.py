@@ -26,13 +26,12 @@ from presman.analysis.readings.group_readings import (
     IoRates,
     IoVerdict,
     LimitedContainer,
+    UsageTotals,
     Verdict,
     demand,
     throttled_percent,
 )
-from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import UsageTotals, added, sum_of_known
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, added, sum_of_known
 from presman.analysis.totals import together_used, usage_of_container
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import CPU_COLUMNS, ConsumerGroup
@@ -50,7 +49,8 @@ class PdbReading(Struct, frozen=True):
     last full minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
     its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
     and may use (`limit_used`, `limit_allowed`), "" where none do. `usage` are its counters as they stand, None before
-    12.2. `doubt` is why its CPU is judged by no rule.
+    12.2. `doubt` is why its CPU is judged by no rule. `held_by` is the limit that held its I/O back in the last full
+    minute, "" where it may be either.
     """
 
     inst_id: int
@@ -89,6 +89,7 @@ class PdbReading(Struct, frozen=True):
     inside: bool = False
     usage: UsageTotals | None = None
     doubt: str = ""
+    held_by: str = ""
 
     @property
     def wanted(self) -> float | None:
@@ -234,6 +235,7 @@ def _row(
         pga_bytes=row.pga_bytes,
         all_used=frame.used if load else None,
         usage=usage_of_container(seen),
+        held_by=held_by(metric, most_requests, most_mb),
     )
 
 
@@ -275,6 +277,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         io=together(ios) if len(ios) == len(there) else None,
         io_verdict=worst_io(each("io_verdict")),
         usage=together_used(each("usage", there)),
+        held_by=max(rows, key=lambda row: row.io_throttle_ms or 0.0).held_by,
         **found,
     )
 
@@ -299,6 +302,18 @@ def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int 
         for name in ("max_iops", "max_mbps")
     )
     return requests, megabytes
+
+
+def held_by(minute: PdbMetric, requests: int | None, megabytes: int | None) -> str:
+    """Return which limit held I/O back in the last full minute, if any did; "" where it may be either.
+
+    Where both are set, it is those of which that minute used nearly all: what is used now changes from poll to poll.
+    """
+    pairs = (("MAX_IOPS", minute.iops, requests), ("MAX_MBPS", minute.iombps, megabytes))
+    limits = [(name, used, limit) for name, used, limit in pairs if limit is not None]
+    if len(limits) == 1:
+        return limits[0][0]
+    return " and ".join(name for name, used, limit in limits if used is not None and used >= NEAR * limit)
 
 
 def io_verdict(row: Limited) -> IoVerdict:
@@ -327,8 +342,8 @@ def io_sentence(row: Limited) -> str:
 def _consequence(row: Limited) -> str:
     held, nearest = row.io_throttle_ms, reached(row)
     if held is not None and held >= FELT:
-        by = f"{nearest} throttled it" if nearest else "a limit throttled it"
-        return f"{by}, each I/O by {held:.1f} ms on average in the last full minute"
+        by = row.held_by or "one of them"
+        return f"{by} throttled it, each I/O by {held:.1f} ms on average in the last full minute"
     if held is None:
         return f"{nearest} is nearly reached" if nearest else "below its limits"
     return f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
@@ -386,10 +401,12 @@ def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
     seen = {(row.inst_id, row.con_id): row.pdb_name for row in facts.snapshot.rows(RsrcPdb) if row.con_id > 2}
     limits = {key: limit for key in sorted(seen) if (limit := limits_of(facts, *key)) != (None, None)}
     grown = {inst_id: grown_counters(facts, inst_id) for inst_id in {key[0] for key in limits}}
-    held = {(row.inst_id, row.con_id): row.avg_io_throttle for row in facts.snapshot.rows(PdbMetric)} if limits else {}
+    minutes = {(row.inst_id, row.con_id): row for row in facts.snapshot.rows(PdbMetric)} if limits else {}
+    nothing = null_row(PdbMetric)
     found = []
     for key, limit in limits.items():
         name = seen[key] or facts.system.container_name(key[1])
-        row = LimitedContainer(*key, name, grown_io(facts, grown[key[0]].get(key[1])), held.get(key), *limit)
+        io, minute = grown_io(facts, grown[key[0]].get(key[1])), minutes.get(key, nothing)
+        row = LimitedContainer(*key, name, io, minute.avg_io_throttle, *limit, held_by=held_by(minute, *limit))
         found.append(row._replace(verdict=io_verdict(row), nearest=reached(row), sentence=io_sentence(row)))
     return tuple(found)

@@ -29,7 +29,7 @@ from presman.analysis.parallel.server_pools import (
     together,
 )
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import ServerPool
+from presman.analysis.readings.reading import ServerPool
 from presman.analysis.readings.statement_readings import (
     Cause,
     Executing,

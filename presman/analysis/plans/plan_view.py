@@ -17,9 +17,7 @@ from presman.analysis.facts.plan_book import PENDING, UNNAMED, Branch, Key, Plan
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import sum_of_known
+from presman.analysis.readings.reading import CLUSTER, Reading, sum_of_known
 from presman.rows.conversion import null_row
 from presman.rows.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
 from presman.rows.snapshot import Snapshot
@@ -35,7 +33,7 @@ class PlanRow(NamedTuple):
     `guaranteed`, `entitled` and `limit` are CPUs of the cluster, `servers_limit` parallel servers. `entitled`, `used`,
     `waiting` and `verdict` are None where the plan is not the active one. Percentages and seconds are the directive's;
     `capacity` is all the CPUs there are, `runs` the plan of a container, `weighed_by` what its part goes by if that is
-    not SHARES.
+    not SHARES. `limited_by` is whose limit holds a group where it is not its own.
     """
 
     depth: int
@@ -67,6 +65,7 @@ class PlanRow(NamedTuple):
     capacity: float
     runs: str = ""
     weighed_by: str = ""
+    limited_by: str = ""
 
 
 class PlanPeriod(Struct, frozen=True):
@@ -250,7 +249,8 @@ def _line(
     held = own[0].servers_limit if own and own[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
     limit = None if branch.limit is None or not there else branch.limit * there
-    due = placed.share * capacity
+    due, claim = placed.share * capacity, sum_of_known([each.entitled for each in found])
+    verdict = entitlement.worst(row.verdict for row in own) if own else None
     return PlanRow(
         depth=placed.depth,
         kind=_kind(branch),
@@ -261,7 +261,7 @@ def _line(
         share=placed.share,
         by_level=placed.by_level,
         guaranteed=min(due, limit) if limit is not None else due if capacity else None,
-        entitled=sum_of_known([each.entitled for each in found]),
+        entitled=min(claim, limit) if claim is not None and limit is not None else claim,
         limit=limit,
         limit_percent=row.utilization_limit if directive else _percent(branch.limit),
         servers_limit=servers if held is None else held,
@@ -276,9 +276,10 @@ def _line(
         ends=other_limits(row),
         used=sum_of_known([each.used for each in found]),
         waiting=sum_of_known([each.waiting for each in found]),
-        verdict=entitlement.worst(row.verdict for row in own) if own else None,
+        verdict=verdict,
         comments=row.comments,
         capacity=capacity,
+        limited_by=next((each.limited_by for each in own if each.verdict is verdict), ""),
     )
 
 

@@ -6,7 +6,6 @@ from enum import Enum
 from typing import Literal, NamedTuple, Self
 
 from presman.analysis.readings.statement_readings import Cause
-from presman.analysis.readings.wait_readings import UsageTotals
 from presman.base.formats import ABSENT, counted, duration
 
 Level = Literal["bad", "warn", "note", "good", "dim"]
@@ -51,6 +50,18 @@ class Verdict(Marked):
     UNKNOWN = "no delta yet", "…", "dim"
 
 
+def verdict_words(verdict: Verdict, limited_by: str = "") -> str:
+    """Return a verdict in words that name what is at its limit where it is not what the verdict is about.
+
+    `limited_by` is as in a reading: ``HR (UTILIZATION_LIMIT)``, ``subplan DAY``, ``PAYROLL (HR)``, ``each of A, B``.
+    """
+    if verdict is not Verdict.CAPPED or not limited_by:
+        return str(verdict.value)
+    if limited_by.startswith("each of "):
+        return "its groups at their limits"
+    return f"{limited_by.partition(' (')[0]} {verdict.value}"
+
+
 class IoRates(NamedTuple):
     """I/O of one group per second since the last poll. `service_ms` is the mean service time of a request.
 
@@ -79,6 +90,28 @@ class IoRates(NamedTuple):
         return (
             self.small_read_requests + self.small_write_requests + self.large_read_requests + self.large_write_requests
         )
+
+
+class UsageTotals(NamedTuple):
+    """What a group or container used since the plan was activated (V$RSRC_CONSUMER_GROUP, V$RSRC_PDB).
+
+    Milliseconds, megabytes, counts. None where the view has no such column: V$RSRC_PDB counts neither requests nor how
+    often CPU was waited for.
+    """
+
+    cpu_ms: int | None
+    cpu_wait_ms: int | None
+    io_service_ms: int | None
+    small_read_mb: int | None
+    small_write_mb: int | None
+    large_read_mb: int | None
+    large_write_mb: int | None
+    small_read_requests: int | None
+    small_write_requests: int | None
+    large_read_requests: int | None
+    large_write_requests: int | None
+    requests: int | None = None
+    cpu_waits: int | None = None
 
 
 class SessionTotals(NamedTuple):
@@ -305,7 +338,7 @@ class GroupReading(NamedTuple):
 
 
 def _cpu_state(row: GroupReading) -> GroupState:
-    text = "not judged" if row.doubt else row.verdict.value
+    text = "not judged" if row.doubt else verdict_words(row.verdict, row.limited_by)
     brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
     return GroupState(row.verdict.name.lower(), row.verdict.level, text, brief)
 
@@ -359,7 +392,8 @@ class LimitedContainer(NamedTuple):
 
     `io` is per second since the last poll, `io_throttle_ms` the milliseconds that each I/O was held back on average in
     the last full minute (V$RSRCPDBMETRIC, None before 18), `verdict` what the limits do. `nearest` is the limit that
-    is used up most, "" if none nearly is; `sentence` says it with its figures.
+    is used up most, "" if none nearly is; `sentence` says it with its figures. `held_by` is the limit that held I/O
+    back in that minute, "" where it may be either.
     """
 
     inst_id: int
@@ -372,3 +406,4 @@ class LimitedContainer(NamedTuple):
     verdict: IoVerdict = IoVerdict.UNKNOWN
     nearest: str = ""
     sentence: str = ""
+    held_by: str = ""

@@ -8,12 +8,11 @@ from typing import Any
 from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.groups.verdicts import in_words
+from presman.analysis.parallel.counted_servers import holdings
 from presman.analysis.readings import statement_readings
-from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import InstanceReading
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.group_readings import GroupReading, verdict_words
+from presman.analysis.readings.reading import InstanceReading, Reading, WaitReading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.wait_readings import WaitReading
 from presman.base.formats import ABSENT, clock, count, counted, duration, many, number, percent, spelled, throughput
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
@@ -82,7 +81,7 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     lines += [BLANK, title("What it wants")]
     lines.append(fact("servers", _wants(row.wants)))
     lines += dop_lines(row.dop, row.requested, row.sql_text)
-    lines += _same_group(row.group, reading)
+    lines += _same_group(row, reading)
     return lines + sql_lines(row.sql_text, row.no_text)
 
 
@@ -130,7 +129,7 @@ def running(row: statement_readings.RunningStatement, reading: Reading) -> list[
     else:
         lines.append(fact("degree", got))
     lines += dop_lines(row.dop, row.requested, row.sql_text)
-    lines += _same_group(row.group, reading)
+    lines += _same_group(row, reading)
     return lines + sql_lines(row.sql_text, row.no_text)
 
 
@@ -202,8 +201,9 @@ def dop_story(dop: statement_readings.DopStory, requested: int | None) -> list[s
     return sentences or ["V$SQL_PLAN.OTHER_XML does not say, or could not be read."]
 
 
-def _same_group(name: str, reading: Reading) -> list[Line]:
-    held = [statement for statement in reading.running if statement.group == name]
+def _same_group(row: GroupReading | statement_readings.ParallelStatement, reading: Reading) -> list[Line]:
+    name = row.name if isinstance(row, GroupReading) else row.group
+    held = [each for each in reading.running if (each.con_id, each.group) == (row.con_id, name)]
     if not held:
         return []
     lines = [BLANK, title(f"Who holds servers in {name}")]
@@ -269,11 +269,9 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
     where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else _only(row, reading)
-    lines = [title(f"Consumer group {row.title} on {where}"), BLANK]
+    lines, words = [title(f"Consumer group {row.title} on {where}"), BLANK], verdict_words(row.verdict, row.limited_by)
     lines += [
-        fact(
-            "CPU", f"{row.verdict.value}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"
-        ),
+        fact("CPU", f"{words}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"),
         sentence(in_words(reading, row)),
         fact("entitled now", f"{number(row.entitled)} CPUs at the groups' current demand"),
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
@@ -290,6 +288,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
             "now",
             f"{many(row.px_active, 'statement')} on {many(row.px_servers, 'server')}, {count(row.px_queued)} queued",
         ),
+        *_not_counted(row, reading),
         fact("servers limit", _servers_limit(row)),
         fact("since the plan", _totals(row)),
         fact("timeouts", count(row.totals.timeouts)),
@@ -298,7 +297,15 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
     lines += [sentence(text, "warn") for text in _heads(row, reading)]
     if row.io is not None:
         lines += [BLANK, title("I/O"), *_io(row)]
-    return lines + _same_group(row.name, reading) + _instances_of(row, reading)
+    return lines + _same_group(row, reading) + _instances_of(row, reading)
+
+
+def _not_counted(row: GroupReading, reading: Reading) -> list[Line]:
+    """Tell of the servers that are held beside those the group counts, which the list of holders has, too."""
+    if row.inst_id and len(reading.header.instances) > 1:
+        return []
+    beside = holdings(reading, row.con_id, row.name).beside
+    return [fact("not counted", f"{counted(beside, 'more server')} (statements that did not queue)")] if beside else []
 
 
 def _session_pool(row: GroupReading) -> list[Line]:
@@ -356,7 +363,9 @@ def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
         return []
     lines = [BLANK, title("By instance")]
     for each in rows:
-        cpu = f"uses {number(each.used)} of {number(each.capacity)} CPUs, {each.verdict.value}"
+        cpu = (
+            f"uses {number(each.used)} of {number(each.capacity)} CPUs, {verdict_words(each.verdict, each.limited_by)}"
+        )
         lines.append(
             fact(
                 f"instance {each.inst_id}", f"{cpu}; {many(each.px_servers, 'server')}, {count(each.px_queued)} queued"

@@ -21,8 +21,7 @@ from presman.tui.panels.panel import PageWanted, Panel, QueryWanted
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heat import HeatData, Quantity, rates
 from presman.tui.widgets.heatmap import HeatMap
-from presman.tui.widgets.line_api import Container, Horizontal, Vertical
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import Container, Horizontal, LineView, Vertical
 
 SIDE_BY_SIDE = 188
 """From this width on events, figures and buckets stand side by side."""

@@ -13,11 +13,10 @@ from textual.message import Message
 
 from presman.base.axis import nice_axis, tick_label
 from presman.base.formats import number
-from presman.figures.drawing.bars import EMPTY, Cell, crossed, stacked
-from presman.figures.drawing.lines import Line, Run, cells, length, merge, pad
+from presman.figures.drawing.lines import EMPTY, Cell, Line, Run, cells, crossed, length, merge, pad, stacked
 from presman.tabs.charts import ChartData, levels_of
 from presman.tabs.parts import GroupLevel
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import LineView
 
 SIGNS = "ABCDEF+"
 """How areas are told apart without colours or blocks; the last is that of all others."""

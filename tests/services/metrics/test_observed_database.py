@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import presman.analysis
+from presman.analysis import assemble
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.base.log_event import LogEvent
 from presman.output.alert_notifier import judging
@@ -160,14 +160,14 @@ def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
 def test_an_error_of_presman_costs_one_database_alone(
     watch: Watch, told: list[LogEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    analyse = presman.analysis.analyse
+    analyse = assemble.analyse
 
     def broken(previous: Any, current: Any, cache: Any) -> Any:
         if current.target == "bad":
             raise ZeroDivisionError("of \x1b[31m its own")
         return analyse(previous, current, cache)
 
-    monkeypatch.setattr(presman.analysis, "analyse", broken)
+    monkeypatch.setattr(assemble, "analyse", broken)
     bad, good = watch(FakeSource(name="bad"), label="bad"), watch(FakeSource())
     until(lambda: good.state().polls >= 2, "polls of the other")
     until(lambda: bad.state().failures >= 2, "errors of the one")

@@ -174,10 +174,11 @@ def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
     whole = capacity.target * capacity.instances
     for (_, con_id, _), (minute, deltas) in sums.items():
         percent = 100 * given[con_id].cpu_limit(capacity.cpu_count)
-        own = given[con_id].servers_limit(whole, capacity.instances)
+        own, seconds = given[con_id].servers_limit(whole, capacity.instances), minute.end - minute.begin
         yield (
             *_of_minute(simulation, minute, deltas),
             *(minute.num_cpus * percent / 100, percent, whole if own is None else own, _throttle(deltas)),
+            *(round(sum(deltas[count] for count in counts) / seconds, 6) for counts in (_REQUESTS, _MEGABYTES)),
         )
 
 
@@ -230,7 +231,9 @@ _MINUTE = (
 _METRIC = columns(
     f"{_MINUTE} CONSUMER_GROUP_NAME RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT IO_MEGABYTES PARALLEL_SERVERS_LIMIT"
 )
-_PDB_METRIC = columns(f"{_MINUTE} RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT PARALLEL_SERVERS_LIMIT AVG_IO_THROTTLE")
+_PDB_METRIC = columns(
+    f"{_MINUTE} RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT PARALLEL_SERVERS_LIMIT AVG_IO_THROTTLE IOPS IOMBPS"
+)
 
 VIEWS = (
     of_instances(

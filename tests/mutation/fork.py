@@ -1,0 +1,143 @@
+"""A fork with all that it starts: its seconds of CPU, as many on a busy machine as on an idle one, and its end."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+TICKS = os.sysconf("SC_CLK_TCK")
+WAITING = 10
+"""How many times as long a fork may last as it may compute: it may wait for something that never comes."""
+
+LOOK, SUM = 0.005, 0.2
+"""Seconds between looks at whether it has ended, and between sums of what it took: those read a file per process."""
+
+_SUBREAPER, _IS_SUBREAPER, _DEATH = 36, 37, 1
+_prctl = ctypes.CDLL(None).prctl
+
+
+class Ended(NamedTuple):
+    """How a fork ended: its status as `waitpid` has it, None where its time ran out, and the seconds of CPU."""
+
+    status: int | None
+    cpu: float
+
+    @property
+    def code(self) -> int | None:
+        """Return the code it ended with, None where a signal or the time ended it."""
+        return None if self.status is None or not os.WIFEXITED(self.status) else os.WEXITSTATUS(self.status)
+
+
+@contextmanager
+def adopting() -> Iterator[None]:
+    """Have this process be the parent of what its descendants leave behind: so it is found, whatever its group."""
+    before = ctypes.c_int()
+    _prctl(_IS_SUBREAPER, ctypes.byref(before))
+    _prctl(_SUBREAPER, 1)
+    try:
+        yield
+    finally:
+        _prctl(_SUBREAPER, before.value)
+
+
+def start(act: Callable[[], int], output: Path) -> int:
+    """Run a function in a fork that ends with this process, with what it says in a file; return the process's id."""
+    pid = os.fork()
+    if pid == 0:
+        _run(act, output)
+    return pid
+
+
+def _run(act: Callable[[], int], output: Path) -> NoReturn:
+    code = 9
+    try:
+        _prctl(_DEATH, signal.SIGKILL)
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        said = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        code = act()
+    finally:
+        os._exit(code)
+
+
+def run(act: Callable[[], int], output: Path, seconds: float) -> Ended:
+    """Run a function in a fork up to so many seconds of CPU, of all it starts, too; then nothing of it is left."""
+    others, before = frozenset(children(os.getpid())), _of_the_gone()
+    with adopting():
+        pid = start(act, output)
+        try:
+            status = _waited(pid, others, seconds)
+        finally:
+            end_all(others)
+    return Ended(status, _of_the_gone() - before)
+
+
+def _waited(pid: int, others: frozenset[int], seconds: float) -> int | None:
+    """Wait for a process; return its status, None where time runs out first."""
+    look, last = 0.0, time.monotonic() + WAITING * seconds
+    while (now := time.monotonic()) < last:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        if now > look:
+            if taken(others) >= seconds:
+                return None
+            look = now + SUM
+        time.sleep(LOOK)
+    return None
+
+
+def _of_the_gone() -> float:
+    """Return the seconds of CPU of the children that this process has waited for, and of theirs."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def taken(others: frozenset[int]) -> float:
+    """Return the seconds of CPU of all below this process, but of some children: of those that ended, too."""
+    return sum(_seconds(pid) for pid in below(others))
+
+
+def below(others: frozenset[int]) -> Iterator[int]:
+    """Yield what this process has started, and what that has, without some children."""
+    left = [each for each in children(os.getpid()) if each not in others]
+    while left:
+        pid = left.pop()
+        yield pid
+        left += children(pid)
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process, none if it has gone."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                found += map(int, (task / "children").read_text().split())
+    return found
+
+
+def _seconds(pid: int) -> float:
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / TICKS  # utime, stime, and of the children it has waited for
+    return 0.0
+
+
+def end_all(others: frozenset[int] = frozenset()) -> None:
+    """End all below this process, stopped or in a group of its own, but some children, and wait until it has gone."""
+    while left := list(below(others)):
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):  # of one below: it is ours as soon as its parent has gone
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(LOOK)

@@ -1,0 +1,90 @@
+"""Forks that try mutants: what they compute is what counts, and nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.mutation import fork, warm
+
+
+def computing() -> int:
+    while True:
+        pass
+
+
+def waiting() -> int:
+    time.sleep(0.3)
+    return 7
+
+
+def with_a_child_that_computes() -> int:
+    if os.fork() == 0:
+        computing()
+    time.sleep(60)
+    return 0
+
+
+def test_what_waits_takes_none_of_its_seconds(tmp_path: Path) -> None:
+    ended = fork.run(waiting, tmp_path / "log", 0.2)
+    assert ended.code == 7
+    assert ended.cpu < 0.2
+
+
+@pytest.mark.parametrize("act", [computing, with_a_child_that_computes])
+def test_what_computes_is_ended_after_its_seconds_whoever_of_it_does(
+    act: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fork, "WAITING", 500)
+    ended = fork.run(act, tmp_path / "log", 0.2)
+    assert (ended.status, ended.code) == (None, None)
+    assert ended.cpu >= 0.2
+
+
+def test_what_waits_for_ever_is_ended_too(tmp_path: Path) -> None:
+    assert fork.run(lambda: time.sleep(60) or 0, tmp_path / "log", 0.2 / fork.WAITING).status is None
+
+
+def test_a_stopped_process_in_a_group_of_its_own_is_not_left_behind(tmp_path: Path) -> None:
+    def act() -> int:
+        left = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        left.send_signal(signal.SIGSTOP)
+        (tmp_path / "pid").write_text(str(left.pid))
+        return 0
+
+    assert fork.run(act, tmp_path / "log", 30).code == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_what_was_there_before_goes_on_and_is_not_counted(tmp_path: Path) -> None:
+    other = fork.start(computing, tmp_path / "other")
+    try:
+        assert fork.run(waiting, tmp_path / "log", 0.2).code == 7
+        assert fork.children(os.getpid()) == [other]
+    finally:
+        fork.end_all()
+    assert fork.children(os.getpid()) == []
+
+
+def test_a_test_that_computes_far_beyond_what_it_took_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "ALLOWED", 0.1)
+    told: list[str] = []
+    endless = warm.Endless({"a.py::endless": 0.01}, told.append)
+    test = endless.pytest_runtest_protocol(SimpleNamespace(nodeid="a.py::endless"))  # type: ignore[arg-type]
+    next(test)
+    begun = time.process_time()
+    while not told:
+        pass
+    assert time.process_time() - begun > 0.08
+    with pytest.raises(StopIteration):
+        test.send(None)
+    assert told == ["a.py::endless"]
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)

@@ -1,0 +1,311 @@
+"""Advice as text and as a page, and the figures behind its words: from values that are made here, by hand."""
+
+from __future__ import annotations
+
+import re
+from math import inf
+
+import pytest
+from msgspec.structs import replace
+
+from benchmarks.advise import directive, plan_of
+from presman.analysis.facts.plan_book import PlanBook
+from presman.analysis.groups.entitlement import Load
+from presman.reports.advise_load import PRESENT, Change, ObservedLoad, ReplayOutcome, SeenPlan
+from presman.reports.advise_report import (
+    Advice,
+    CpuLack,
+    GoalFinding,
+    GroupWaits,
+    ReplayedChoice,
+    WaitCurve,
+    _as_good,
+    _at_once,
+    _cpu,
+    _curves,
+    _few,
+    _finding,
+    _group_waits,
+    _loses,
+    _notes,
+    _promised,
+    _told,
+    as_page,
+    as_text,
+    least,
+)
+from presman.reports.advise_script import Scripts
+from presman.reports.whatif_cpu import CpuDemand
+from presman.reports.whatif_replay import Replayed
+from tests.analysis.make import NOON
+from tests.reports.whatif.test_advise import BATCH, ETL, GOAL, LIMITED
+from tests.reports.whatif.test_whatif import came
+
+SAME = GroupWaits(0, "BATCH", 40, 60.0, 60.0, 90.0, 90.0, 0, 0, 0.0)
+FOUND = GoalFinding(str(GOAL), 30.0, "p95", 1200, 40, 61.0, None)
+CURVE = WaitCurve(
+    "p95 wait of BATCH", 20.0, "PARALLEL_SERVERS_TARGET", "servers", 64, ((32, None), (64, 40.0), (96, 10.0))
+)
+NONE = ReplayedChoice((), False, 64, (SAME,))
+
+
+def advice(**more: object) -> Advice:
+    """What nothing was found for, with other facts."""
+    plain = Advice(
+        "unmet", "no choice meets it", 1200, 3600.0, 3, 2.5, 77, False, (FOUND,), (), NONE, (), None, None, (),
+        assumptions=(),
+    )  # fmt: skip
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+def test_the_text_of_what_has_no_answer() -> None:
+    assert as_text(advice()).splitlines() == [
+        "1,200 parallel statements in 1 h; replayed under the plan of that time, a wait is off by 2.5 s on",
+        "average; seed 3",
+        "goal: 95 % of BATCH start within 30 s; p95 was 1:01, replayed timed out, of 1,200 statements",
+        "",
+        "No choice meets it.",
+        "No target alone would do.",
+    ]
+    needed = as_text(advice(servers_needed=1)).splitlines()[5:]
+    assert " ".join(needed).startswith("It would take a target of 1 server, if the CPUs are enough for them, and no")
+    assert "No target" not in as_text(advice(interrupted=True))
+    assert as_text(advice(interrupted=True)).splitlines()[-1] == (
+        "Interrupted after 77 choices: these are the best of them."
+    )
+
+
+def test_a_curve_has_a_line_for_each_value_with_the_goal_marked_in_it() -> None:
+    """40 s are 36 cells: 10 s nine of them; the goal of 20 s stands in the one behind the first eighteen."""
+    drawn = as_text(advice(curves=(CURVE,))).splitlines()[4:8]
+    assert drawn == [
+        "p95 wait of BATCH against PARALLEL_SERVERS_TARGET (┊ goal, 0:20)",
+        "     32 servers     " + " " * 36 + " timed out",
+        "     64 servers now " + "█" * 18 + "┊" + "█" * 17 + "      0:40",
+        "     96 servers     " + "█" * 9 + " " * 9 + "┊" + " " * 17 + "      0:10",
+    ]
+
+
+def test_choices_have_their_groups_below_them() -> None:
+    lost = GroupWaits(3, "ETL", 1000, 10.0, 12.0, 20.0, None, 1, 4, 75.0)
+    one = ReplayedChoice(("limit of BATCH 25 % -> 50 %", "target up"), True, 1, (SAME, lost))
+    lines = as_text(advice(choices=(one, NONE))).splitlines()[4:12]
+    assert lines == [
+        "choices, none of which another beats in everything; waits before -> after",
+        "    group                    statements             median                p95 not started",
+        " 1. limit of BATCH 25 % -> 50 %; target up (meets the goals; peak 1 server)",
+        "    BATCH                            40       1:00 -> 1:00       1:30 -> 1:30",
+        "    ETL#3                         1,000       0:10 -> 0:12  0:20 -> timed out      1 -> 4  run 1:15 longer",
+        " 2. as it is (misses the goals; peak 64 servers)",
+        "    BATCH                            40       1:00 -> 1:00       1:30 -> 1:30",
+        "(not started: timed out, or still queued at the end, where waits are cut)",
+    ]
+    told = " ".join(as_text(advice(choices=(one,))).split())
+    assert (
+        "The first choice costs others: ETL median 0:10 -> 0:12, p95 0:20 -> timed out, 1 -> 4 do not start, "
+        "run 1:15 longer. Who must not lose" in told
+    )
+    assert "costs others" not in as_text(advice(choices=(NONE, one)))
+
+
+@pytest.mark.parametrize(
+    ("facts", "loses"),
+    [
+        ({}, False),
+        ({"median_after": 64.0}, False),  # 60 x 1.05 + 1
+        ({"median_after": 64.1}, True),
+        ({"p95_after": 95.5}, False),  # 90 x 1.05 + 1
+        ({"p95_after": 95.6}, True),
+        ({"p95_after": None}, True),
+        ({"p95_before": None}, False),
+        ({"unstarted_before": 2, "unstarted_after": 2}, False),
+        ({"unstarted_before": 2, "unstarted_after": 3}, True),
+        ({"runs_longer": 0.9}, False),
+        ({"runs_longer": 1.0}, True),
+    ],
+)
+def test_who_loses_waits_a_twentieth_and_a_second_more(facts: dict[str, float | None], loses: bool) -> None:
+    assert _loses(replace(SAME, **facts)) is loses
+
+
+def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> None:
+    one = (ReplayedChoice(("x",), True, 64, ()),)
+    flat = " ".join(as_text(advice(choices=one)).split())
+    assert f"{GOAL}: nothing was held back to judge the first choice by." in flat
+    held = replace(FOUND, within=0.875, held_back=1600, advised=25.0, advised_low=20.0)
+    flat = " ".join(as_text(advice(choices=one, goals=(held,))).split())
+    own = "of the 1,600 statements held back from the search 88 % start in time"
+    assert f"{GOAL}: under the first choice {own}; how sure that is was not worked out." in flat
+    assert "not worked out" in as_text(advice(choices=one, goals=(replace(held, low=0.5),)))
+    flat = " ".join(as_text(advice(choices=one, goals=(replace(held, low=0.5, high=0.995),))).split())
+    assert (
+        f"{GOAL}: the first choice promises p95 0:25 (0:20 to timed out on 9 days of 10 like this one, when 50 to "
+        f"100 % start in time); {own}." in flat
+    )
+    assert "first choice" not in as_text(advice(choices=(NONE,), goals=(held,)))
+
+
+def test_an_error_beyond_a_goal_is_told_where_there_are_choices() -> None:
+    rough = "A replayed wait is off by more than a goal allows"
+    assert rough in as_text(advice(choices=(NONE,), replay_error=30.1))
+    assert rough not in as_text(advice(choices=(NONE,), replay_error=30.0))
+    assert rough not in as_text(advice(replay_error=30.1))
+
+
+def test_cpu_that_hardly_moves_is_not_told() -> None:
+    """A second, or a hundredth of what was wanted where that is more."""
+    moved = (("A", 50.0, 1.0), ("B", 50.0, 1.5), ("C", 500.0, -5.0), ("D", 500.0, -6.0))
+    small = [CpuLack(0, name, wanted, 100.0, 100.0 + more) for name, wanted, more in moved]
+    assert "under the first choice: B 1:40 -> 1:41; D 1:40 -> 1:34." in as_text(advice(cpu=tuple(small)))
+    assert "under the first choice: as it is." in as_text(advice(cpu=(small[0],)))
+
+
+def test_scripts_and_notes_stand_at_the_end() -> None:
+    lines = as_text(
+        advice(scripts=Scripts("DO;\n", "UNDO;\n"), notes=("one " * 30,), assumptions=("two",))
+    ).splitlines()
+    assert lines[6:] == [
+        "", "The first choice as a script, which presman never runs:", "", "DO;", "", "The script that undoes it:", "",
+        "UNDO;", "", "notes:", "  - " + " ".join(["one"] * 24), "    " + " ".join(["one"] * 6), "", "assumptions:",
+        "  - two",
+    ]  # fmt: skip
+
+
+def test_a_page_has_a_bar_for_each_value() -> None:
+    """750 units are 40 s: the goal of 20 s is at 150 + 375. One that timed out is as long as the longest."""
+    page = as_page(advice(curves=(CURVE,), choices=(NONE,)), NOON)
+    bars = re.findall(r'<rect x="150" y="([^"]*)" width="([^"]*)" height="16"', page)
+    assert bars == [("6", "750"), ("26", "750"), ("46", "187.5")]
+    assert re.findall(r'<text x="142" y="([^"]*)"[^>]*>([^<]*)<', page) == [
+        ("19", "32 servers"), ("39", "64 servers (now)"), ("59", "96 servers"),
+    ]  # fmt: skip
+    assert re.findall(r'<text x="([^"]*)" y="19"[^>]*>([^<]*)<', page)[1] == ("906", "timed out")
+    assert 'd="M525.0 6.0V66.0"' in page
+    assert 'viewBox="0 0 1000 74"' in page
+    assert "1. As it is" in page
+    assert "Misses the goals; at most 64 servers at once." in page
+    assert "Seed 3; " in page
+    nothing = as_page(advice(curves=(replace(CURVE, seconds=0.0, points=((32, 0.0),)),)), NOON)
+    assert re.findall(r'<rect x="150" y="6" width="([^"]*)"', nothing) == ["1"], "no bar is less than one unit"
+
+
+def outcome(
+    waits: list[float], names: str, *, skipped: int = 0, unstarted: frozenset[int] = frozenset()
+) -> ReplayOutcome:
+    """A replay: a wait and a letter for each statement, B for BATCH and E for ETL."""
+    groups = tuple(BATCH if name == "B" else ETL for name in names)
+    slower = tuple(float(n) for n in range(len(waits)))
+    return ReplayOutcome(Replayed((), 48, 0.0), groups, tuple(waits), slower, unstarted, skipped)
+
+
+def test_a_groups_waits_are_without_those_that_came_before() -> None:
+    before = outcome([9, 1, 5, 2, inf, inf], "BBEBBB", skipped=1, unstarted=frozenset({0, 4}))
+    after = outcome([9, 0, 5, 0, 3, 7], "BBEBBB", skipped=1)
+    found = _group_waits(BATCH, before, after)
+    assert (found.con_id, found.group, found.statements) == (0, "BATCH", 4)
+    assert (found.median_before, found.p95_before, found.median_after, found.p95_after) == (2, None, 0, 7)
+    assert (found.unstarted_before, found.unstarted_after) == (1, 0)
+    assert found.runs_longer == (1 + 3 + 4 + 5) / 4
+
+
+def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
+    early = came(-9, 4, 1, group="ETL", first=NOON, last=LIMITED[0].last)
+    seen = ObservedLoad.of([early, *LIMITED], SeenPlan(), [GOAL], 1)
+    after = outcome([31, 5, 30], "EBB", skipped=1)
+    found = _told(seen, frozenset({Change("timeouts", ETL, 9), Change("degree", ETL, 4)}), after, after, [GOAL])
+    assert found.changes == ("degree limit of ETL -> 4", "queue timeout of ETL -> 9 s")
+    assert (found.meets, found.peak, [each.group for each in found.groups]) == (True, 48, ["BATCH"])
+    assert not _told(seen, PRESENT, after, outcome([0, 5, 30.1], "EBB", skipped=1), [GOAL]).meets
+
+
+def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:
+    before = came(-9, 16, 1, waited=500, first=NOON, last=LIMITED[0].last)
+    seen = ObservedLoad.of([before, *LIMITED], SeenPlan(), [GOAL], 1)
+    found = _finding(GOAL, outcome([0, *range(40)], "B" * 41, skipped=1), seen)
+    # The 38th of 40: it waited for 37 times 50 s, and for 37 s in the replay.
+    assert (found.statements, found.needed, found.observed, found.now) == (40, 40, 1850.0, 37)
+
+
+def test_what_is_to_be_said_without_a_search() -> None:
+    fine = GoalFinding("g", 30.0, "p95", 40, 40, 30.0, 30.0)
+    assert _at_once([fine], [GOAL], SeenPlan())[0] == "met"
+    for other in (replace(fine, observed=30.1), replace(fine, now=30.1), replace(fine, now=None)):
+        assert _at_once([other], [GOAL], SeenPlan()) == ("", "")
+        assert _at_once([fine, other], [GOAL, GOAL], SeenPlan()) == ("", "")
+    assert _at_once([replace(fine, statements=39)], [GOAL], SeenPlan())[0] == "too_short"
+    assert _at_once([fine], [GOAL], SeenPlan(autonomous=True))[0] == "autonomous"
+
+
+def test_one_is_as_good_where_it_is_nowhere_worse_by_a_twentieth_and_a_second() -> None:
+    """The last two figures are servers and changes, of which none may be more."""
+    assert _as_good([22, 64, 2], [20, 64, 2])
+    assert not _as_good([22.1, 64, 2], [20, 64, 2])
+    assert not _as_good([20, 65, 2], [20, 64, 2])
+    assert not _as_good([20, 64, 3], [20, 64, 2])
+    assert not _as_good([0, 30, 64, 2], [99, 20, 64, 2])
+
+
+def test_a_promise_is_the_middle_of_other_days_and_within_nine_of_ten() -> None:
+    """Of 19 days the least and the longest are outside: the rest are 18 of 20. On day n the waits are n and 10 n."""
+    seen = ObservedLoad.of(LIMITED, SeenPlan(), [GOAL], 1)
+    assert len(seen.early.arrivals) == 24
+    after = outcome([0.0] * 24 + [30.0] * 12 + [31.0] * 4, "B" * 40)
+    days = [outcome([float(n), 10.0 * n], "BB") for n in range(1, 20)]
+    found = _promised(FOUND, GOAL, after, days, seen)
+    assert (found.held_back, found.within) == (16, 0.75)
+    assert (found.advised, found.advised_low, found.advised_high) == (100, 10, 190)
+    # Up to day 3 both start within 30 s, then one of two.
+    assert (found.low, found.high) == (0.5, 1.0)
+    for lacking in ([], [*days, outcome([1.0], "E")]):
+        assert _promised(FOUND, GOAL, after, lacking, seen).advised is None
+    none = _promised(FOUND, GOAL, outcome([0.0] * 40, "B" * 24 + "E" * 16), [], seen)
+    assert (none.within, none.held_back) == (None, 0)
+
+
+def test_cpu_is_told_of_groups_that_wanted_a_second_by_levels_and_shares() -> None:
+    """Both want all of one CPU for ten seconds: of 75 to 25 B has 2.5 s, of 25 to 25 half."""
+    shares = PlanBook.read((), (directive("BATCH", 1, 75), directive("ETL", 1, 25))).shares("DAY_PLAN")
+    demand = CpuDemand(10.0, 1.0, {(0, "BATCH"): Load(1.0, 0.0), (0, "ETL"): Load(0.0, 1.0)}, shares)
+    found = _cpu(frozenset({Change("shares", BATCH, 25), Change("limits", ETL, 5)}), [demand])
+    assert [(each.group, each.wanted, each.before, each.after) for each in found] == [
+        ("BATCH", 10, pytest.approx(2.5), pytest.approx(5)), ("ETL", 10, pytest.approx(7.5), pytest.approx(5)),
+    ]  # fmt: skip
+    assert _cpu(frozenset({Change("limits", ETL, 5), Change("target", None, 9)}), [demand]) == ()
+    hardly = demand._replace(loads={**demand.loads, (0, "ETL"): Load(0.0, 0.09)})
+    assert [each.group for each in _cpu(frozenset({Change("levels", BATCH, 2)}), [hardly])] == ["BATCH"]
+
+
+def test_how_often_a_replay_is_played() -> None:
+    assert (_few(LIMITED * 25, 9, 3), _few(LIMITED * 25 + LIMITED[:1], 9, 3)) == (9, 3)
+    assert [least(part) for part in (0.8, 0.98, 0.989, 0.999)] == [20, 100, 182, 200]
+
+
+def test_notes_say_what_the_plan_does_not_tell() -> None:
+    kinds, plan = ("target", "levels"), plan_of(directive("BATCH", 1, 60), maximum=100)
+
+    def notes(plan: SeenPlan, kinds: tuple[str, ...] = kinds) -> list[str]:
+        return [note.partition(":")[0] for note in _notes(ObservedLoad.of(LIMITED, plan, [GOAL], 1), kinds)]
+
+    assert notes(plan) == []
+    assert notes(replace(plan, maximum=None)) == ["PARALLEL_MAX_SERVERS is not known"]
+    assert notes(replace(plan, one_queue=True)) == ["levels and shares are not tried"]
+    assert notes(replace(plan, one_queue=True), ("target",)) == []
+    assert notes(replace(plan, instances=2)) == [
+        "the target is that of 2 instances together; each gets the same part of it"
+    ]
+    assert [note[:20] for note in notes(SeenPlan(maximum=9))] == ["a file of arrivals n", "the target is that o"]
+
+
+def test_curves_are_of_targets_whole_for_each_instance_and_of_the_goals_group() -> None:
+    """64 servers on three instances: the half is 11 for each, the double 43; 64 itself is among them as it is."""
+    arrivals = [*LIMITED, came(1, 4, 1, group="ETL", last=LIMITED[0].last)]
+    seen = ObservedLoad.of(arrivals, plan_of(directive("BATCH", 1, 60, limit=25), instances=3), [GOAL], 1)
+    target, limits = _curves(seen, [GOAL], 1)
+    assert [value for value, _ in target.points] == [33, 48, 57, 63, 64, 72, 81, 96, 129]
+    assert (target.goal, target.seconds, target.what, target.unit, target.now) == (
+        "p95 wait of BATCH", 30.0, "PARALLEL_SERVERS_TARGET", "servers", 64,
+    )  # fmt: skip
+    # Of the target 25 % are one statement's 16 servers: limits have room for one to four of them.
+    assert [value for value, _ in limits.points] == [25, 50, 75, 100]
+    assert (limits.what, limits.unit) == ("the limit of BATCH", "%")
+    assert dict(limits.points)[50] == 0.0
