@@ -168,7 +168,8 @@ def _feed(
     from presman.tui.app import feed_of, sampler_feed
 
     if head_start is not None:
-        return feed_of(head_start.attach, notifier)
+        begun = head_start
+        return feed_of(lambda listener: (begun.sampler, partial(begun.attach, listener)), notifier)
 
     def make_source() -> Source:
         terminal_guard.start()

@@ -110,22 +110,18 @@ class HeadStart:
         self._let_go = let_go
         self._listener: Callable[[Event], None] | None = None
         self._is_attached = threading.Event()
-        self._sampler = make_sampler(self._post)
-        self._sampler.start()
+        self.sampler = make_sampler(self._post)
+        self.sampler.start()
 
-    def attach(self, listener: Callable[[Event], None], refresh: float, detail_level: DetailLevel | None) -> Sampler:
-        """Give all to `listener` from now on, in the thread of the sampler, which is returned."""
-        self._sampler.set_refresh(refresh)
-        if detail_level is not None:
-            self._sampler.set_detail_level(detail_level)
+    def attach(self, listener: Callable[[Event], None]) -> None:
+        """Give all to `listener` from now on, in the thread of the sampler."""
         self._listener = listener
         self._is_attached.set()
-        return self._sampler
 
     def end(self) -> None:
         """End the sampler, also if nobody ever listened."""
         self._is_attached.set()
-        self._sampler.stop()
+        self.sampler.stop()
         self._let_go()
 
     def _post(self, event: Event) -> None:
