@@ -105,7 +105,9 @@ def test_what_the_executions_of_a_cursor_have_cost() -> None:
         "storage filtered 80 % of the bytes read, 25 % of that not sent",
     ]
     assert len(list(cost_lines(replace(COST, offloaded=None)))) == 5
-    assert plain(list(cost_lines(replace(COST, saved=None)))[-1]).endswith("80 % of the bytes read, - % of that not sent")
+    assert plain(list(cost_lines(replace(COST, saved=None)))[-1]).endswith(
+        "80 % of the bytes read, - % of that not sent"
+    )
 
 
 def test_a_sessions_groups_are_told_with_why_it_was_switched() -> None:
