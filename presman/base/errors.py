@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class InputError(Exception):
@@ -16,6 +15,8 @@ class LimitError(Exception):
 
 def nearest(word: str, known: Iterable[str], least: float = 0.5) -> str | None:
     """Return the known word most like `word`, or None if none is alike at `least` so much (0 to 1)."""
+    from difflib import get_close_matches  # not before there is a slip: processes that run for days have none
+
     by_lower = {name.lower(): name for name in known}
     found = get_close_matches(word.lower(), by_lower, n=1, cutoff=least)
     return by_lower[found[0]] if found else None
