@@ -15,6 +15,7 @@ from presman.analysis.caches import LazyRows, RowCache
 from presman.analysis.facts.cursor_facts import reads_texts
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
 from presman.analysis.groups.containers import limited_containers
@@ -270,24 +271,14 @@ def with_reasons(
 ) -> tuple[GroupReading, ...]:
     """Return the groups with the causes of their queues, and what holds their I/O back while they do some."""
     first = {(head.con_id, head.group): head for head in heads}
-    left: dict[tuple[int, str], float] = {}
-    starts: dict[tuple[int, str], float] = {}
-    for each in queue:
-        if each.timeout_left is not None and each.timeout_action:
-            key, found = (each.con_id, each.group), starts if each.timeout_action == "RUN" else left
-            found[key] = min(found.get(key, each.timeout_left), each.timeout_left)
+    left, starts = _until_timeouts(queue)
     held = {
         (inst_id, each.con_id): each.held_by or "its PDB's limits"
         for each in limited
         if each.verdict is IoVerdict.THROTTLED
         for inst_id in (CLUSTER, each.inst_id)
     }
-    blocked: Counter[tuple[int, int, str]] = Counter()
-    for one in running:
-        if one.blocker:
-            blocked[CLUSTER, one.con_id, one.group] += one.servers
-            for inst_id, servers in one.servers_by_instance.items():
-                blocked[inst_id, one.con_id, one.group] += servers
+    blocked = _blocked_servers(running)
     queues = first.keys() | left.keys() | starts.keys()
     if not (queues or held or blocked):
         return tuple(rows)
@@ -310,3 +301,24 @@ def with_reasons(
         else row
         for row in rows
     )
+
+
+def _until_timeouts(queue: Iterable[QueuedStatement]) -> tuple[dict[Key, float], dict[Key, float]]:
+    """Return the seconds until the first of each group's queue times out, and until one is started by its timeout."""
+    left: dict[Key, float] = {}
+    starts: dict[Key, float] = {}
+    for each in queue:
+        if each.timeout_left is not None and each.timeout_action:
+            key, found = (each.con_id, each.group), starts if each.timeout_action == "RUN" else left
+            found[key] = min(found.get(key, each.timeout_left), each.timeout_left)
+    return left, starts
+
+
+def _blocked_servers(running: Iterable[RunningStatement]) -> Counter[tuple[int, int, str]]:
+    """Count the servers of statements that wait for a session: by instance or CLUSTER, container and group."""
+    found: Counter[tuple[int, int, str]] = Counter()
+    for each in running:
+        if each.blocker:
+            for inst_id, servers in {CLUSTER: each.servers, **each.servers_by_instance}.items():
+                found[inst_id, each.con_id, each.group] += servers
+    return found

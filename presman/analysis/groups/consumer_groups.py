@@ -390,4 +390,7 @@ def _known(values: Iterable[Any]) -> list[Any]:
 
 
 def _sum(values: Collection[Any]) -> Any:
-    return None if None in values else sum(values)
+    try:
+        return sum(values)
+    except TypeError:  # None was among them
+        return None

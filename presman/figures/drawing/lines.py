@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress, count
+from operator import ne
 from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -25,7 +26,7 @@ _GAP = 40
 
 def length(line: Iterable[Run]) -> int:
     """Return how many cells the line takes."""
-    return sum(cells(text) for text, _ in line)
+    return sum([cells(text) for text, _ in line])
 
 
 def cells(text: str) -> int:
@@ -47,13 +48,16 @@ def fit(text: str, width: int, align: str = "left") -> str:
 def merge(runs: Iterable[Run]) -> Line:
     """Join neighbours of equal style; drop empty runs."""
     merged: list[Run] = []
+    kept = before = ""
     for text, style in runs:
-        if not text:
-            continue
-        if merged and merged[-1][1] == style:
-            merged[-1] = (merged[-1][0] + text, style)
-        else:
-            merged.append((text, style))
+        if style == before:
+            kept += text
+        elif text:
+            if kept:
+                merged.append((kept, before))
+            kept, before = text, style
+    if kept:
+        merged.append((kept, before))
     return tuple(merged)
 
 
@@ -75,6 +79,8 @@ def pad(line: Iterable[Run], width: int, style: str = "") -> Line:
 
 def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
     """Break a line at blanks into lines of at most `width` cells; those after the first are indented."""
+    if length(line) <= width:
+        return [merge(line)]
     lines: list[list[Run]] = [[]]
     used = 0
     for word in _words(line):
@@ -124,18 +130,25 @@ def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
     old_text, new_text = plain(old), plain(new)
     if len(old_text) != len(new_text) or cells(old_text) != len(old_text) or cells(new_text) != len(new_text):
         return [(0, width)]
-    old_styles = [style for text, style in old for _ in text]
-    new_styles = [style for text, style in new for _ in text]
+    names: dict[str, str] = {}
+    styles = _styles(old, names), _styles(new, names)
     spans: list[tuple[int, int]] = []
-    pairs = zip(old_text, new_text, old_styles, new_styles, strict=True)
-    for index, (before, after, style_before, style_after) in enumerate(pairs):
-        if before == after and style_before == style_after:
-            continue
+    for index in sorted({*_differing(old_text, new_text), *_differing(*styles)}):
         if spans and index - sum(spans[-1]) <= _GAP:
             spans[-1] = (spans[-1][0], index + 1 - spans[-1][0])
         else:
             spans.append((index, 1))
     return spans
+
+
+def _styles(line: Line, names: dict[str, str]) -> str:
+    """Return the style of each character as a sign of it; `names` has the sign of each style."""
+    return "".join([names.setdefault(style, chr(len(names))) * len(text) for text, style in line])
+
+
+def _differing(old: str, new: str) -> Iterator[int]:
+    """Yield the places at which two texts of one length differ."""
+    return compress(count(), map(ne, old, new))
 
 
 # ---- Bars, sparklines and stacked areas in character cells, an eighth of a cell exact.

@@ -17,7 +17,6 @@ from presman.figures.figure import late_note
 from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
 from presman.tabs.latency import alike, events
 from presman.tabs.parts import Moment
-from presman.tui.pages.content import outliers_page
 from presman.tui.panels.panel import PageWanted, Panel, QueryWanted
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heat import HeatData, Quantity, rates
@@ -254,6 +253,8 @@ class LatencyPanel(Panel):
 
     def action_outliers(self) -> None:
         """Ask for the outliers of I/O, and show them as soon as they are there."""
+        from presman.tui.pages.content import outliers_page  # not before a page is opened
+
         for query in ("io_outlier", "lgwrio_outlier"):
             self.post_message(QueryWanted(query))
         self.post_message(PageWanted(outliers_page(self.size.width)))

@@ -292,12 +292,17 @@ class LineView(LineApiWidget):
     def _padded(self, y: int, width: int) -> Line:
         return pad(self._lines[y] if y < len(self._lines) else (), width)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return some lines of the widget; its size, which is dear to ask for, is asked once for all of them."""
+        width, height = self.size
+        if self._shown_width != width or len(self._shown) != height:
+            self._shown_width = width
+            self._shown = [self._padded(line, width) for line in range(height)]
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""
-        width = self.size.width
-        if self._shown_width != width or len(self._shown) != self.size.height:
-            self._shown_width = width
-            self._shown = [self._padded(line, width) for line in range(self.size.height)]
+        width = self._shown_width
         line = self._shown[y] if y < len(self._shown) else pad((), width)
         return self.strip(y, line, width, self.ground)
 

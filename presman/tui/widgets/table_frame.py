@@ -65,7 +65,7 @@ class TableRows:
         elif self.descending:
             rows.reverse()
         self.shown = _below(rows, self.table)
-        self._identities = [self.table.identity(row) for row in rows]
+        self._identities = [self.table.identity(row) for row in self.shown]
         self._follow()
 
     def _follow(self) -> None:
