@@ -95,7 +95,7 @@ def running(report: Report, window: float) -> None:
 
 def analysis(report: Report) -> None:
     """Analysis of one snapshot with 12 groups, 500 sessions and 128 parallel servers."""
-    from presman.analysis import analyse
+    from presman.analysis.assemble import analyse
 
     before, after = snapshot(1), snapshot(2)
     small = (snapshot(1, sessions=50, servers=16), snapshot(2, sessions=50, servers=16))
@@ -138,7 +138,7 @@ async def _refresh_cost(
 
     Charts are drawn anew when a column of them is complete: a median leaves that out, a mean has it in.
     """
-    from presman.analysis import analyse
+    from presman.analysis.assemble import analyse
     from presman.tui.app import MonitorApp
     from presman.tui.feed import Arrived
 

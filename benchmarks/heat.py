@@ -14,7 +14,7 @@ POLLS = 110
 
 async def refresh_cost(*, maps: bool) -> float:
     """Return the CPU ms from a reading's arrival to the screen that shows it; without `maps` they are not drawn."""
-    from presman.analysis import analyse
+    from presman.analysis.assemble import analyse
     from presman.polling.poller import Poller
     from presman.sources.simulator_source import SimulatorSource
     from presman.tui.app import MonitorApp

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from benchmarks.report import Report
 from benchmarks.wire import serving
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from textual.pilot import Pilot
 
 from benchmarks.idle_feed import IdleFeed
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.rows.snapshot import Snapshot
 

@@ -16,6 +16,8 @@ from ptyprocess import PtyProcess
 
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 SIZE = (50, 200)
+PATIENCE = 60.0
+"""Seconds: a busy machine takes some, and nothing takes as many."""
 WHERE_IS_THE_CURSOR = re.compile(rb"\x1b\[6n")
 """Asked by programs that wait for the answer of a real terminal, pg_activity among them."""
 
@@ -59,7 +61,7 @@ class Screen:
         """The newest bytes it wrote, escape sequences and all."""
         return self._tail
 
-    def wait_for(self, *markers: bytes, limit: float = 15.0) -> float:
+    def wait_for(self, *markers: bytes, limit: float = PATIENCE) -> float:
         """Return the seconds until every marker has been written. Raises TimeoutError after `limit` seconds."""
         begun, missing = time.perf_counter(), set(markers)
         while missing:
@@ -101,7 +103,7 @@ class Screen:
             rss_mib=sum(map(_memory, (family, *family.children()))) / 2**20,
         )
 
-    def wait_for_end(self, limit: float = 15.0) -> None:
+    def wait_for_end(self, limit: float = PATIENCE) -> None:
         """Return when the program has ended by itself. Raises TimeoutError after `limit` seconds."""
         begun = time.perf_counter()
         while self._process.isalive():

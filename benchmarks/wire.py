@@ -46,9 +46,9 @@ class Lines(Protocol):
 
 
 @contextmanager
-def serving(release: Release, scenario: str = "storm") -> Iterator[OracleServer]:
+def serving(release: Release, scenario: str = "storm", speed: float = 1.0) -> Iterator[OracleServer]:
     """Serve a scenario, the busiest if none is named, in the shape of a release."""
-    simulator = SimulatorSource(scenario, release=release, seed=1)
+    simulator = SimulatorSource(scenario, release=release, seed=1, speed=speed)
     simulator.open()
     with simulated_server(simulator, release) as server:
         yield server

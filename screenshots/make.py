@@ -20,7 +20,7 @@ from typing import cast
 
 from textual.pilot import Pilot
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.polling.poller import Poller
 from presman.rows.commands import Command
 from presman.rows.queries import DetailLevel, Focus, by_query

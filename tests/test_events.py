@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.session_list import cpu_waiters
 from presman.rows.session_rows import PxSession, Session, SessionInfo
 from presman.rows.session_state import doing, is_held, is_queued

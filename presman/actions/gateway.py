@@ -108,38 +108,6 @@ def question(about: str, command: Command) -> str:
     ])  # fmt: skip
 
 
-class Gateway:
-    """Given to the monitor only where actions were allowed."""
-
-    def __init__(self, runner: ActionRunner | None = None) -> None:
-        self._runner = runner or ActionRunner()
-        self.carry_out = self._runner.carry_out
-
-    def note(self, database: str, command: Command, text: str) -> str:
-        """Write a line about a command into the log of what was done; return why that cannot be done, "" if it is."""
-        return self._runner.note(database, command, text)
-
-    def has_actions(self, row: Any, reading: Reading) -> bool:
-        """Whether something can be done with a row."""
-        return bool(available_actions(row, reading))
-
-    def refusal(self, row: Any, reading: Reading) -> str:
-        """Return why nothing can be done with a session or statement, "" where something can or the row is neither."""
-        return refusal(row, reading)
-
-    def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
-        """Ask what to do with a row, and `send` what was confirmed."""
-        commands = available_actions(row, reading)
-        about = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
-        about = "\n".join([about, *remarks(row, reading)])
-
-        def answered(command: Command | None) -> None:
-            if command is not None:
-                send(command)
-
-        app.push_screen(ActionDialog(about, commands, cluster=len(reading.header.instances) > 1), answered)
-
-
 # ---- Offers of the dialog: the commands for a row of a table.
 
 _Row = ParallelStatement | SessionReading
@@ -225,20 +193,15 @@ class ActionRunner:
     """
 
     def __init__(self, log: Path | None = None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._log = log or default_log()
+        self.log = log or default_log()
         self._now = now
-
-    @property
-    def log(self) -> Path:
-        """The file of what was done."""
-        return self._log
 
     def note(self, database: str, command: Command, text: str) -> str:
         """Write a line about a command that was not carried out; return why that cannot be done, "" if it is."""
         try:
             self._write(database, command, one_line(clean(text), _LONGEST))
         except OSError as error:
-            return f"{self._log} cannot be written: {error.strerror or error}"
+            return f"{self.log} cannot be written: {error.strerror or error}"
         return ""
 
     def carry_out(self, command: Command, source: Any, release: Release) -> Outcome:
@@ -250,7 +213,7 @@ class ActionRunner:
             self._write(source.name, command, "asked for")
             done, text = self._attempt(command, source, release)
         except OSError as error:
-            return Outcome(command, False, f"not sent: {self._log} cannot be written: {error.strerror or error}")
+            return Outcome(command, False, f"not sent: {self.log} cannot be written: {error.strerror or error}")
         return self._end(source, command, done, text)
 
     def _attempt(self, command: Command, source: Any, release: Release) -> tuple[bool, str]:
@@ -316,8 +279,32 @@ class ActionRunner:
             "binds": dict(command.binds),
             "outcome": outcome,
         }
-        with os.fdopen(open_private(self._log, os.O_APPEND), "a", encoding="utf-8") as file:
+        with os.fdopen(open_private(self.log, os.O_APPEND), "a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=True) + "\n")
+
+
+class Gateway(ActionRunner):
+    """Asks what to do, and does it. Given to the monitor only where actions were allowed."""
+
+    def has_actions(self, row: Any, reading: Reading) -> bool:
+        """Whether something can be done with a row."""
+        return bool(available_actions(row, reading))
+
+    def refusal(self, row: Any, reading: Reading) -> str:
+        """Return why nothing can be done with a session or statement, "" where something can or the row is neither."""
+        return refusal(row, reading)
+
+    def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
+        """Ask what to do with a row, and `send` what was confirmed."""
+        commands = available_actions(row, reading)
+        about = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
+        about = "\n".join([about, *remarks(row, reading)])
+
+        def answered(command: Command | None) -> None:
+            if command is not None:
+                send(command)
+
+        app.push_screen(ActionDialog(about, commands, cluster=len(reading.header.instances) > 1), answered)
 
 
 def changed(command: Command, session: Session | None) -> str:

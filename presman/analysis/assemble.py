@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from presman.analysis.caches import LazyRows, RowCache
 from presman.analysis.facts.cursor_facts import reads_texts
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
 from presman.analysis.groups.containers import limited_containers
@@ -23,8 +24,15 @@ from presman.analysis.parallel import detail, queue, queue_heads, running, serve
 from presman.analysis.parallel.usual import hours
 from presman.analysis.plans.plan_changes import newest_switch
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, LimitedContainer
-from presman.analysis.readings.instance_readings import CLUSTER, Header
-from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
+from presman.analysis.readings.reading import (
+    CLUSTER,
+    Header,
+    InstanceReading,
+    LateView,
+    Reading,
+    ServerPool,
+    UnansweredQuery,
+)
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, QueueHead, RunningStatement
 from presman.analysis.session_list import activity
 from presman.analysis.totals import instance_totals
@@ -48,65 +56,100 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     facts = Facts.of(previous, current, cache)
     pools = server_pools.pools(facts)
     cluster = server_pools.together(pools[inst_id] for inst_id in facts.system.inst_ids)
-    budgets = server_pools.budgets(facts, cluster)
     each = instances.instances(facts, pools)
     holdings = running.holdings(facts)
     statements = tuple(_placed(facts, each) for each in running.running(facts, holdings.statements))
     queued = tuple(_placed(facts, each) for each in queue.queued(facts, statements))
-    waits = session_pools.waits(facts)
-    quiesce = session_pools.quiesce(facts, [instance.plan for instance in each], waits)
-    by_group = consumer_groups.Statements(queued, statements)
-    rows = consumer_groups.groups(facts, each, by_group, budgets, None if quiesce else waits)
-    rows = view_availability.believed(view_availability.known_only(rows, current), each)
-    cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
-    by_key = {(row.con_id, row.name): row for row in cluster_rows}
-    heads = queue_heads.heads(queue_heads.Queues(facts, queued, by_key, budgets, pools))
-    queued, heads = queue_heads.with_queue_reasons(queued, heads, quiesced=quiesce is not None)
-    limited = limited_containers(facts)
     header = instances.header(facts, each, cluster)
-    waited, histograms = system_waits.events(facts), system_waits.histograms(facts)
-    operations = system_waits.downgrades(facts)
     return Reading(
-        target=current.target,
-        kind=current.kind,
-        at=current.at,
-        number=current.number,
-        interval=facts.deltas.interval(),
-        poll_seconds=current.seconds,
-        round_trips=current.round_trips,
         header=header,
-        groups=with_reasons(rows, heads, queued, limited, statements),
-        queue=queued,
-        heads=heads,
         running=statements,
         sessions=LazyRows(lambda: session_list.sessions(facts, holdings)),
-        waits=waited,
-        histograms=histograms,
-        downgrades=operations,
         unmanaged_servers=server_pools.unmanaged(facts, cluster),
         monitor_servers=server_pools.of_monitors(facts, holdings.monitors.values()),
-        troubles=troubles(current),
-        notes=notes(facts, header),
         detail=detail.detail(facts),
-        hour=facts.cache.call(hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))),
-        redo=system_waits.redo(facts, waited),
-        outliers=system_waits.outliers(facts, histograms),
-        basis=view_availability.evidence(current, cluster_rows, operations, facts.system.inst_ids),
-        unseen=view_availability.unavailable_views(current),
-        statements_to_come=current.statements_to_come,
-        late=late(current),
-        stale=stale(current),
-        unlisted=facts.sessions.unlisted,
-        histograms_at=current.section(EventHistogram).at,
-        io_limited=limited,
-        switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
-        quiesce=quiesce,
-        activity=activity(facts.sessions.users) if _sees_activity(current) else None,
-        since_startup=LazyRows(lambda: instance_totals(current)),
-        texts=current.rows(SqlText),
-        reads_texts=reads_texts(current),
-        group_names=facts.cache.call(group_names, current.rows(ConsumerGroupDefinition)),
+        notes=notes(facts, header),
+        **_of_the_poll(facts),
+        **_of_groups(facts, _Parallel(pools, cluster, each, statements, queued)),
+        **_of_waits(facts),
     )
+
+
+class _Parallel(NamedTuple):
+    """What the views tell of servers, and of the statements that hold them or wait for some."""
+
+    pools: Mapping[int, ServerPool]
+    cluster: ServerPool
+    instances: tuple[InstanceReading, ...]
+    running: tuple[RunningStatement, ...]
+    queued: tuple[QueuedStatement, ...]
+
+
+def _of_the_poll(facts: Facts) -> dict[str, Any]:
+    """Return what a reading says of the poll itself: when it was, what it took, what it did not tell."""
+    current = facts.snapshot
+    return {
+        "target": current.target,
+        "kind": current.kind,
+        "at": current.at,
+        "number": current.number,
+        "interval": facts.deltas.interval(),
+        "poll_seconds": current.seconds,
+        "round_trips": current.round_trips,
+        "troubles": troubles(current),
+        "unseen": view_availability.unavailable_views(current),
+        "statements_to_come": current.statements_to_come,
+        "late": late(current),
+        "stale": stale(current),
+        "unlisted": facts.sessions.unlisted,
+        "activity": activity(facts.sessions.users) if _sees_activity(current) else None,
+        "texts": current.rows(SqlText),
+        "reads_texts": reads_texts(current),
+    }
+
+
+def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
+    """Return what a reading says of consumer groups, their queues and limits, and of what is known of those."""
+    current, queued = facts.snapshot, parallel.queued
+    budgets = server_pools.budgets(facts, parallel.cluster)
+    waits = session_pools.waits(facts)
+    quiesce = session_pools.quiesce(facts, [instance.plan for instance in parallel.instances], waits)
+    by_group = consumer_groups.Statements(queued, parallel.running)
+    rows = consumer_groups.groups(facts, parallel.instances, by_group, budgets, None if quiesce else waits)
+    rows = view_availability.believed(view_availability.known_only(rows, current), parallel.instances)
+    cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
+    by_key = {(row.con_id, row.name): row for row in cluster_rows}
+    heads = queue_heads.heads(queue_heads.Queues(facts, queued, by_key, budgets, parallel.pools))
+    queued, heads = queue_heads.with_queue_reasons(queued, heads, quiesced=quiesce is not None)
+    limited = limited_containers(facts)
+    operations = system_waits.downgrades(facts)
+    return {
+        "groups": with_reasons(rows, heads, queued, limited, parallel.running),
+        "queue": queued,
+        "heads": heads,
+        "quiesce": quiesce,
+        "io_limited": limited,
+        "downgrades": operations,
+        "basis": view_availability.evidence(current, cluster_rows, operations, facts.system.inst_ids),
+        "hour": facts.cache.call(
+            hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))
+        ),
+        "switched": facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
+        "group_names": facts.cache.call(group_names, current.rows(ConsumerGroupDefinition)),
+    }
+
+
+def _of_waits(facts: Facts) -> dict[str, Any]:
+    """Return what a reading says of waits: events, histograms, redo writes, outliers, counters since startup."""
+    waited, histograms = system_waits.events(facts), system_waits.histograms(facts)
+    return {
+        "waits": waited,
+        "histograms": histograms,
+        "histograms_at": facts.snapshot.section(EventHistogram).at,
+        "redo": system_waits.redo(facts, waited),
+        "outliers": system_waits.outliers(facts, histograms),
+        "since_startup": LazyRows(lambda: instance_totals(facts.snapshot)),
+    }
 
 
 _Statement = TypeVar("_Statement", QueuedStatement, RunningStatement)
@@ -228,24 +271,14 @@ def with_reasons(
 ) -> tuple[GroupReading, ...]:
     """Return the groups with the causes of their queues, and what holds their I/O back while they do some."""
     first = {(head.con_id, head.group): head for head in heads}
-    left: dict[tuple[int, str], float] = {}
-    starts: dict[tuple[int, str], float] = {}
-    for each in queue:
-        if each.timeout_left is not None and each.timeout_action:
-            key, found = (each.con_id, each.group), starts if each.timeout_action == "RUN" else left
-            found[key] = min(found.get(key, each.timeout_left), each.timeout_left)
+    left, starts = _until_timeouts(queue)
     held = {
         (inst_id, each.con_id): each.held_by or "its PDB's limits"
         for each in limited
         if each.verdict is IoVerdict.THROTTLED
         for inst_id in (CLUSTER, each.inst_id)
     }
-    blocked: Counter[tuple[int, int, str]] = Counter()
-    for one in running:
-        if one.blocker:
-            blocked[CLUSTER, one.con_id, one.group] += one.servers
-            for inst_id, servers in one.servers_by_instance.items():
-                blocked[inst_id, one.con_id, one.group] += servers
+    blocked = _blocked_servers(running)
     queues = first.keys() | left.keys() | starts.keys()
     if not (queues or held or blocked):
         return tuple(rows)
@@ -268,3 +301,24 @@ def with_reasons(
         else row
         for row in rows
     )
+
+
+def _until_timeouts(queue: Iterable[QueuedStatement]) -> tuple[dict[Key, float], dict[Key, float]]:
+    """Return the seconds until the first of each group's queue times out, and until one is started by its timeout."""
+    left: dict[Key, float] = {}
+    starts: dict[Key, float] = {}
+    for each in queue:
+        if each.timeout_left is not None and each.timeout_action:
+            key, found = (each.con_id, each.group), starts if each.timeout_action == "RUN" else left
+            found[key] = min(found.get(key, each.timeout_left), each.timeout_left)
+    return left, starts
+
+
+def _blocked_servers(running: Iterable[RunningStatement]) -> Counter[tuple[int, int, str]]:
+    """Count the servers of statements that wait for a session: by instance or CLUSTER, container and group."""
+    found: Counter[tuple[int, int, str]] = Counter()
+    for each in running:
+        if each.blocker:
+            for inst_id, servers in {CLUSTER: each.servers, **each.servers_by_instance}.items():
+                found[inst_id, each.con_id, each.group] += servers
+    return found

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
+from presman.analysis.readings.reading import Header, InstanceReading, ServerPool
 from presman.rows.instance_rows import SEED, Database, Instance, Osstat, Pdb, SystemEvent
 
 

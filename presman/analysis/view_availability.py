@@ -10,11 +10,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
-from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
-from presman.analysis.readings.reading import Evidence, UnavailableView
+from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, UsageTotals, Verdict
+from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
-from presman.analysis.readings.wait_readings import UsageTotals
 from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
 from presman.rows.conversion import RecordType, field_types
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class InputError(Exception):
@@ -14,10 +13,12 @@ class LimitError(Exception):
     """The machine allows less than it takes; the text is one line that names the limit."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word most like `word`, or None if none is near."""
+def nearest(word: str, known: Iterable[str], least: float = 0.5) -> str | None:
+    """Return the known word most like `word`, or None if none is alike at `least` so much (0 to 1)."""
+    from difflib import get_close_matches  # not before there is a slip: processes that run for days have none
+
     by_lower = {name.lower(): name for name in known}
-    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.5)
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=least)
     return by_lower[found[0]] if found else None
 
 
@@ -27,9 +28,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     >>> closest("v$sesion", ["v$session", "v$px_session"]), closest("SHOE_SIZE", ["SID", "STATE"])
     ('v$session', None)
     """
-    by_lower = {name.lower(): name for name in known}
-    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.8)
-    return by_lower[found[0]] if found else None
+    return nearest(word, known, 0.8)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

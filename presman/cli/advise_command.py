@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.goals import EXAMPLES, Goal, parse_goal
-from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import duration
@@ -20,12 +19,14 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser
 from presman.cli.whatif_command import add_observed, arrivals_of
 from presman.reports.advise_load import SeenPlan, seen_plan
-from presman.reports.advise_report import advise, as_page, as_text
+from presman.reports.advise_report import AdviceWanted, advise, as_page, as_text
 from presman.reports.advise_search import KINDS, Scored
 from presman.reports.whatif_cpu import CpuDemands
-from presman.rows.snapshot import Snapshot
+from presman.services.live import ReadingCame
 
 _DEFAULT = "target,limits,levels,shares"
+_OF_CPU = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
+"""What a limit of CPU may be called."""
 _TOLD_EACH = 5.0
 """Seconds between two words about how the search goes."""
 
@@ -79,6 +80,11 @@ def _goal(text: str) -> Goal:
 def _kinds(text: str) -> tuple[str, ...]:
     words = [word.strip().lower() for word in text.split(",")]
     for word in words:
+        if word in _OF_CPU:
+            raise ArgumentTypeError(
+                f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
+                "tells, so none is advised; presman whatif --cpu-limit GROUP=N tells what CPU groups would lack"
+            )
         if word not in KINDS:
             raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, KINDS)}")
     return tuple(kind for kind in KINDS if kind in words)
@@ -94,10 +100,8 @@ def run(options: Namespace) -> int:
     _check(arrivals, [goal.group for goal in options.goal], "--goal")
     _check(arrivals, keep, "--keep")
     progress = _Progress(options.goal[0])
-    found = advise(
-        arrivals, watched.plan(), options.goal, keep, options.may_change, options.seed, progress.hear,
-        watched.demands.found,
-    )  # fmt: skip
+    wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
+    found = advise(arrivals, watched.plan(), wanted, progress.hear, watched.demands.found).advice
     if len(watched.plans) > 1:
         console.note("the plan was changed meanwhile: statements are replayed under the last one")
     if options.format == "json":
@@ -129,18 +133,18 @@ class _Watched:
         self.plans: set[str] = set()
         self.demands = CpuDemands()
         self._cache = RowCache()
-        self._last: tuple[Snapshot | None, Snapshot, Reading] | None = None
+        self._last: ReadingCame | None = None
 
-    def hear(self, snapshot: Snapshot, reading: Reading) -> None:
+    def hear(self, came: ReadingCame) -> None:
         """Take a poll."""
-        self.plans.add(reading.header.plan)
-        previous = None if self._last is None else self._last[1]
-        self._last = previous, snapshot, reading
-        self.demands.take(Facts.of(previous, snapshot, self._cache), reading)
+        self.plans.add(came.reading.header.plan)
+        self._last = came
+        self.demands.take(Facts.of(came.previous, came.snapshot, self._cache), came.reading)
 
     def plan(self) -> SeenPlan:
         """Return the plan that was seen last."""
-        return SeenPlan() if self._last is None else seen_plan(*self._last)
+        came = self._last
+        return SeenPlan() if came is None else seen_plan(came.previous, came.snapshot, came.reading)
 
 
 class _Progress:

@@ -37,10 +37,10 @@ def run(options: Namespace) -> int:
         console.show(listed(config.defaults.alerts or (), None, ()))
         return exit_codes.OK
     resolved = resolve(options.target, config, options)
-    previous, snapshot, found = Polling(resolved, timeout=options.timeout).once(options.interval)
+    came = Polling(resolved, timeout=options.timeout).once(options.interval)
     judge = Judge(resolved.alerts, None)
-    reading = judge.judge(found)
+    reading = judge.judge(came.reading)
     is_unjudged = bool(resolved.goals) and not reading.goals
     lacking = (*judge.unknown, NOT_BY_ONE_LOOK) if is_unjudged else judge.unknown
     console.show(listed(resolved.alerts, reading, lacking))
-    return exit_codes.PARTIAL if late_views(previous, snapshot) else exit_codes.OK
+    return exit_codes.PARTIAL if late_views(came.previous, came.snapshot) else exit_codes.OK

@@ -110,7 +110,7 @@ def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
 
 
 def _copy_polls(source: RecordingSource, store: Store, name: str, options: Namespace) -> int:
-    from presman.analysis import analyse
+    from presman.analysis.assemble import analyse
     from presman.recording.playback import LostPollError
     from presman.recording.writer import RecordingWriter
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
 from presman.cli import console
@@ -80,9 +79,9 @@ def run(options: Namespace) -> int:
             most = SHARE * options.timeout
             raise Failure(f"--interval {options.interval:g} must be below {most:g}, {SHARE:.0%} of --timeout")
         polling = Polling(resolved, timeout=SHARE * options.timeout - options.interval)
-        _, _, reading = polling.once(options.interval)
+        came = polling.once(options.interval)
         reading, lacking, problems = _judged(
-            reading, settings, resolved, TELLING * options.timeout, endless=polling.endless
+            came.reading, settings, resolved, TELLING * options.timeout, endless=polling.endless
         )
         for each, text in groupless(settings, reading).items():
             console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")
@@ -182,22 +181,17 @@ def _leave(changes: Sequence[AlertChange], resolved: Resolved) -> None:
         file.save(replace(state, reported=put_back(state.reported, changes)))
 
 
-@contextmanager
-def _ending_in_time(seconds: float) -> Iterator[None]:
+def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
     """End presman as UNKNOWN after so many seconds, whatever hangs: whoever runs plug-ins kills those that do not."""
+
+    from presman.cli.interruption import after
 
     def end() -> None:
         line = f"PRESMAN UNKNOWN - not done within {seconds:g} s, ended\n"
         os.write(sys.stdout.fileno(), line.encode())
         os._exit(UNKNOWN)
 
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return after(seconds, end)
 
 
 def complain(line: str) -> int:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.errors import InputError
+from presman.base.file_kinds import exists
 from presman.base.private_files import expanded
 from presman.base.secret import Secret
 from presman.base.text import clean
@@ -98,7 +99,7 @@ def run(options: Namespace) -> None:
 def _config(options: Namespace) -> tuple[Path, Config]:
     """Return the file to write and what is in it; one that is named need not be there yet. Raises ConfigError."""
     named = options.config or os.environ.get("PRESMAN_CONFIG")
-    if named and not expanded(named).exists():
+    if named and not exists(expanded(named)):
         return expanded(named), Config()
     config = load(options)
     return config.path or locations()[-1], config
@@ -193,7 +194,7 @@ def _write(answers: Answers, path: Path, config: Config, section: str | None) ->
     name = _section(answers, config, section)
     values = answers.values(password=keeping.in_file, command=keeping.command)
     console.show(f"\n[{name}]\n" + "".join(f"{option} = {_shown(option, text)}\n" for option, text in values.items()))
-    there = "" if path.exists() else ", a new file that only you can read"
+    there = "" if exists(path) else ", a new file that only you can read"
     if not ask_yes(f"Write this into {path}{there}?", usual=True):
         raise EOFError
     _keep(answers, keeping)

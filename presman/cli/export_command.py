@@ -53,7 +53,7 @@ def recording_hint(name: str) -> str:
 
 def past_of(resolved: Resolved, measure: str, start: str, end: str) -> list[PastMinute]:
     """Return the minutes between two times ("" is open), at least one. Raises Failure, SourceError, TimeError."""
-    (snapshot,) = Polling(resolved).snapshots(polls=1)
+    ((_, snapshot),) = Polling(resolved).pairs(polls=1)
     minutes = _minutes(snapshot, measure)
     first, last = minutes[0].at, minutes[-1].at
     begins, ends = span_of(start, end, first, snapshot.at, note=console.note)
@@ -165,8 +165,8 @@ def run(options: Namespace) -> None:
     export = _Export(resolved, polling, file, notifier)
     try:
         with reporting("export", file.name if to_file else "standard output", export.look, console.report):
-            for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
-                export.take(snapshot, reading)
+            for came in polling.measured(polls=options.polls, duration=options.duration):
+                export.take(came.snapshot, came.reading)
         file.begin()
     finally:
         file.close()

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from presman.analysis.fleet import ConnectionState, Member, by_trouble
 from presman.base.errors import InputError
+from presman.base.file_kinds import is_folder
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -200,7 +201,7 @@ def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target
     if not words:
         return None
     word = words[0]
-    is_location = "://" in word or is_recording(word) or Path(word).is_dir()
+    is_location = "://" in word or is_recording(word) or is_folder(Path(word))
     if word not in config.sections and not is_location:
         return None
     plain = word not in config.sections and not is_recording(word)

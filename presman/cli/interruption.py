@@ -10,7 +10,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from presman.sources import Source, SourceError
@@ -68,14 +68,22 @@ def giving_up(source: Source, seconds: float | None, timeout: float | None) -> I
         over.set()
         source.cancel()
 
-    timer = threading.Timer(max(0.0, seconds), end)
-    timer.daemon = True
-    timer.start()
     try:
-        yield
+        with after(seconds, end):
+            yield
     except SourceError:
         if over.is_set():
             raise SourceError(f"{source.name}: no answer within {round(timeout or 0.0, 1):g} s") from None
         raise
+
+
+@contextmanager
+def after(seconds: float, act: Callable[[], object]) -> Iterator[None]:
+    """Have something done after so many seconds, in a thread of its own, unless what goes on meanwhile is over."""
+    timer = threading.Timer(max(0.0, seconds), act)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
     finally:
         timer.cancel()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.lint import lint, lint_coverage
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
-from presman.cli.exit_codes import Failure
 from presman.cli.parser import OneOf, Parser, add_format, command_parser
 from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
@@ -58,11 +57,7 @@ def run(options: Namespace) -> int:
 
 def _one(options: Namespace) -> tuple[Snapshot, Reading]:
     polling = Polling(resolve(options.target, load(options), options), detail_level=DetailLevel.NARROW)
-    last: Snapshot | None = None
-    for snapshot in polling.snapshots(polls=1 if polling.endless else None, newest=1):
-        last = snapshot
-    if last is None:
-        raise Failure("nothing to read", exit_codes.SOURCE)
+    *_, (_, last) = polling.pairs(polls=1 if polling.endless else None, newest=1)
     return last, analyse(None, last)
 
 

@@ -47,19 +47,20 @@ def run(options: Namespace) -> int:
         raise Failure("--outliers goes with --format text or json")
     resolved = resolve(options.target, load(options), options)
     requests = OUTLIERS if options.outliers else ()
-    previous, snapshot, found = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
-    reading = Judge(resolved.alerts, None).judge(found)  # two polls do not tell how long anything lasts
-    late = late_views(previous, snapshot)
+    came = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
+    reading = Judge(resolved.alerts, None).judge(came.reading)  # two polls do not tell how long anything lasts
+    late = late_views(came.previous, came.snapshot)
     if late and reading.stale is None:
         raise Failure(f"{resolved.target.name}: no view answered within {options.timeout:g} s", exit_codes.SOURCE)
     if options.outliers and not reading.outliers:
         console.note("no view of I/O outliers could be read: they exist from 12.1 on")
     if options.format == "json":
-        console.put(json_document.dump(reading, assess(reading, previous, snapshot), ascii_only=console.wants_ascii()))
+        assessed = assess(reading, came.previous, came.snapshot)
+        console.put(json_document.dump(reading, assessed, ascii_only=console.wants_ascii()))
     elif options.format == "csv":
         CsvExport(console.data(), options.measure or resolved.measure or "cpu").write(reading)
     else:
-        console.show(text_report.full(reading, console.width(), (previous, snapshot)))
+        console.show(text_report.full(reading, console.width(), (came.previous, came.snapshot)))
     if late:
         console.note(f"not all answered within {options.timeout:g} s: {', '.join(late)}")
     return exit_codes.PARTIAL if late else exit_codes.OK

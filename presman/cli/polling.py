@@ -6,11 +6,12 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from presman.analysis import analyse
-from presman.analysis.caches import RowCache
+from presman.analysis.assemble import analyse
 from presman.analysis.goals import NOT_BY_ONE_LOOK
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import spelled
@@ -27,6 +28,7 @@ from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
 from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
+from presman.services.live import ReadingCame, Readings
 from presman.sources import Exhausted, Finite, Source, SourceError, WholePolls
 
 FINITE = frozenset({"spool", "recording"})
@@ -35,10 +37,17 @@ FINITE = frozenset({"spool", "recording"})
 OUTLIERS: Sequence[RecordType] = (IoOutlier, LgwrioOutlier)
 """What `once --outliers` asks besides."""
 
-Moment = tuple[Snapshot, Reading]
-
 GRACE = 2.0
 """Seconds after its time by which a read that nothing else ended is cancelled."""
+
+
+class PollLimits(TypedDict, total=False):
+    """Seconds between polls, and how many polls, or seconds, there are at most; of what ends only the `newest`."""
+
+    interval: float
+    polls: int | None
+    duration: float | None
+    newest: int | None
 
 
 class Polling:
@@ -71,31 +80,22 @@ class Polling:
         self.trouble = ""
         """Why there is no connection, "" while there is one; `next_try` is when it is tried next."""
         self.next_try: datetime | None = None
-        self._replayed: Snapshot | None = None
-        self._replays = False
         self._source: Source | None = None
 
-    def once(self, interval: float) -> tuple[Snapshot | None, Snapshot, Reading]:
+    def once(self, interval: float) -> ReadingCame:
         """Return the second of two readings `interval` seconds apart; of a spool its last moment.
 
-        Before it the two snapshots it was made of. The interval does not count to the timeout.
+        The interval does not count to the timeout.
         """
-        previous: Snapshot | None = None
-        last: Snapshot | None = None
-        for snapshot in self.snapshots(interval=interval, polls=2 if self.endless else None, newest=2):
-            previous, last = last, snapshot
-        if last is None:
-            raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
-        previous = self._before(previous)
+        *_, (previous, last) = self.pairs(interval=interval, polls=2 if self.endless else None, newest=2)
         found = self._with_goals(analyse(previous, last))
-        if not found.queue:
-            return previous, last, found
-        if self._resolved.target.kind != "recording":
-            return previous, last, Forecaster().read(found, previous, last, None)
-        self._foresees = True
-        for _, reading in self.moments(newest=LEADING_POLLS):
-            found = self._with_goals(reading)
-        return previous, last, found
+        if found.queue and self._resolved.target.kind != "recording":
+            found = Forecaster().read(found, previous, last, None)
+        elif found.queue:
+            self._foresees = True
+            for came in self.moments(newest=LEADING_POLLS):
+                found = self._with_goals(came.reading)
+        return ReadingCame(found, last, previous)
 
     def _with_goals(self, reading: Reading) -> Reading:
         """Return a reading with how goals fared since the recording began; one look at anything else tells nothing."""
@@ -124,10 +124,6 @@ class Polling:
             return Forecaster()
         return forecaster_before(source.playback, previous, ONE_LOOK)
 
-    def _before(self, previous: Snapshot | None) -> Snapshot | None:
-        """Return what the rates of the present poll are taken from: of a recording, what they were taken from then."""
-        return self._replayed if self._replays else previous
-
     @property
     def endless(self) -> bool:
         """Whether the source has no end of its own."""
@@ -135,64 +131,38 @@ class Polling:
 
     def measured(
         self, *, polls: int | None = None, duration: float | None = None, newest: int | None = None
-    ) -> Iterator[Moment]:
+    ) -> Iterator[ReadingCame]:
         """Yield moments that have rates: the first poll of an endless source is only their baseline."""
         baseline = 1 if self.endless else 0
         wanted = None if polls is None else polls + baseline
         length = None if duration is None else duration + baseline * self._resolved.refresh
-        for number, moment in enumerate(self.moments(polls=wanted, duration=length, newest=newest)):
-            if number >= baseline:
-                yield moment
+        yield from islice(self.moments(polls=wanted, duration=length, newest=newest), baseline, None)
 
-    def moments(
+    def moments(self, **limits: Unpack[PollLimits]) -> Iterator[ReadingCame]:
+        """Yield what each poll read and means, until the limits are reached or the source ends."""
+        readings = Readings(foresees=self._foresees)
+        for number, (previous, snapshot) in enumerate(self.pairs(**limits)):
+            if self._foresees and not number:
+                readings.forecaster = self._forecaster(previous)
+            readings.previous = previous
+            yield readings.read(snapshot)
+
+    def pairs(
         self,
         *,
         interval: float | None = None,
         polls: int | None = None,
         duration: float | None = None,
         newest: int | None = None,
-    ) -> Iterator[Moment]:
-        """Yield what each poll read and means, until `polls` or `duration` (seconds) are reached or the source ends.
-
-        Of a source that ends only the `newest` polls.
-        """
-        previous: Snapshot | None = None
-        cache = RowCache()
-        forecaster: Forecaster | None = None
-        for snapshot in self.snapshots(interval=interval, polls=polls, duration=duration, newest=newest):
-            before = self._before(previous)
-            reading = analyse(before, snapshot, cache)
-            if self._foresees:
-                forecaster = forecaster or self._forecaster(before)
-                reading = forecaster.read(reading, before, snapshot, cache)
-            yield snapshot, reading
-            previous = snapshot
-
-    def snapshots(
-        self,
-        *,
-        interval: float | None = None,
-        polls: int | None = None,
-        duration: float | None = None,
-        newest: int | None = None,
-    ) -> Iterator[Snapshot]:
-        """Yield what each poll read, as `moments` does; of a source that ends only the `newest` polls."""
+    ) -> Iterator[tuple[Snapshot | None, Snapshot]]:
+        """Yield what each poll read, behind the poll that its rates are taken from, as `moments` does."""
         interval = interval or self._resolved.refresh
         source = self._source = self._resolved.target.make_source()
-        source.scope = self._resolved.scope
-        poller = Poller(source, packs=self._resolved.packs, keep_late=False)
-        poller.detail_level = self._detail_level
-        for record in self._requests:
-            poller.request(record, lasting=not self.endless)
-        number = 0
+        poller = self._poller(source)
+        number, last = 0, None
         deadline = None if self._timeout is None else self._clock() + self._timeout + interval
         try:
-            with giving_up(source, self._timeout, self._timeout), ending_reads(source):
-                poller.open()
-            for text in source.notes if isinstance(source, WholePolls) else ():
-                console.note(text)
-            if newest is not None and isinstance(source, Finite):
-                source.leave_only(newest)
+            self._open(poller, newest)
             due = begun = self._clock()
             while True:
                 poller.budget = self._budget(interval, deadline, 1 if polls is None else polls - number)
@@ -200,10 +170,8 @@ class Polling:
                     snapshot = self._poll(poller, may_retry=number > 0 and deadline is None)
                 except Exhausted:
                     break
-                if isinstance(source, WholePolls):
-                    self._replays, self._replayed = True, source.before()
-                yield snapshot
-                number += 1
+                yield source.before() if isinstance(source, WholePolls) else last, snapshot
+                number, last = number + 1, snapshot
                 due = max(due + interval, self._clock()) if self.endless else due
                 if number == polls or (duration is not None and due - begun > duration):
                     break
@@ -215,6 +183,23 @@ class Polling:
             poller.close()
         if not number:
             raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
+
+    def _poller(self, source: Source) -> Poller:
+        source.scope = self._resolved.scope
+        poller = Poller(source, packs=self._resolved.packs, keep_late=False)
+        poller.detail_level = self._detail_level
+        for record in self._requests:
+            poller.request(record, lasting=not self.endless)
+        return poller
+
+    def _open(self, poller: Poller, newest: int | None) -> None:
+        source = poller.source
+        with giving_up(source, self._timeout, self._timeout), ending_reads(source):
+            poller.open()
+        for text in source.notes if isinstance(source, WholePolls) else ():
+            console.note(text)
+        if newest is not None and isinstance(source, Finite):
+            source.leave_only(newest)
 
     def _budget(self, interval: float, deadline: float | None, polls: int) -> float:
         """Return the seconds the next poll may take: its share of what is left for so many `polls`."""

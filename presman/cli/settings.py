@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from difflib import get_close_matches
 from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from msgspec.structs import fields
 
 from presman.analysis.alerts.alert_settings import AlertSettings
 from presman.analysis.goals import Goal
+from presman.base.errors import nearest
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
 from presman.cli import console
@@ -181,9 +181,9 @@ def _parsed(text: str, config: Config) -> Target:
     try:
         return parse_target(text, config)
     except TargetError as error:
-        command = get_close_matches(text.lower(), COMMANDS, n=1, cutoff=0.7)
+        command = nearest(text, COMMANDS, 0.7)
         if command and text not in config.sections and not any(mark in text for mark in ":/@"):
-            raise Failure(f"no command or target {text!r}, did you mean `presman {command[0]}`?") from error
+            raise Failure(f"no command or target {text!r}, did you mean `presman {command}`?") from error
         raise
 
 

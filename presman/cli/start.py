@@ -168,7 +168,8 @@ def _feed(
     from presman.tui.app import feed_of, sampler_feed
 
     if head_start is not None:
-        return feed_of(head_start.attach, notifier)
+        begun = head_start
+        return feed_of(lambda listener: (begun.sampler, partial(begun.attach, listener)), notifier)
 
     def make_source() -> Source:
         terminal_guard.start()
@@ -233,8 +234,8 @@ def _readings(resolved: Resolved, polls: int) -> int:
     judge = Judge(resolved.alerts)
     recorded = resolved.target.recorded
     newest = polls if recorded is not None and recorded.at else None  # of a recording with --at those that lead there
-    for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls, newest=newest)):
-        console.show("\n" * bool(number) + brief(judge.judge(reading), console.width()))
+    for number, came in enumerate(Polling(resolved).measured(polls=polls, newest=newest)):
+        console.show("\n" * bool(number) + brief(judge.judge(came.reading), console.width()))
     return exit_codes.OK
 
 

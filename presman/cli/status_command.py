@@ -12,9 +12,8 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser
 from presman.figures.status_figures import RUNS
-from presman.output.cells import Cell, lines
+from presman.output.cells import Cell, lines, table
 from presman.output.json_document import plain
-from presman.output.text_table import table
 
 WELL = frozenset({RunState.RUNNING, RunState.STARTING})
 

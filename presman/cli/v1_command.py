@@ -51,12 +51,12 @@ def run(options: Namespace) -> None:
     column = _column(options, measure)
     file = WideCsv(Path(options.output), note=console.note) if options.output else None
     try:
-        for snapshot, reading in Polling(resolved).moments(polls=options.polls):
-            table = v1_tables.TABLES[measure](snapshot, reading)
+        for came in Polling(resolved).moments(polls=options.polls):
+            table = v1_tables.TABLES[measure](came.snapshot, came.reading)
             if file is not None and column is not None:
-                file.write(reading.at, table.values(column))
+                file.write(came.reading.at, table.values(column))
             console.show(
-                _screen(resolved, measure, v1_tables.parameters(snapshot), table, column if options.plot else None)
+                _screen(resolved, measure, v1_tables.parameters(came.snapshot), table, column if options.plot else None)
             )
     except KeyboardInterrupt:
         console.note("Bye!")

@@ -43,9 +43,8 @@ def run(options: Namespace) -> None:
     resolved = resolve(options.target, load(options), options)
     if resolved.on_alert:
         console.note("on_alert is not run here: watch only tells; the monitor, fleet, export and check run it")
-    polling = Polling(resolved)
     judge = Judge(resolved.alerts)
     narration = Narration(options.summary, plain=options.plain)
-    for snapshot, found in polling.measured(polls=options.polls, duration=options.duration):
-        lines = narration.take(judge.judge(found), snapshot)
+    for came in Polling(resolved).measured(polls=options.polls, duration=options.duration):
+        lines = narration.take(judge.judge(came.reading), came.snapshot)
         console.show("".join(f"{line}\n" for line in lines))

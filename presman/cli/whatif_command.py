@@ -10,9 +10,9 @@ from pathlib import Path
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
-from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
+from presman.base.file_kinds import is_file
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
@@ -29,7 +29,7 @@ from presman.reports.whatif_replay import (
     report,
 )
 from presman.rows.queries import DetailLevel
-from presman.rows.snapshot import Snapshot
+from presman.services.live import ReadingCame
 
 NEEDED = "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see --help)"
 
@@ -116,14 +116,9 @@ def _show_cpu(options: Namespace) -> None:
         raise Failure("--share and --cpu-limit are about CPU, --target, --limit and --timeout about servers: ask twice")
     if (options.target or "").endswith(".csv"):
         raise Failure("a file of arrivals has no CPU: --share and --cpu-limit take a recording or a TARGET")
-    demands, cache, previous = CpuDemands(), RowCache(), list[Snapshot]()
-
-    def hear(snapshot: Snapshot, reading: Reading) -> None:
-        demands.take(Facts.of(previous[-1] if previous else None, snapshot, cache), reading)
-        previous[:] = [snapshot]
-
-    for snapshot, reading in watched_moments(options):
-        hear(snapshot, reading)
+    demands, cache = CpuDemands(), RowCache()
+    for came in watched_moments(options):
+        demands.take(Facts.of(came.previous, came.snapshot, cache), came.reading)
     if not demands.found:
         raise Failure(
             f"no CPU that a plan divides was seen{demands.untold and f': {demands.untold}'}", exit_codes.SOURCE
@@ -142,12 +137,12 @@ def _show_cpu(options: Namespace) -> None:
     console.show(cpu_report(demands.found, changes))
 
 
-def arrivals_of(options: Namespace, heard: Callable[[Snapshot, Reading], None] = lambda *_: None) -> list[Arrival]:
+def arrivals_of(options: Namespace, heard: Callable[[ReadingCame], None] = lambda _: None) -> list[Arrival]:
     """Return the statements that the options name; of a target `heard` is told each poll. Raises Failure."""
     from presman.config.target import is_recording
 
     text = options.target or ""
-    if text.endswith(".csv") or (options.live_minutes is None and Path(text).is_file() and not is_recording(text)):
+    if text.endswith(".csv") or (options.live_minutes is None and is_file(Path(text)) and not is_recording(text)):
         try:
             return read_arrivals(Path(text))
         except ArrivalsError as error:
@@ -157,7 +152,7 @@ def arrivals_of(options: Namespace, heard: Callable[[Snapshot, Reading], None] =
     return _watched(options, heard)
 
 
-def watched_moments(options: Namespace) -> Iterator[tuple[Snapshot, Reading]]:
+def watched_moments(options: Namespace) -> Iterator[ReadingCame]:
     """Yield the polls of a target: of one that ends all of them, of others those of some minutes. Raises Failure."""
     from presman.cli.polling import FINITE, Polling
     from presman.cli.settings import load, resolve
@@ -173,13 +168,13 @@ def watched_moments(options: Namespace) -> Iterator[tuple[Snapshot, Reading]]:
     yield from Polling(resolved, detail_level=DetailLevel.NARROW).moments(duration=duration)
 
 
-def _watched(options: Namespace, heard: Callable[[Snapshot, Reading], None]) -> list[Arrival]:
+def _watched(options: Namespace, heard: Callable[[ReadingCame], None]) -> list[Arrival]:
     """Return the arrivals on a target."""
     following = ArrivalTracker()
     found: list[Arrival] = []
-    for snapshot, reading in watched_moments(options):
-        found += following.add(reading)
-        heard(snapshot, reading)
+    for came in watched_moments(options):
+        found += following.add(came.reading)
+        heard(came)
     found += following.rest()
     if not found:
         raise Failure("no parallel statement was seen", exit_codes.SOURCE)

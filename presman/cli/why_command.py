@@ -54,11 +54,10 @@ def run(options: Namespace) -> int:
         if one_look
         else polling.moments(duration=options.duration, newest=LEADING_POLLS)
     )
-    last = None
-    for _, last in moments:
-        history.add(last)
-    if last is not None and options.format == "json":
-        console.put(as_json(last, asked, history, ascii_only=console.wants_ascii()))
-    elif last is not None:
-        console.show(as_text(last, asked, history))
-    return exit_codes.OK if last is None or found_in(last, asked) is not None else exit_codes.FINDINGS
+    for came in moments:
+        history.add(came.reading)
+    if options.format == "json":
+        console.put(as_json(came.reading, asked, history, ascii_only=console.wants_ascii()))
+    else:
+        console.show(as_text(came.reading, asked, history))
+    return exit_codes.OK if found_in(came.reading, asked) is not None else exit_codes.FINDINGS

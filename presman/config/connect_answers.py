@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.errors import InputError
+from presman.base.file_kinds import is_file, is_folder
 from presman.base.private_files import expanded
 from presman.base.secret import Secret
 from presman.config.config_file import DEFAULTS, LARGEST, NAME, Config, ConfigError, Settings
@@ -127,11 +128,11 @@ def wallet_trouble(folder: str, *, thick: bool = False) -> str:
 
 
 def _wallet_trouble(path: Path, thick: bool) -> str:
-    if not path.is_dir():
+    if not is_folder(path):
         return f"no such folder: {path}"
-    if thick or (path / "ewallet.pem").is_file():
+    if thick or is_file(path / "ewallet.pem"):
         return ""
-    if (path / "cwallet.sso").is_file():
+    if is_file(path / "cwallet.sso"):
         return "it has cwallet.sso, which takes --thick; the thin driver reads ewallet.pem"
     return "it has no ewallet.pem"
 

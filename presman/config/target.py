@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from msgspec import structs
 
+from presman.base import file_kinds
 from presman.base.errors import did_you_mean, nearest
 from presman.base.private_files import expanded
 from presman.base.release import SUPPORTED, Release
@@ -188,16 +189,18 @@ def number_of(options: Mapping[str, str], name: str, kind: Callable[[str], Any])
         raise TargetError(f"{name}={options[name]} is not a number") from None
 
 
-def release_of(options: Mapping[str, str]) -> Release | None:
-    """Return the release that the option `release` names, None where it is not given. Raises TargetError."""
-    if "release" not in options:
-        return None
+def _release(options: Mapping[str, str]) -> Release | None:
+    return release_of(options["release"], "release=") if "release" in options else None
+
+
+def release_of(text: str, option: str) -> Release:
+    """Return the release that an option names; `option` stands before it in an error. Raises TargetError."""
     try:
-        release = Release.parse(options["release"])
+        release = Release.parse(text)
     except ValueError:
-        raise TargetError(f"release={options['release']} is not a release such as 19 or 12.2") from None
+        raise TargetError(f"{option}{text} is not a release such as 19 or 12.2") from None
     if release < SUPPORTED[0]:
-        raise TargetError(f"release={options['release']} is older than {SUPPORTED[0]}, the oldest presman reads")
+        raise TargetError(f"{option}{text} is older than {SUPPORTED[0]}, the oldest presman reads")
     return release
 
 
@@ -212,7 +215,7 @@ def spool_target(text: str, settings: Settings) -> Target:
     name, options = options_of(text, ("zone", "release", "encoding"), "spool")
     folder = _found(name, "spool", "folder")
     zone = parse_zone(options["zone"]) if "zone" in options else None
-    release, encoding = release_of(options), _encoding(options.get("encoding", ""))
+    release, encoding = _release(options), _encoding(options.get("encoding", ""))
 
     def make() -> Source:
         from presman.sources.spool.spool_source import SpoolSource
@@ -234,7 +237,7 @@ def _found(name: str, scheme: str, what: str) -> Path:
     """Return where a file or folder is. Raises TargetError with the nearest name where it is not there."""
     path, is_folder = expanded(name), what == "folder"
     try:
-        if name and (path.is_dir() if is_folder else path.exists()):
+        if name and (file_kinds.is_folder(path) if is_folder else file_kinds.exists(path)):
             return path
     except OSError as error:
         raise TargetError(f"{scheme}: {name}: {error.strerror or error}") from None
@@ -283,7 +286,7 @@ def is_recording(text: str) -> bool:
 
 def named_recording(text: str, config: Config) -> str:
     """Return the target of somebody who names a recording: a file or a folder there by any name is one, too."""
-    is_location = text not in config.sections and not is_recording(text) and expanded(text).exists()
+    is_location = text not in config.sections and not is_recording(text) and file_kinds.exists(expanded(text))
     return f"recording:{text}" if is_location else text
 
 
@@ -323,7 +326,7 @@ def demo_target(text: str, settings: Settings) -> Target:
     is_file = name.endswith(".toml") or "/" in name
     if not is_file and name not in scenarios():
         raise TargetError(f"no scenario {name!r}, {did_you_mean(name, scenarios())}")
-    if is_file and not Path(name).is_file():
+    if is_file and not file_kinds.is_file(Path(name)):
         raise TargetError(f"no such scenario file: {name}")
     seed = number_of(options, "seed", int)
     speed = number_of(options, "speed", float)
@@ -337,7 +340,7 @@ def demo_target(text: str, settings: Settings) -> Target:
         "seed": seed,
         "speed": 1.0 if speed is None else speed,
         "size": size,
-        "release": release_of(options),
+        "release": _release(options),
     }
     make = SourceRecipe("presman.sources.simulator_source", "SimulatorSource", given)
     return Target(f"demo:{text if name in text else name + text}", "simulator", settings, make)

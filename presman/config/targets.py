@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from presman.base.errors import InputError, closest, nearest
+from presman.base.file_kinds import is_file, is_folder
 from presman.base.private_files import expanded
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
@@ -68,9 +69,9 @@ def _aliases(settings: Settings) -> set[str]:
 
 
 def _unknown(text: str, config: Config) -> str:
-    if expanded(text).is_dir():
+    if is_folder(expanded(text)):
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
-    if expanded(text).is_file():
+    if is_file(expanded(text)):
         return f"no target {text!r}: that file is no recording of presman (whose names end in .presman)"
     section = nearest(text, config.targets)
     scenario = closest(text.removeprefix("demo:"), scenarios())

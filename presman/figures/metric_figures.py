@@ -25,11 +25,19 @@ from presman.analysis.goals import GoalReading
 from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.latency.histograms import OPEN_FROM
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import Header, InstanceReading
-from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, LateView, Reading, UnansweredQuery
+from presman.analysis.readings.reading import (
+    SEVERITY_WORDS,
+    Alert,
+    Header,
+    Histogram,
+    InstanceReading,
+    InstanceTotals,
+    LateView,
+    Reading,
+    UnansweredQuery,
+)
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.readings.statement_readings import Downgrades, QueueHead
-from presman.analysis.readings.wait_readings import Histogram, InstanceTotals
 from presman.figures.container_figures import PDBS
 from presman.figures.figure import BYTES, COUNT, CPUS, SECONDS, TOTAL, Figure, Unit
 from presman.figures.group_figures import GROUPS

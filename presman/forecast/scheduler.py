@@ -51,15 +51,6 @@ class Queueing(Enum):
     FULL = "FULL"
 
 
-class HoldReason(Enum):
-    """Why a statement is held in the queue."""
-
-    SYSTEM = "servers in use and wanted exceed the target"
-    GROUP = "servers held and wanted exceed a limit of the group"
-    BEHIND = "an earlier statement of the same queue waits"
-    NOT_CHOSEN = "it fits, but another group's statement is next"
-
-
 class QueueOutcome(Enum):
     """What happened to a statement in the last call."""
 
@@ -153,26 +144,6 @@ class QueueEntry(Struct):
         """Servers it needs: DOP x sets, the DOP after the group's degree limit."""
         degree = self.degree or self.dop
         return degree * self.sets if degree > 1 else 0
-
-
-class QueueHold(Struct, frozen=True):
-    """Why a statement waits, with the figures at hand: both tests are told even where one would do.
-
-    `ahead` counts the statements of its queue before it; `pool` is the tightest limit ("" if none), of which
-    `held` of `allowed` are taken; `never_fits` says that it needs more than the target or a limit in all.
-    """
-
-    cause: HoldReason
-    wants: int
-    in_use: int
-    target: int
-    pool: str
-    held: int
-    allowed: int | None
-    ahead: int
-    system_binds: bool
-    group_binds: bool
-    never_fits: bool
 
 
 class HeldServers:
@@ -405,41 +376,6 @@ class StatementQueue:
     def _came_first(self, group: Group) -> tuple[float, int, Group | None]:
         head = self._queues[group][0]
         return head.submitted, head.number, group
-
-    def why(self, ticket: QueueEntry) -> QueueHold:
-        """Explain why `ticket` waits, from the very figures that decide."""
-        if self.limits.queueing is Queueing.FULL:
-            queue = self._queues[ticket.group]
-        else:
-            queue = sorted(self.queued(), key=lambda other: (other.submitted, other.number))
-        ahead = queue.index(ticket)
-        own_ahead = self._queues[ticket.group].index(ticket)
-        rule = self.limits.rule(ticket.group)
-        system = _exceeds(ticket.needs, self.in_use, self.limits.target)
-        group, pools = self.held.binds(ticket, rule), rule.pools
-        tightest = min(pools, key=lambda pool: pool.limit - self.held.of(pool.name), default=None)
-        if own_ahead:
-            cause = HoldReason.BEHIND
-        elif group:
-            cause = HoldReason.GROUP
-        elif system:
-            cause = HoldReason.SYSTEM
-        else:
-            cause = HoldReason.BEHIND if ahead and self.limits.queueing is Queueing.FIFO else HoldReason.NOT_CHOSEN
-        needs = ticket.needs
-        return QueueHold(
-            cause,
-            needs,
-            self.in_use,
-            self.limits.target,
-            tightest.name if tightest else "",
-            self.held.of(tightest.name) if tightest else 0,
-            tightest.limit if tightest else None,
-            ahead,
-            system,
-            group,
-            needs > self.limits.target or any(needs > pool.limit for pool in pools),
-        )
 
 
 def _order(limits: Limits, random: Random) -> PlanOrder | None:

@@ -1,17 +1,21 @@
-"""CSV cells: plain numbers, ISO 8601 instants, text that no spreadsheet takes for a formula."""
+"""Cells of files and texts: plain numbers in CSV, nothing that a spreadsheet takes for a formula, aligned tables."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from math import isfinite
-from typing import Any
+from typing import TypeVar
 
+from presman.base.formats import ABSENT
 from presman.base.text import safe
+from presman.figures.drawing.columns import Fitted, cells_needed, fit_columns, gap_at, head_line, row_line, scales_of
+from presman.figures.drawing.lines import cells, fit, plain
+from presman.figures.figure import Figure
 
 Cell = str | int | float | bool | datetime | Enum | None
 """What a column's value may be. None is an empty cell: not known."""
@@ -64,12 +68,13 @@ def lines(rows: Iterable[Iterable[Cell]]) -> str:
 # ---- JSON lines: the rows of CSV as JSON objects by the same names, one a line; what is not known is null.
 
 _DIGITS = 6
+"""Decimals of a number; what is not finite is null."""
 
 
 def json_lines(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Return rows as lines."""
     return "".join(
-        json.dumps(dict(zip(names, map(_plain, row), strict=True)), ensure_ascii=False) + "\n" for row in rows
+        json.dumps(dict(zip(names, map(json_value, row), strict=True)), ensure_ascii=False) + "\n" for row in rows
     )
 
 
@@ -82,9 +87,65 @@ def has_names(line: str, names: Sequence[str]) -> bool:
     return isinstance(found, dict) and list(found) == list(names)
 
 
-def _plain(value: Cell) -> Any:
+def json_value(value: Cell) -> str | int | float | bool | None:
+    """Return the value of one cell in JSON's own types."""
     if isinstance(value, float):
         return round(value, _DIGITS) + 0.0 if isfinite(value) else None
     if isinstance(value, datetime):
         return instant(value)
     return word(value) if isinstance(value, Enum) else value
+
+
+# ---- Tables as aligned text, drawn as on the screens: for terminals, pipes and logs alike.
+
+T = TypeVar("T")
+
+_GAP = 2
+_BAR = 24
+"""Cells of a flexible bar where there is no end to the width."""
+_WIDEST = 60
+"""Cells of a flexible text where there is no end to the width."""
+_SAME_FOR_ALL = frozenset({"inst_id", "con_id"})
+_SELDOM = frozenset({"session_pool"})
+"""Columns that are left out where no row has a value."""
+
+
+def table(
+    figures: Sequence[Figure[T]],
+    rows: Sequence[T],
+    width: int | None = None,
+    least: Mapping[str, float] | None = None,
+) -> list[str]:
+    """Return heads and rows as aligned lines of at most `width` cells (None: as wide as they need).
+
+    Figures that say the same of every row (the only instance) are left out, and trends: a text has no minutes before.
+    `least` are values that the scales of bars reach up to at least. What does not fit a `width` as a whole has the
+    columns that a screen of it shows.
+    """
+    shown = [figure for figure in figures if not figure.trend and not _says_nothing(figure, rows)]
+    fitted, gap = _as_needed(shown, rows), _GAP
+    if width is not None and sum(size + gap for _, size in fitted) - gap > width:
+        fitted, gap = fit_columns(shown, width, needed=cells_needed(shown, rows)), gap_at(width)
+    scales = scales_of(shown, rows, least)
+    lines = [head_line(fitted, gap), *(plain(row_line(fitted, gap, row, scales)) for row in rows)]
+    return [(line if width is None else fit(line, width)).rstrip() for line in lines]
+
+
+def _says_nothing(figure: Figure[T], rows: Sequence[T]) -> bool:
+    if figure.key in _SELDOM:
+        return all(figure.show(row) == ABSENT for row in rows)
+    return figure.key in _SAME_FOR_ALL and len({figure.show(row) for row in rows}) <= 1
+
+
+def _as_needed(figures: Sequence[Figure[T]], rows: Sequence[T]) -> Fitted:
+    return tuple((figure, _needed(figure, rows)) for figure in figures)
+
+
+def _needed(figure: Figure[T], rows: Sequence[T]) -> int:
+    """Return the cells that a column takes; a bar beside a text has half of them."""
+    text = max((cells(figure.show(row)) for row in rows), default=0)
+    if figure.bar is not None:
+        text = _BAR if figure.flexible else 2 * text + 1
+    elif figure.flexible:
+        text = min(text, _WIDEST)
+    return max(cells(figure.head), text)

@@ -14,9 +14,8 @@ from presman.analysis.fleet import ConnectionState, Member, counts
 from presman.base.formats import counted
 from presman.figures.drawing.lines import fit
 from presman.figures.fleet_figures import FLEET, WRITTEN, why
-from presman.output.cells import instant, lines
+from presman.output.cells import instant, lines, table
 from presman.output.json_document import plain
-from presman.output.text_table import table
 
 FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""

@@ -11,9 +11,7 @@ from presman.analysis.groups.containers import io_limited, io_sentence, pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity
-from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import OutlierReading
+from presman.analysis.readings.reading import CLUSTER, Header, OutlierReading, Reading, ServerPool
 from presman.analysis.trends.database_events import before_first
 from presman.base.formats import ABSENT, clock, count, counted, duration, number
 from presman.base.release import named
@@ -21,8 +19,7 @@ from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import OUTLIERS, redo_text
 from presman.figures.statement_figures import QUEUE, forecast_record, why_unforeseen
-from presman.output.cells import instant
-from presman.output.text_table import table
+from presman.output.cells import instant, table
 from presman.tabs import tab, tab_names
 from presman.tabs.alerts import availability_notes
 from presman.tabs.choices import Choices, plan_name

@@ -194,7 +194,7 @@ FLEET_FIGURES = tuple(
 
 
 _ESTIMATOR = "0.75"
-"""Of its upper bound, what a wait in a bucket took: presman.analysis.readings.wait_readings.ESTIMATOR."""
+"""Of its upper bound, what a wait in a bucket took: presman.analysis.readings.reading.ESTIMATOR."""
 
 Instant = Callable[[str], str]
 """Writes an instant, given in microseconds, as text or time of a kind of database."""

@@ -8,6 +8,7 @@ from typing import Self
 
 from sqlalchemy import select
 
+from presman.base.file_kinds import is_folder
 from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
 from presman.recording.playback import Playback
@@ -30,7 +31,7 @@ class Recording:
         self._is_unwanted = is_unwanted
         self.name = shown(location)
         self.damage: list[str] = []
-        self.is_folder = not is_url(location) and expanded(location).is_dir()
+        self.is_folder = not is_url(location) and is_folder(expanded(location))
         self._location = location
         self._stores = self._open(location)
         self._file = self._which_file()
@@ -115,7 +116,7 @@ class Recording:
 
     def _open(self, location: str) -> list[Store]:
         folder = None if is_url(location) else expanded(location)
-        if folder is None or not folder.is_dir():
+        if folder is None or not is_folder(folder):
             return [Store(location, writing=False, is_unwanted=self._is_unwanted)]
         found: list[Store] = []
         paths = sorted(folder.glob(f"*{SUFFIX}"))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, true
 
+from presman.base.file_kinds import exists, is_folder
 from presman.base.private_files import expanded
 from presman.recording import schema
 from presman.recording.codec.shapes import microseconds
@@ -40,7 +41,7 @@ class RecordingLocation:
         self._stores: dict[str, Store] = {}
         self._made: list[Path] = []
         try:
-            self.is_daily = not is_url(location) and (location.endswith(os.sep) or expanded(location).is_dir())
+            self.is_daily = not is_url(location) and (location.endswith(os.sep) or is_folder(expanded(location)))
             if self.is_daily:
                 expanded(location).mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -51,7 +52,7 @@ class RecordingLocation:
         location = str(self._day(at)) if self.is_daily else self._location
         with self._turn:
             if location not in self._stores or self._stores[location].was_removed():
-                is_new = not is_url(location) and not expanded(location).exists()
+                is_new = not is_url(location) and not exists(expanded(location))
                 # One whose file is gone is not closed: whoever still writes to it would make a file in its place.
                 self._stores[location] = Store(location, writing=True)
                 if is_new:

@@ -24,6 +24,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError
+from presman.base.file_kinds import exists, is_folder
 from presman.base.formats import counted
 from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
@@ -96,7 +97,7 @@ class Store:
         self._note = partial(_add_once, self.damage, self.name)
         self._copies: TemporaryDirectory[str] | None = None
         path = expanded(location)
-        is_new = writing and not is_url(location) and not path.exists()
+        is_new = writing and not is_url(location) and not exists(path)
         self._path = path
         self._limits = StatementLimits(path, is_unwanted)
         self._file: tuple[int, int] | None = None
@@ -241,12 +242,12 @@ class Store:
             return _engine_of_url(self.location, writing=self.writing)
         path = expanded(self.location)
         try:
-            if not self.writing or (path.exists() and path.stat().st_size):
+            if not self.writing or (exists(path) and path.stat().st_size):
                 if other := sqlite_files.other_than_a_recording(path):
                     raise RecordingError(f"{self.name} {other}")
-            elif not path.parent.is_dir():
+            elif not is_folder(path.parent):
                 raise RecordingError(f"{self.name}: no such folder")
-            elif not path.exists():
+            elif not exists(path):
                 sqlite_files.make_private(path)
         except OSError as error:
             raise RecordingError(f"{self.name}: {error.strerror or error}") from error

@@ -21,7 +21,7 @@ from presman.analysis.facts.plan_book import Branch
 from presman.analysis.goals import Goal
 from presman.analysis.parallel.queue_heads import has_one_queue
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, StatementRuns, arrival_of
 from presman.base.release import Release
 from presman.forecast.durations import Durations, Lasted, durations
 from presman.forecast.queue_now import PlanBranch, plan_branch
@@ -32,6 +32,9 @@ from presman.rows.snapshot import Snapshot
 
 TRAINED = 0.6
 """The part of the statements with a goal that the search sees; the rest is held back to judge it."""
+
+_SINCE_12 = Release(12, 1)
+"""From here on UTILIZATION_LIMIT is one of servers, too."""
 
 _STRETCHES = 20
 """Into so many stretches an observation is cut to draw other days from it."""
@@ -83,6 +86,21 @@ def _by_weight(branch: Branch) -> Iterator[Group]:
         if child.key is not None and branch.by_weight:
             yield Group(*child.key)
         yield from _by_weight(child)
+
+
+LONGEST = timedelta(hours=1)
+"""Of how much time before a reading the statements are taken that a screen has seen."""
+
+
+def seen_arrivals(runs: StatementRuns, reading: Reading, plan: SeenPlan) -> list[Arrival]:
+    """Return the statements of the last hour, by time. Those that came before all are remembered count for nothing."""
+    since = max(reading.at - LONGEST, runs.whole_since or reading.at - LONGEST)
+    timeouts = {group: (row.parallel_queue_timeout, row.pq_timeout_action) for group, row in plan.directives.items()}
+    found = (
+        arrival_of(run, reading, timeouts.get(Group(run.con_id, run.group), (None, "")), reading.at)
+        for run in runs.within(since, reading.at)
+    )
+    return sorted((each._replace(first=max(each.first, since)) for each in found), key=lambda each: each.at)
 
 
 class Change(NamedTuple):
@@ -153,7 +171,8 @@ class ObservedLoad(Struct, frozen=True):
         row = self.plan.directives.get(group)
         percent = None
         if row is not None:
-            percent = row.utilization_limit if row.parallel_server_limit is None else row.parallel_server_limit
+            of_cpu = None if self.plan.release is not None and self.plan.release < _SINCE_12 else row.utilization_limit
+            percent = of_cpu if row.parallel_server_limit is None else row.parallel_server_limit
         elif group in self.rules.limits:
             percent = ceil(100 * self.rules.limits[group] / self.rules.target)
         return 100 if percent is None or not 0 <= percent <= 100 else percent
@@ -240,6 +259,17 @@ def rules_of(seen: ObservedLoad, choice: Choice) -> Rules:
     if isinstance(plan, PlanBranch):
         plan = _moved(plan, seen, own)
     return replace(rules, target=target, limits=limits, timeouts={**rules.timeouts, **timeouts}, plan=plan)
+
+
+def short_of_cpu(seen: ObservedLoad, choice: Choice) -> Iterator[tuple[Group, int]]:
+    """Yield the groups that get more servers under a choice, on no more CPU: with the percent that is their limit."""
+    rules = rules_of(seen, choice)
+    for group in seen.groups:
+        row = seen.plan.directives.get(group)
+        percent = 100 if row is None or row.utilization_limit is None else row.utilization_limit
+        now, then = (each.limits.get(group, each.target) for each in (seen.rules, rules))
+        if then > now and 0 <= percent < 100:
+            yield group, percent
 
 
 def _moved(branch: PlanBranch, seen: ObservedLoad, own: Mapping[Knob, int]) -> PlanBranch:

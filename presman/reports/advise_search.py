@@ -7,7 +7,6 @@ A choice is a set of changes to the plan in force. Each is judged by one replay 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, product
 from math import ceil, inf, log2, prod
 from statistics import fmean, median_low
 from typing import NamedTuple
@@ -132,6 +131,12 @@ class Scored(NamedTuple):
     keeps: bool
 
 
+def price(seen: ObservedLoad, choice: Choice) -> float:
+    """Return what a choice costs even where nobody loses by it: its servers and its changes."""
+    target = next((each.value for each in choice if each.kind == "target"), seen.rules.target)
+    return 0.5 * max(0.0, target / seen.rules.target - 1) + 0.02 * len(choice)
+
+
 class ChoiceJudge(NamedTuple):
     """Judges outcomes against that of the present plan, by the statements of some indexes."""
 
@@ -147,9 +152,7 @@ class ChoiceJudge(NamedTuple):
         missed = sum(_missed(goal, wait) for goal, wait in zip(self.goals, waits, strict=True))
         groups = sorted({after.groups[n] for n in self.indexes})
         lost = {group: self._lost(group, after) for group in groups}
-        target = next((each.value for each in choice if each.kind == "target"), self.seen.rules.target)
-        cost = 0.5 * (sum(loss for loss, _ in lost.values()) + max(0.0, target / self.seen.rules.target - 1))
-        cost += 0.02 * len(choice)
+        cost = 0.5 * sum(loss for loss, _ in lost.values()) + price(self.seen, choice)
         keeps = not any(worse for group, (_, worse) in lost.items() if group.name in self.keep)
         return Scored(missed + cost, waits, cost, keeps)
 
@@ -187,7 +190,8 @@ def _missed(goal: Goal, wait: float) -> float:
     return 1.0 if wait <= goal.seconds else _MISSED + min(_ENDLESS, log2(max(1.0, wait / max(1.0, goal.seconds))))
 
 
-# ---- The search: from the present plan and from one that gives the groups with a goal all, one directive at a time.
+# ---- The search: one directive at a time, from the present plan, from one that gives the groups with a goal all,
+# and then from the best choices found. What could not be the best, whatever came of it, is not replayed.
 
 
 class Search:
@@ -203,6 +207,8 @@ class Search:
         steps = len(seen.early.arrivals) * self.courses
         self.most = most or max(40, min(choices // 10, max(80, 500_000 // max(1, steps))))
         self.scored: dict[Choice, Scored] = {}
+        self._tried: set[Choice] = set()
+        self._outcomes: set[tuple[frozenset[Knob], Scored]] = set()
         self._judge: ChoiceJudge | None = None
         self._heard: Callable[[int, Scored], None] = lambda *_: None
 
@@ -215,16 +221,24 @@ class Search:
         found = self.scored[choice]
         return not found.keeps, found.total, len(choice), sorted(choice, key=str)
 
+    def _may_be_best(self, choice: Choice) -> bool:
+        """Whether a choice would be the best so far if it met the goals and nobody lost by it."""
+        least = len(self.goals) + price(self.seen, choice)
+        return (False, least, len(choice), sorted(choice, key=str)) <= self._rank(self.best)
+
     def run(self, heard: Callable[[int, Scored], None]) -> None:
         """Search; `heard` is told how many choices were replayed, and the best one's score."""
         self._heard = heard
         self.score(PRESENT)
         generous = self._generous()
         parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
+        self._go_on(PRESENT, self.grid)
         for start in dict.fromkeys([PRESENT, generous, *parts]):
             self._descend(start)
-        while self._descend_by_two():
-            pass
+        for values in (self._distinct(), self.grid):
+            self._tried.clear()
+            while len(self.scored) < self.most and (choice := self._next()) is not None:
+                self._go_on(choice, values)
 
     def score(self, choice: Choice) -> Scored:
         """Return the score of a choice, replayed once."""
@@ -268,48 +282,59 @@ class Search:
         return frozenset(found)
 
     def _descend(self, start: Choice) -> None:
-        best, before = start, None
-        self.score(best)
-        while best != before and len(self.scored) < self.most:
+        best, before = self._better(start, [start]), None
+        while best in self.scored and best != before and len(self.scored) < self.most:
             before = best
             for knob in self.grid:
-                best = self._better(best, self._with(best, knob))
+                best = self._better(best, self._with(best, knob, self.grid[knob]))
 
-    def _descend_by_two(self) -> bool:
-        """Go on from the best choice by two changes at once, of which neither alone is any better; whether one was."""
-        best = self.best
-        for other in self._pairs(best):
-            if len(self.scored) >= self.most:
-                break
-            self.score(other)
-            if self.best != best:
-                self._descend(other)
-                return True
-        return False
+    def _distinct(self) -> dict[Knob, list[int]]:
+        """Return the values of each directive without those that come to what a smaller one comes to by itself."""
+        found: dict[Knob, list[int]] = {}
+        for knob, values in self.grid.items():
+            alone = {value: self.scored.get(frozenset({Change(*knob, value)})) for value in values}
+            firsts = {outcome: value for value, outcome in reversed(alone.items())}
+            found[knob] = [value for value, outcome in alone.items() if outcome is None or firsts[outcome] == value]
+        return found
 
-    def _pairs(self, best: Choice) -> list[Choice]:
-        """Return what two changes of directives make of a choice, first those that do least harm one by one."""
-        single = {knob: [each for each in self._with(best, knob) if each in self.scored] for knob in self.grid}
-        found: dict[Choice, float] = {}
-        for one, other in combinations(self.grid, 2):
-            for first, second in product(single[one], single[other]):
-                both = frozenset(each for each in first if each[:2] != other)
-                both |= {each for each in second if each[:2] == other}
-                found.setdefault(both, self.scored[first].total + self.scored[second].total)
-        return sorted((each for each in found if each not in self.scored), key=lambda each: found[each])
+    def _next(self) -> Choice | None:
+        """Return the best choice that nothing was tried of yet, and that more changes could make the best; or None.
+
+        One that comes to what another comes to, with a change more or another number, is the last.
+        """
+        left = [each for each in self.scored if each not in self._tried and self._may_be_best(each)]
+        return min(left, key=lambda each: (self._is_like_another(each), self._rank(each)), default=None)
+
+    def _is_like_another(self, choice: Choice) -> bool:
+        found = self.scored[choice]
+        fewer = [self.scored[choice - {each}] for each in choice if choice - {each} in self.scored]
+        is_worth_less = any(other.waits == found.waits and other.total < found.total for other in fewer)
+        return is_worth_less or self._outcome(choice) in self._outcomes
+
+    def _outcome(self, choice: Choice) -> tuple[frozenset[Knob], Scored]:
+        return frozenset(each[:2] for each in choice), self.scored[choice]
+
+    def _go_on(self, choice: Choice, values: Mapping[Knob, Iterable[int]]) -> None:
+        """Change each directive of a choice, one at a time."""
+        self._tried.add(choice)
+        self._outcomes.add(self._outcome(choice))
+        for knob in self.grid:
+            self._better(choice, self._with(choice, knob, values[knob]))
 
     def _better(self, best: Choice, others: Iterable[Choice]) -> Choice:
         for other in others:
             if len(self.scored) >= self.most:
                 break
-            self.score(other)
-            best = min(best, other, key=self._rank)
+            if other in self.scored or self._may_be_best(other):
+                self.score(other)
+                best = min(best, other, key=self._rank)
         return best
 
-    def _with(self, choice: Choice, knob: Knob) -> Iterator[Choice]:
+    @staticmethod
+    def _with(choice: Choice, knob: Knob, values: Iterable[int]) -> Iterator[Choice]:
         rest = frozenset(each for each in choice if (each.kind, each.group) != knob)
         yield rest
-        for value in self.grid[knob]:
+        for value in values:
             yield rest | {Change(*knob, value)}
 
     def finalists(self, most: int = 8) -> list[Choice]:

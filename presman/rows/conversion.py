@@ -90,7 +90,7 @@ def _null_row(record: RecordType) -> Any:
 def _maker(record: RecordType, zone: tzinfo) -> Callable[[tuple[Any, ...]], Any]:
     """Compile one function for the record: hundreds of rows pass at each poll, so no loop per field."""
     values: list[str] = []
-    environment: dict[str, Any] = {"new": cast(Any, record)._make, "short": _short}
+    environment: dict[str, Any] = {"new": tuple.__new__, "record": record, "short": _short}
     for index, (name, (kind, optional)) in enumerate(field_types(record).items()):
         environment[f"c{index}"] = _converter(kind, name, zone)
         null = {int: "0", float: "0.0", str: "''"}.get(kind, "None") if not optional else "None"
@@ -100,7 +100,7 @@ def _maker(record: RecordType, zone: tzinfo) -> Callable[[tuple[Any, ...]], Any]
             own = f"short(v) if v.__class__ is str and len(v) <= {LONGEST} else "
         values.append(f"{null} if (v := r[{index}]) is None else {own}c{index}(v)")
     # The text holds field numbers, a limit and the names of types only: nothing from outside is compiled.
-    code = f"lambda r: new(({', '.join(values)},))"
+    code = f"lambda r: new(record, ({', '.join(values)},))"
     return eval(code, environment)  # type: ignore[no-any-return]  # noqa: S307
 
 

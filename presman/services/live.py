@@ -34,7 +34,7 @@ from presman.sources import Source
 if TYPE_CHECKING:
     from presman.analysis.caches import RowCache
     from presman.analysis.readings.reading import Reading
-    from presman.forecast.forecaster import Forecaster
+    from presman.forecast.forecaster import Forecaster, Foresight
 
 INTERVAL = 5.0
 """Seconds between two polls where nobody chose otherwise."""
@@ -110,22 +110,18 @@ class HeadStart:
         self._let_go = let_go
         self._listener: Callable[[Event], None] | None = None
         self._is_attached = threading.Event()
-        self._sampler = make_sampler(self._post)
-        self._sampler.start()
+        self.sampler = make_sampler(self._post)
+        self.sampler.start()
 
-    def attach(self, listener: Callable[[Event], None], refresh: float, detail_level: DetailLevel | None) -> Sampler:
-        """Give all to `listener` from now on, in the thread of the sampler, which is returned."""
-        self._sampler.set_refresh(refresh)
-        if detail_level is not None:
-            self._sampler.set_detail_level(detail_level)
+    def attach(self, listener: Callable[[Event], None]) -> None:
+        """Give all to `listener` from now on, in the thread of the sampler."""
         self._listener = listener
         self._is_attached.set()
-        return self._sampler
 
     def end(self) -> None:
         """End the sampler, also if nobody ever listened."""
         self._is_attached.set()
-        self._sampler.stop()
+        self.sampler.stop()
         self._let_go()
 
     def _post(self, event: Event) -> None:
@@ -135,11 +131,15 @@ class HeadStart:
 
 
 class ReadingCame(Struct, frozen=True):
-    """A poll, what it means, and the poll that its rates are taken from, None for none."""
+    """A poll, what it means, and the poll that its rates are taken from, None for none.
+
+    `foresight` is what its forecasts are made of, None where it has none.
+    """
 
     reading: Reading
     snapshot: Snapshot
     previous: Snapshot | None = None
+    foresight: Foresight | None = None
 
 
 class Preview(Struct, frozen=True):
@@ -163,14 +163,15 @@ class Readings:
     """What the events of one sampler mean: a snapshot becomes a reading with its alerts.
 
     It is called in the sampler's thread, so that whoever looks does not wait for the analysis. While `foresees` is
-    set, which any thread may do, it has forecasts of the queue from the next poll on.
+    set, which any thread may do, it has forecasts of the queue from the next poll on, by a `forecaster` that may know
+    already what was before. `previous` is the poll that the rates of the next one are taken from.
     """
 
     def __init__(self, notifier: Notifier | None = None, *, foresees: bool = False) -> None:
         self._notifier = notifier
         self.foresees = foresees
-        self._forecaster: Forecaster | None = None
-        self._previous: Snapshot | None = None
+        self.forecaster: Forecaster | None = None
+        self.previous: Snapshot | None = None
         self._reading: Reading | None = None
         self._cache: RowCache | None = None
 
@@ -178,7 +179,7 @@ class Readings:
         """Return what an event means. A fault in the analysis costs that poll alone, and is among the answers."""
         try:
             if isinstance(event, Polled):
-                return self._read(event.snapshot)
+                return self.read(event.snapshot)
             if isinstance(event, FirstLook | PreviewCame):
                 return self._preview(event)
         except Exception as error:
@@ -189,33 +190,35 @@ class Readings:
 
     def forget(self) -> None:
         """Take no rates from what was read before: the next poll is a first one."""
-        self._previous = self._reading = None
+        self.previous = self._reading = None
 
-    def _read(self, snapshot: Snapshot) -> ReadingCame:
-        from presman.analysis import analyse
+    def read(self, snapshot: Snapshot) -> ReadingCame:
+        """Return what the next poll means."""
+        from presman.analysis.assemble import analyse
         from presman.analysis.caches import RowCache, prepare
 
         self._cache = self._cache or RowCache()
-        previous, self._previous = self._previous, snapshot
+        previous, self.previous = self.previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
         if not self.foresees:
-            self._forecaster = None
+            self.forecaster = None
         else:
             reading = self._foreseen(reading, previous, snapshot)
         if self._notifier is not None:
             reading = self._notifier.read(reading)
         before, self._reading = self._reading, reading
         prepare(before.sessions if before else None, reading.sessions)
-        return ReadingCame(reading, snapshot, previous)
+        foresight = None if self.forecaster is None else self.forecaster.foresight
+        return ReadingCame(reading, snapshot, previous, foresight)
 
     def _foreseen(self, reading: Reading, previous: Snapshot | None, snapshot: Snapshot) -> Reading:
         from presman.forecast.forecaster import Forecaster
 
-        self._forecaster = self._forecaster or Forecaster()
-        return self._forecaster.read(reading, previous, snapshot, self._cache)
+        self.forecaster = self.forecaster or Forecaster()
+        return self.forecaster.read(reading, previous, snapshot, self._cache)
 
     def _preview(self, event: FirstLook | PreviewCame) -> Preview:
-        from presman.analysis import analyse
+        from presman.analysis.assemble import analyse
 
         if isinstance(event, FirstLook):
             reading, age = analyse(None, event.snapshot), event.snapshot.seconds

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import select
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import lost

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import CLUSTER
 from presman.analysis.trends.series import Series, completed
 from presman.base.colours import CLASS_STYLES, OTHERS, GroupColours, Whose
 from presman.tabs.parts import GroupLevel, Moment, OverTime

@@ -15,11 +15,9 @@ from presman.analysis.latency.histograms import EventLatency
 from presman.analysis.parallel.counted_servers import holdings
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, WaitReading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
-from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER, CpuWaiter
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.analysis.trends.sql_minutes import SqlTexts

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.base.errors import did_you_mean
 from presman.tabs import tab_names

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from presman.analysis.latency.latency_history import LatencyHistory
 from presman.analysis.readings.group_readings import QUIET, GroupReading
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import CLUSTER, Alert, Reading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.analysis.trends.series import Series

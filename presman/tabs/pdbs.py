@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from presman.analysis.groups.containers import PdbReading, pdbs
-from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import CLUSTER
 from presman.figures.container_figures import PDBS
 from presman.figures.drawing.lines import Line
 from presman.tabs.charts import capacity

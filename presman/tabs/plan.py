@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from presman.analysis.plans.lint import lint, lint_coverage
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.base.formats import count, number
 from presman.figures.drawing.lines import Line
@@ -44,12 +43,16 @@ def active_plan(moment: Moment) -> PlanView | None:
 
 def found(moment: Moment) -> Sequence[Any]:
     """Return what is doubtful about the plans in force."""
+    from presman.analysis.plans.lint import lint  # not before the tab is looked at
+
     snapshot = moment.snapshot
     return lint(moment.reading, snapshot) if snapshot else ()
 
 
 def unjudged(moment: Moment) -> str:
     """Return what no finding means: by which views, or why nothing can be said."""
+    from presman.analysis.plans.lint import lint_coverage
+
     snapshot = moment.snapshot
     return lint_coverage(moment.reading, snapshot).clear if snapshot else ""
 

@@ -8,8 +8,7 @@ from presman.analysis.collapsed_rows import collapsed_servers
 from presman.analysis.groups.containers import PdbReading, io_limited, io_sentence
 from presman.analysis.groups.verdicts import Conformance, conformance, explain, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.figures.drawing.lines import Line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import CLUSTER
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.session_list import Blocking, blocking
 from presman.base.formats import ABSENT, duration, number

@@ -30,6 +30,7 @@ def scatter_text(event: str, scatter: Scatter, *, width: int, height: int, colou
 
     plotext.clear_figure()
     plotext.theme("pro" if colour else "clear")
+    plotext.limit_size(False, False)  # else to those of the terminal, or to 80 by 24 without one
     plotext.plot_size(max(width, _LEAST[0]), max(height, _LEAST[1]))
     numbers = [number for number, _ in scatter.points]
     times = [max(1, time) for _, time in scatter.points]

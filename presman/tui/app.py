@@ -12,7 +12,6 @@ from textual.binding import BindingType
 
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.text import clean
-from presman.rows.queries import DetailLevel
 from presman.tabs import tab
 from presman.tui.feed import ActionGateway, MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
@@ -199,13 +198,11 @@ def feed_of(make_sampler: MakeSampler, notifier: Notifier | None = None) -> Call
 def sampler_feed(target: LiveTarget, carry_out: CarryOut | None = None) -> Callable[[Post, float], SamplerFeed]:
     """Return what makes the feed of a target, polled as often as the screen wants; `carry_out` only for actions."""
 
-    def make_sampler(on_event: Callable[[Event], None], refresh: float, detail_level: DetailLevel | None) -> Sampler:
+    def make_sampler(on_event: Callable[[Event], None]) -> tuple[Sampler, Callable[[], object]]:
         from presman.services.live import sampler_of
 
-        given = DetailLevel.WHOLE if detail_level is None else detail_level
-        sampler = sampler_of(target._replace(interval=refresh), on_event, detail_level=given, carry_out=carry_out)
-        sampler.start()
-        return sampler
+        sampler = sampler_of(target, on_event, carry_out=carry_out)
+        return sampler, sampler.start
 
     return feed_of(make_sampler, target.notifier)
 

@@ -174,7 +174,7 @@ class PollRecording:
         self.path = None
 
     def _write_all(self, path: Path, name: str, kind: str, queue: SimpleQueue[Pair | None]) -> None:
-        from presman.analysis import analyse
+        from presman.analysis.assemble import analyse
         from presman.recording.store import RecordingError, Store
         from presman.recording.writer import RecordingWriter
 

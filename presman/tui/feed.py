@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from presman.analysis.readings.reading import Reading
+    from presman.forecast.forecaster import Foresight
     from presman.polling.poll_events import CarryOut, Event
     from presman.polling.sampler import Sampler
     from presman.rows.commands import Command
@@ -28,7 +29,8 @@ class Arrived(Message):
     """A poll succeeded. `snapshot` is what the reading was made of.
 
     `whole` is not so for the very first, when it has come so far that there is something to see; that began to be
-    read `age` seconds ago. In a replay so many `keys` asked for a poll before this one was shown.
+    read `age` seconds ago. In a replay so many `keys` asked for a poll before this one was shown. `foresight` is what
+    its forecasts are made of.
     """
 
     reading: Reading
@@ -37,6 +39,7 @@ class Arrived(Message):
     whole: bool = True
     age: float = 0.0
     keys: int = 0
+    foresight: Foresight | None = None
 
 
 @dataclass(eq=False)
@@ -97,69 +100,58 @@ class Feed:
         """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
 
 
-MakeSampler = Callable[[Callable[["Event"], None], float, "DetailLevel | None"], "Sampler"]
-"""Makes a sampler that runs, from where it posts to, the refresh interval and how much each poll reads."""
+MakeSampler = Callable[[Callable[["Event"], None]], "tuple[Sampler, Callable[[], object]]"]
+"""Makes a sampler, from where it posts to, and what has it begin to post."""
 
 MakeFeed = Callable[[Post, float], Feed]
 """Makes a feed from where it posts to and the refresh interval."""
 
 
 class SamplerFeed(Feed):
-    """A feed of readings from a sampler's snapshots. Nothing heavy is imported before `start`."""
+    """A feed of readings from a sampler's snapshots. Nothing of the analysis is imported before the first comes."""
 
     def __init__(self, make_sampler: MakeSampler, post: Post, refresh: float, notifier: Notifier | None = None) -> None:
         self._notifier = notifier
-        self._make_sampler = make_sampler
         self._post = post
-        self._refresh = refresh
-        self._detail_level: DetailLevel | None = None
-        self._sampler: Sampler | None = None
         self._readings: Readings | None = None
+        self._sampler, self._begin = make_sampler(self._receive)
+        self.set_refresh(refresh)
 
     def start(self) -> None:
         """Begin to listen to the sampler."""
-        self._sampler = self._make_sampler(self._receive, self._refresh, self._detail_level)
+        self._begin()
 
     def stop(self) -> None:
         """End the thread."""
-        if self._sampler is not None:
-            self._sampler.stop()
+        self._sampler.stop()
 
     def set_refresh(self, seconds: float) -> None:
         """Poll every `seconds`."""
-        self._refresh = seconds
-        if self._sampler is not None:
-            self._sampler.set_refresh(seconds)
+        self._sampler.set_refresh(seconds)
 
     def poll_now(self) -> None:
         """Poll, or try to reconnect, at once."""
-        if self._sampler is not None:
-            self._sampler.poll_now()
+        self._sampler.poll_now()
 
     def act(self, command: Command) -> None:
         """Have a command carried out."""
-        if self._sampler is not None:
-            self._sampler.act(command)
+        self._sampler.act(command)
 
     def focus(self, focus: Focus | None) -> None:
         """Read one session closely."""
-        if self._sampler is not None:
-            self._sampler.focus(focus)
+        self._sampler.focus(focus)
 
     def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
         if self._notifier is not None:
             detail_level |= self._notifier.detail_level
-        self._detail_level = detail_level
-        if self._sampler is not None:
-            self._sampler.set_detail_level(detail_level)
+        self._sampler.set_detail_level(detail_level)
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""
-        if self._sampler is not None:
-            from presman.rows.queries import by_query
+        from presman.rows.queries import by_query
 
-            self._sampler.request(by_query()[name], binds, lasting=lasting)
+        self._sampler.request(by_query()[name], binds, lasting=lasting)
 
     def _receive(self, event: Event) -> None:
         """Called in the sampler's thread, so that the screen does not wait for the analysis."""
@@ -178,7 +170,7 @@ def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
     from presman.services import live
 
     if isinstance(live_event, live.ReadingCame):
-        return Arrived(live_event.reading, live_event.snapshot)
+        return Arrived(live_event.reading, live_event.snapshot, foresight=live_event.foresight)
     if isinstance(live_event, live.Preview):
         return Arrived(live_event.reading, whole=False, age=live_event.age)
     if isinstance(live_event, live.NotUnderstood):
@@ -194,12 +186,11 @@ class WatchedFeed(SamplerFeed):
     """A feed of what a database of a fleet reads. `stop` leaves the database to the fleet."""
 
     def __init__(self, database: WatchedDatabase, post: Post, refresh: float) -> None:
-        super().__init__(lambda *_: database.sampler, post, refresh)
-        self._sampler = database.sampler
         self._database = database
         self._stopped = False
+        super().__init__(lambda _: (database.sampler, self._listen), post, refresh)
 
-    def start(self) -> None:
+    def _listen(self) -> None:
         """Post what there is, and from now on all that comes."""
         self._database.listen(self._on_event, self._refresh)
 

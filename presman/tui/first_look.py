@@ -35,7 +35,7 @@ class PreviewReader(Struct, frozen=True):
 
     def __call__(self, source: Source) -> Reading:
         """Return what there is to see. Raises SourceError."""
-        from presman.analysis import analyse
+        from presman.analysis.assemble import analyse
 
         return analyse(None, self._look(source))
 

@@ -17,13 +17,11 @@ from presman.analysis.readings.reading import Alert, Severity
 from presman.base.formats import count, counted, duration, number, percent
 from presman.figures.drawing.lines import Line, Run, length, merge
 from presman.figures.fleet_figures import FLEET, past, why
-from presman.tui import textual_internals
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
 from presman.tui.screen import too_small
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_api import PlainBackground
-from presman.tui.widgets.line_view import LineView, Sentences
+from presman.tui.widgets.line_api import LineView, PlainBackground, Sentences
 from presman.tui.widgets.page import Page
 from presman.tui.widgets.tab_line import KeysLine, Labelled
 from presman.tui.widgets.top_lines import alert_line
@@ -195,8 +193,8 @@ TICK = 1.0
 FIRST_TICKS, SHORT_TICK = 20, 0.25
 """At first pictures come sooner, so many of them."""
 
-_SETTLED, _TIDY = 10.0, 15.0
-"""Seconds by when what stays has been made, and between two rounds of the garbage collector from then on."""
+_SETTLED = 10.0
+"""Seconds by when what stays has been made."""
 
 
 class FleetFrame(KeyedApp):
@@ -272,14 +270,9 @@ class FleetFrame(KeyedApp):
         self._begin_fleet()
         if self.view.row:
             self.grid.scroll_to(y=self.view.row, animate=False)
-        if notice := self.notice or self.view_saver.trouble:
-            self.notify(notice, severity="warning", timeout=12)
+        self.tell_notice()
         self.set_timer(SHORT_TICK, self._tick)
-        self.set_timer(_SETTLED, self._settle)
-
-    def _settle(self) -> None:
-        textual_internals.settle_garbage()
-        self.set_interval(_TIDY, textual_internals.tidy_garbage)
+        self.set_timer(_SETTLED, self.settle)
 
     def on_resize(self) -> None:
         """Say plainly when the terminal is too small."""

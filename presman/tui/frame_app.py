@@ -11,10 +11,9 @@ from presman.analysis.readings.reading import Reading
 from presman.base import terminal_guard
 from presman.tabs.choices import LinkState
 from presman.tui import feed as feeds
-from presman.tui import textual_internals
 from presman.tui.exports import CsvRecording, PollRecording, taking
 from presman.tui.feed import ActionGateway
-from presman.tui.keyed_app import KeyedApp
+from presman.tui.keyed_app import TIDY, KeyedApp
 from presman.tui.monitor import Moments, Monitor
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, PageReader, TabPanels
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 SETTLED = 4.0
 """Seconds after the first reading by when everything that stays has been made."""
-
-_TIDY = 15.0
-"""Seconds between two rounds of the garbage collector from then on."""
 
 
 class FrameApp(KeyedApp):
@@ -65,7 +61,6 @@ class FrameApp(KeyedApp):
         self.targets: Sequence[str] = ()
         self.switch_to = ""
         self.home = self.goes_home = False
-        self.notice = ""
         self.news: AlertNews | None = None
         self.following: FollowedStatement | None = None
         self.show_around: Callable[[], None] = lambda: None
@@ -78,12 +73,16 @@ class FrameApp(KeyedApp):
         self.is_reporting = False
         self.replayed: Callable[[], RecordingSource] | None = None
         """What makes the source of a replay, None where a database is watched."""
-        self.recording = CsvRecording(folder)
+        self.recording = self.csv_recording()
         self.poll_recording = PollRecording(
             folder, lambda text: self.call_from_thread(self.notify, text, severity="error")
         )
         self.begun = False
         self.take_theme(theme)
+
+    def csv_recording(self) -> CsvRecording:
+        """Return what writes a CSV file when a key asks for it."""
+        return CsvRecording(self.folder)
 
     # ---- making the screen
 
@@ -123,8 +122,7 @@ class FrameApp(KeyedApp):
         self.repaint()
         self.call_after_refresh(self._paint)
         self.set_interval(1.0, self._tick)
-        if notice := self.notice or (self.view_saver.trouble if self.view_saver is not None else ""):
-            self.notify(notice, severity="warning", timeout=12)
+        self.tell_notice()
 
     def _paint(self) -> None:
         """Paint the first frame, for what was drawn is laid out now; the terminal guard is started when that is out."""
@@ -155,6 +153,7 @@ class FrameApp(KeyedApp):
             return
         first = monitor.cost is None
         monitor.arrive(event.reading, event.snapshot)
+        monitor.foresight = event.foresight
         self.moments.arrive(event.reading, event.snapshot)
         if monitor.is_frozen:
             self.paint_lines()
@@ -173,7 +172,8 @@ class FrameApp(KeyedApp):
         if first:
             self.set_timer(PACE, self.panels.mount_ahead)
             self.set_timer(2 * PACE, self.bind_tab_keys)
-            self.set_timer(SETTLED, self._settle)
+            self.set_timer(SETTLED, self.settle)
+            self.set_interval(TIDY, self.panels.forget_unseen)
 
     def _follow(self, following: FollowedStatement, reading: Reading) -> None:
         """Keep the cursor on the statement that is followed; tell when it starts, and when it is over."""
@@ -186,11 +186,6 @@ class FrameApp(KeyedApp):
             grid = following.select(self.panels.present.grids())
             if news and grid is not None:
                 grid.focus()
-
-    def _settle(self) -> None:
-        textual_internals.settle_garbage()
-        self.set_interval(_TIDY, self.panels.forget_unseen)
-        self.set_interval(_TIDY, textual_internals.tidy_garbage)
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""

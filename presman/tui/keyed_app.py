@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from presman.tabs.parts import Key
+from presman.tui import textual_internals
 from presman.tui.saved_view import ViewSaver
 from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.tab_line import Clicked, Labelled
@@ -27,6 +28,9 @@ Run = Callable[[Any], "Awaitable[None] | None"]
 When = Callable[[Any], bool]
 """What a key does, and when it does: of the app that has it."""
 
+
+TIDY = 15.0
+"""Seconds between two rounds of the garbage collector once all that stays is made."""
 
 NO_DATA = "Nothing has been read yet."
 PAGE_IS_OPEN = "A page is open: q goes back to the tables."
@@ -91,6 +95,9 @@ class KeyedApp(TerminalApp):
     own_keys: Mapping[str, AppKey] = MappingProxyType({})
     """Keys of this app alone, by name."""
 
+    notice = ""
+    """What is told at first, before anything that is wrong with the saved view."""
+
     # ---- what each app says of itself
 
     @property
@@ -124,6 +131,16 @@ class KeyedApp(TerminalApp):
 
     def repaint(self) -> None:
         """Draw everything from the state."""
+
+    def tell_notice(self) -> None:
+        """Tell what there is to be told at first."""
+        if notice := self.notice or (self.view_saver.trouble if self.view_saver is not None else ""):
+            self.notify(notice, severity="warning", timeout=12)
+
+    def settle(self) -> None:
+        """Take it that what stays has been made: from now on only what came since is looked through for garbage."""
+        textual_internals.settle_garbage()
+        self.set_interval(TIDY, textual_internals.tidy_garbage)
 
     @property
     def needle(self) -> str:

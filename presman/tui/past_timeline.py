@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from math import isnan
 
-from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import CLUSTER
 from presman.analysis.trends.series import Key, Series
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.statement_lives import past_runs

@@ -14,8 +14,7 @@ from presman.figures.drawing.lines import Line
 from presman.tabs.choices import LinkState
 from presman.tui.monitor import Monitor
 from presman.tui.textual_internals import PatientScreen
-from presman.tui.widgets.line_api import Container, PlainBackground
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import Container, LineView, PlainBackground
 from presman.tui.widgets.tab_line import KeysLine, Labelled, TabLine
 from presman.tui.widgets.top_lines import StateView, TopLine, TopLines, is_ticking
 

@@ -30,7 +30,6 @@ from presman.base.text import clean
 from presman.tui.app import MonitorApp, sampler_feed
 from presman.tui.driver import WakingEvent, listen
 from presman.tui.exports import CsvRecording
-from presman.tui.feed import MakeFeed
 from presman.tui.replay_app import ReplayApp
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.textual_internals import key_parser
@@ -171,17 +170,9 @@ class ServedMonitor(MonitorApp):
 
     is_served: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        make_feed: MakeFeed,
-        *,
-        name: str,
-        refresh: float = 2.0,
-        theme: str | None = None,
-        packs: tuple[str, ...] = (),
-    ) -> None:
-        super().__init__(make_feed, name=name, refresh=refresh, theme=theme, packs=packs)
-        self.recording = CsvDownload(self.send_csv)
+    def csv_recording(self) -> CsvRecording:
+        """Return what writes a CSV file for the browser to download."""
+        return CsvDownload(self.send_csv)
 
     def get_driver_class(self) -> type[Driver]:
         """Return what speaks to the browser."""

@@ -124,7 +124,7 @@ class Timeline:
         previous, current = self._history.pair(-1 - behind)
         key = (current.epoch, current.number)
         if key not in self._readings:
-            from presman.analysis import analyse
+            from presman.analysis.assemble import analyse
 
             alerts, goals = self._judged.get(key, (None, ()))
             found = replace(analyse(previous, current, self._cache), alerts=alerts, goals=goals)

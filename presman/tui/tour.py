@@ -13,7 +13,7 @@ from presman.base.private_files import state_folder
 from presman.figures.drawing.lines import Line
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import LineView
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from presman.analysis import analyse
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.release import Release

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.actions.gateway import ActionRunner
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.base.secret import Secret

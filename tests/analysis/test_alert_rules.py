@@ -19,10 +19,8 @@ from presman.analysis.alerts.alert_rules import (
     worst_first,
 )
 from presman.analysis.alerts.queue_alerts import IDLE
-from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
-from presman.analysis.readings.instance_readings import Quiesce, SwitchedPlan
-from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.readings.wait_readings import UsageTotals
+from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, UsageTotals, Verdict
+from presman.analysis.readings.reading import Alert, Quiesce, Reading, SwitchedPlan
 from tests.output.readings import group, reading
 
 COUNTED = UsageTotals(*(0 for _ in UsageTotals._fields))

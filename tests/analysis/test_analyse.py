@@ -10,10 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from presman.analysis import analyse
-from presman.analysis.assemble import group_names, late, stale, whole_minute
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
+from presman.analysis.assemble import analyse, group_names, late, stale, whole_minute
+from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.base.release import Release
 from presman.rows.conversion import field_types
 from presman.rows.cursor_rows import SqlText

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import ends_in, unblock
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
 from presman.polling.poller import Poller

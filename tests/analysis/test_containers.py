@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.group_readings import GroupReading, Verdict

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.plan_book import PlanBook, PlanShares
 from presman.analysis.groups.entitlement import Load, frame, lasting, verdict, worst
 from presman.analysis.readings.group_readings import GroupReading, Verdict

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse, session_list
+from presman.analysis import session_list
+from presman.analysis.assemble import analyse
 from presman.analysis.caches import LazyRows, prepare
 from tests.analysis.make import queued_session, snapshot
 

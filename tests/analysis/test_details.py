@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import operations
 from presman.analysis.parallel.detail import cost, plan_step, skew
-from presman.analysis.readings.detail_readings import Detail, ServerWork
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import Detail, ServerWork
 from presman.polling.poller import Poller
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.queries import CPU, Focus

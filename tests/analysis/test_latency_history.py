@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.latency.latency_history import (
     NUMBERS,
     TOGETHER,
@@ -21,8 +21,7 @@ from presman.analysis.latency.latency_history import (
     Track,
     number_of,
 )
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
+from presman.analysis.readings.reading import Bucket, EventWaits, Histogram, Reading
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.rows.group_rows import ConsumerGroup

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.lint_cdb import RULES
 from presman.analysis.plans.lint_rules import Finding

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
 from presman.base.release import SUPPORTED, Release

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.containers import PdbReading, io_limited, pdbs

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.plan_book import LEVELS, PlanBook, PlanShares, plan_name
 from presman.base.release import Release
 from presman.rows.plan_rows import Plan, PlanDirective

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.plan_book import Branch, PlanBook, positions
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import PlanView, _together, differences, parts_text, plan_view

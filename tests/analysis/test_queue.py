@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import by_rules
+from presman.analysis.assemble import analyse
 from presman.analysis.parallel.queue import degree, server_sets
 from presman.analysis.parallel.queue_heads import QueueState, ServerLimit, explain, shortages
 from presman.analysis.parallel.server_pools import ServerBudget

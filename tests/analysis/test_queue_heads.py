@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.queue_heads import passed_over
-from presman.analysis.parallel.queue_rules import queue_rules
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers
+from presman.forecast.queue_now import queue_rules
 from presman.rows.instance_rows import ActiveService, Parameter
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.polling.poller import Poller
 from presman.rows.instance_rows import Sysstat, SystemEvent

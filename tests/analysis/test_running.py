@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.running import Holding, Holdings, holdings
 from presman.analysis.parallel.server_pools import is_coordinator

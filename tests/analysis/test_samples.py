@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.cursor_facts import story
 from presman.analysis.latency.histograms import now, since_startup
 from presman.rows.instance_rows import EventHistogram

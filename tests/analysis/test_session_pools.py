@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading
-from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import CLUSTER
 from presman.figures.group_figures import GROUPS
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session

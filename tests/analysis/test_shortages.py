@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
 from presman.analysis.alerts.alert_rules import by_rules, wrong
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer
-from presman.analysis.readings.instance_readings import SwitchedPlan
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import Alert, Reading, SwitchedPlan
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import duration
 from presman.rows.group_rows import GroupMetric

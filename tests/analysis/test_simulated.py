@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 import presman.sources.simulator
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, WantsSource
 from presman.base.release import Release
 from presman.forecast.forecaster import Forecaster
-from presman.forecast.scheduler import HoldReason, QueueHold
 from presman.polling.poller import Poller
 from presman.rows.queries import DetailLevel
 from presman.sources.simulator.loading import load_scenario
 from presman.sources.simulator_source import SimulatorSource
+from tests.forecast.hold import HoldReason, QueueHold, why_of
 from tests.scenarios import with_short_past
 from tests.thorough import THOROUGH, some
 
@@ -73,7 +73,7 @@ def truth(source: SimulatorSource, head: QueueHead) -> QueueHold:
     workload = source.simulation.workload
     who = head.statement
     session = next(each for each in workload.executions if (each.inst_id, each.sid) == (who.inst_id, who.sid))
-    return workload.queue.why(workload.executions[session].ticket)
+    return why_of(workload.queue, workload.executions[session].ticket)
 
 
 def _twins(reading: Reading, head: QueueHead) -> bool:

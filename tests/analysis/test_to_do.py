@@ -11,7 +11,13 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import LONG_IDLE
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
+from presman.analysis.readings.group_readings import (
+    ActiveSessionPool,
+    IoVerdict,
+    LimitedContainer,
+    UsageTotals,
+    Verdict,
+)
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -21,7 +27,6 @@ from presman.analysis.readings.statement_readings import (
     Servers,
     Shortage,
 )
-from presman.analysis.readings.wait_readings import UsageTotals
 from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.tui.pages.advice_lines import why_not_ended

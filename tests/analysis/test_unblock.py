@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.statement_readings import Cause
 from presman.rows.commands import CommandKind
 from presman.rows.cursor_rows import PxPlanLine

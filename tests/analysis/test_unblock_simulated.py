@@ -13,6 +13,7 @@ from presman.rows.queries import DetailLevel
 from presman.sources.simulator.executions import Execution
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, play, started
+from tests.forecast.hold import why_of
 from tests.thorough import THOROUGH, some
 
 
@@ -32,7 +33,7 @@ def ends(source: SimulatorSource, found: Unblock, number: int) -> bool:
     saved = queue.in_use, dict(queue.held._held), dict(queue._running)
     for ticket in tickets:
         queue.release(ticket)
-    hold = queue.why(head)
+    hold = why_of(queue, head)
     queue.in_use, queue.held._held, queue._running = saved
     for ticket in tickets:
         ticket.running = True

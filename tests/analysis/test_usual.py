@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.parallel.usual import Comparison, CounterMark, QueueMarks, between, compare, counter_marks, hours
 from presman.analysis.readings.group_readings import QueueTotals
 from presman.analysis.readings.reading import Reading

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.groups.verdicts import _listed, conformance, explain, host_busy_of, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading

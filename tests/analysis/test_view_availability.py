@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman import tabs
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import LintCoverage, lint_coverage
 from presman.analysis.readings.group_readings import Verdict

@@ -36,7 +36,7 @@ def target(scenario: str) -> str:
 @pytest.mark.parametrize("scenario", scenarios())
 def test_it_is_as_severe_as_the_worst_alert_of_once(scenario: str) -> None:
     watched = Resolved(parse_target(target(scenario)), 2.0, Scope.CLUSTER, None, None, ())
-    reading = Polling(watched).once(0.05)[2]
+    reading = Polling(watched).once(0.05).reading
     found = result(reading, (), ())
     word, data = LINE.fullmatch(found.line + "\n").groups()  # type: ignore[union-attr]
     assert CODES[word] == found.state

@@ -50,7 +50,7 @@ class Dialogue:
         self.shown = b""
 
     def answer(self, question: str, typed: str) -> None:
-        self.screen.wait_for(question.encode(), limit=30)
+        self.screen.wait_for(question.encode())
         self.shown += self.screen.last
         self.screen.forget()
         self.screen.press(typed.encode())

@@ -75,20 +75,20 @@ def polling(source: Scripted, clock: Clock, *, kind: str = "oracle", refresh: fl
 def test_the_beat_does_not_drift_with_the_cost_of_a_poll() -> None:
     clock = Clock()
     source = Scripted(clock, [], cost=0.5)
-    found = [reading.at for _, reading in polling(source, clock).moments(polls=4)]
+    found = [came.reading.at for came in polling(source, clock).moments(polls=4)]
     assert [(at - START).total_seconds() for at in found] == [0.5, 2.5, 4.5, 6.5]
     assert source.closed == 1
 
 
 def test_polls_slower_than_the_beat_are_not_made_up_for() -> None:
     clock = Clock()
-    found = [reading.at for _, reading in polling(Scripted(clock, [], cost=5.0), clock).moments(polls=3)]
+    found = [came.reading.at for came in polling(Scripted(clock, [], cost=5.0), clock).moments(polls=3)]
     assert [(at - START).total_seconds() for at in found] == [5.0, 10.0, 15.0]
 
 
 def test_the_baseline_is_not_counted() -> None:
     clock = Clock()
-    found = [reading.number for _, reading in polling(Scripted(clock, []), clock).measured(polls=2)]
+    found = [came.reading.number for came in polling(Scripted(clock, []), clock).measured(polls=2)]
     assert found == [2, 3]
 
 
@@ -101,7 +101,7 @@ def test_duration_counts_from_the_first_that_is_kept() -> None:
 def test_a_spool_is_read_without_waiting_to_its_last_moment() -> None:
     clock = Clock()
     source = Scripted(clock, [None, None, None, Exhausted()])
-    assert polling(source, clock, kind="spool").once(1.0)[2].number == 3
+    assert polling(source, clock, kind="spool").once(1.0).reading.number == 3
     assert clock.slept == []
 
 
@@ -114,7 +114,7 @@ def test_nothing_at_all_is_a_failure() -> None:
 def test_a_lost_connection_is_tried_again_and_said(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     source = Scripted(clock, [None, SourceError("gone"), SourceError("still gone"), None])
-    found = [reading for _, reading in islice(polling(source, clock).moments(), 2)]
+    found = [came.reading for came in islice(polling(source, clock).moments(), 2)]
     assert [reading.number for reading in found] == [1, 2]
     assert found[1].interval is None
     assert source.opened == 3

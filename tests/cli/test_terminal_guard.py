@@ -31,17 +31,18 @@ PATIENCE = 0.6
 """Seconds in place of those that the terminal guard gives a presman that does not react."""
 
 DEAF_AFTER = 0.8
-"""Seconds after the first frame: nobody can tell when nothing is heard any more."""
+"""Seconds after presman was told to hear nothing: nobody can tell when it does not any more."""
 
 DEAF = f"""
-import ctypes, re, sys, time
+import ctypes, os, re, sys, time
 from presman.base import terminal_guard
 terminal_guard.BEGIN = terminal_guard.BEGIN.replace(
     "main(", "import process; process.DEAF = process.GRACE = {PATIENCE}; main("
 )
 from presman.tui.feed import SamplerFeed
 def spin(self, event):
-    time.sleep({DEAF_AFTER / 2})  # the first frame is painted meanwhile
+    while not os.path.exists(os.environ["XDG_STATE_HOME"] + "/begun"):
+        time.sleep(0.01)
     SPIN
 SamplerFeed._receive = spin
 sys.argv = ["presman", "demo:quiet"]
@@ -122,6 +123,16 @@ def watched(tmp_path: Path) -> Iterator[Callable[..., Watched]]:
     yield make
     for each in made:
         each.screen.close()
+
+
+def deaf(watched: Callable[..., Watched], spin: str) -> Watched:
+    """A monitor that has painted its first frame and begun its guard, and since then never lets go of Python's lock."""
+    monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS[spin]))
+    monitor.begin(b"Overview")
+    until(lambda: monitor.guard.cmdline()[:1] not in ([], ["sh"]), "the guard is begun")
+    (monitor.folder / "begun").touch()
+    time.sleep(DEAF_AFTER)
+    return monitor
 
 
 @pytest.mark.parametrize("name", some(["SIGSEGV"], ["SIGKILL", "SIGQUIT", "SIGABRT"]))
@@ -242,9 +253,7 @@ def test_a_stopped_presman_leaves_the_terminal_to_others(watched: Callable[..., 
     ),
 )
 def test_a_driver_that_spins_is_given_up(watched: Callable[..., Watched], spin: str, asked: str) -> None:
-    monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS[spin]))
-    monitor.begin(b"Overview")
-    time.sleep(DEAF_AFTER)
+    monitor = deaf(watched, spin)
     if asked == "signal":
         os.kill(monitor.screen.pid, signal.SIGTERM)
     else:
@@ -256,9 +265,7 @@ def test_a_driver_that_spins_is_given_up(watched: Callable[..., Watched], spin: 
 
 
 def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watched]) -> None:
-    monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS["in a system call"]))
-    monitor.begin(b"Overview")
-    time.sleep(DEAF_AFTER)
+    monitor = deaf(watched, "in a system call")
     monitor.screen.press(b"sq")
     end = time.monotonic() + PATIENCE + 3 * watching.POLL_INTERVAL
     while time.monotonic() < end:

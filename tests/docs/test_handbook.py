@@ -7,9 +7,9 @@ from pathlib import Path
 
 from docs.contents import DOCS
 from docs.markdown import blocks, headings
-from presman.analysis import analyse
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.rule_book import RULE_BOOK
+from presman.analysis.assemble import analyse
 from presman.polling.poller import Poller
 from presman.sources.simulator.loading import scenario_names
 from presman.sources.simulator_source import SimulatorSource

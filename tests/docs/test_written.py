@@ -13,7 +13,7 @@ import pytest
 
 from docs.json_page import BY_HAND, ROOT, objects
 from docs.make import TABS, written
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans import lint
 from presman.cli import exit_codes
 from presman.output.csv_export import MEASURES

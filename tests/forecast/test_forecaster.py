@@ -9,7 +9,6 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.parallel.queue_rules import QueueRules
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading, UnavailableView
 from presman.analysis.readings.statement_readings import (
@@ -22,6 +21,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.forecast.forecaster import MOST_STEPS, Forecaster
+from presman.forecast.queue_now import QueueRules
 from tests.tui.readings import AT, busy, queued, running
 
 RULES = QueueRules(

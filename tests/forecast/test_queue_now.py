@@ -7,12 +7,11 @@ from itertools import combinations
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch
-from presman.analysis.parallel.queue_rules import QueueRules, queue_rules
 from presman.analysis.readings.reading import Reading
-from presman.forecast.queue_now import Modelled, modelled, plan_branch
+from presman.forecast.queue_now import Modelled, QueueRules, modelled, plan_branch, queue_rules
 from presman.forecast.scheduler import LEVELS, Group, Limits, PlanNode, Queueing
 from presman.forecast.seen_statements import SeenStatements
 from presman.polling.poller import Poller

@@ -13,7 +13,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from presman.forecast.scheduler import (
     LEVELS,
     Group,
-    HoldReason,
     Limits,
     QueueEntry,
     Queueing,
@@ -23,6 +22,7 @@ from presman.forecast.scheduler import (
     StatementQueue,
 )
 from presman.sources.simulator.plan_tree import Node
+from tests.forecast.hold import HoldReason, why_of
 from tests.thorough import THOROUGH
 
 A, B, C = Group(0, "A"), Group(0, "B"), Group(0, "C")
@@ -57,7 +57,7 @@ def test_documented_60_and_16_on_64_queues() -> None:
     first, second = ask(60), ask(16)
     assert enter(parallel, first)
     assert not enter(parallel, second)
-    why = parallel.why(second)
+    why = why_of(parallel, second)
     assert (why.cause, why.in_use, why.wants, why.target) == (HoldReason.SYSTEM, 60, 16, 64)
     parallel.release(first)
     assert parallel.pump() == [second]
@@ -69,7 +69,7 @@ def test_documented_half_of_two_nodes_of_32_is_32_servers() -> None:
     assert enter(parallel, ask(16))
     third = ask(2)
     assert not enter(parallel, third)
-    why = parallel.why(third)
+    why = why_of(parallel, third)
     assert (why.cause, why.held, why.allowed, why.system_binds) == (HoldReason.GROUP, 32, 32, False)
     assert enter(parallel, ask(32, B)), "other groups are not held by the limit of this one"
 
@@ -79,7 +79,7 @@ def test_published_19c_case_counts_both_sets() -> None:
     parallel = queue(96, rules={A: QueueRule((ServerPoolLimit("A", 96 * 84 // 100),))})
     tickets = [ask(8, sets=2) for _ in range(20)]
     assert sum(enter(parallel, ticket) for ticket in tickets) == 10
-    assert [parallel.why(ticket).cause for ticket in tickets[10:]] == [HoldReason.GROUP] + [HoldReason.BEHIND] * 9
+    assert [why_of(parallel, ticket).cause for ticket in tickets[10:]] == [HoldReason.GROUP] + [HoldReason.BEHIND] * 9
 
 
 def test_more_than_the_target_runs_alone() -> None:
@@ -87,7 +87,7 @@ def test_more_than_the_target_runs_alone() -> None:
     first = ask(12)
     assert enter(parallel, first)
     assert not enter(parallel, wide := ask(36))
-    assert parallel.why(wide).never_fits
+    assert why_of(parallel, wide).never_fits
     parallel.release(first)
     assert parallel.pump() == [wide]
     assert wide.servers == 36
@@ -98,7 +98,7 @@ def test_a_small_one_behind_waits_its_turn() -> None:
     enter(parallel, ask(20))
     assert not enter(parallel, ask(8))
     assert not enter(parallel, small := ask(2))
-    assert parallel.why(small).cause is HoldReason.BEHIND
+    assert why_of(parallel, small).cause is HoldReason.BEHIND
 
 
 def test_bypass_never_queues_and_is_downgraded_at_the_maximum() -> None:
@@ -145,7 +145,7 @@ def test_first_level_goes_first() -> None:
     enter(parallel, high := ask(16, A, at=2.0))
     parallel.release(running)
     assert parallel.pump() == [high]
-    assert parallel.why(low).cause is HoldReason.SYSTEM
+    assert why_of(parallel, low).cause is HoldReason.SYSTEM
 
 
 def test_a_level_at_its_limit_lets_the_next_level_pass() -> None:
@@ -162,7 +162,7 @@ def test_one_that_fits_waits_for_the_one_that_was_drawn() -> None:
     enter(parallel, ask(8, C))
     assert not enter(parallel, ask(12, A))
     assert not enter(parallel, small := ask(4, B))
-    assert parallel.why(small).cause is HoldReason.NOT_CHOSEN
+    assert why_of(parallel, small).cause is HoldReason.NOT_CHOSEN
 
 
 def test_draw_follows_the_allocation() -> None:
@@ -187,7 +187,7 @@ def test_other_limits_mid_way_keep_the_order() -> None:
     enter(parallel, second := ask(8, B, at=2))
     parallel.change(Limits(16, 100, Queueing.FIFO), {first.number: C, second.number: C, running.number: C})
     assert parallel.pump() == [first]
-    assert parallel.why(second).cause is HoldReason.SYSTEM
+    assert why_of(parallel, second).cause is HoldReason.SYSTEM
     assert {ticket.group for ticket in parallel.running()} == {C}
 
 
@@ -266,7 +266,7 @@ class QueueMachine(RuleBasedStateMachine):
     def every_wait_has_its_reason(self) -> None:
         heads: set[Group] = set()
         for ticket in self.queue.queued():
-            why = self.queue.why(ticket)
+            why = why_of(self.queue, ticket)
             assert (why.cause is HoldReason.BEHIND) == (ticket.group in heads)
             heads.add(ticket.group)
             if why.cause is HoldReason.GROUP:

@@ -69,8 +69,11 @@ LEFT_OUT = (
 """Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
 
 
+HANGS = 30
+"""Seconds of the clock after which a test that waits is taken to wait for ever: that is not believed at once."""
+
 QUIETLY = (
-    *("-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", "--timeout=60"),
+    *("-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", f"--timeout={HANGS}"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
 
@@ -207,10 +210,12 @@ class Tests:
         assert trial.mutant
         for files, tests, before in self._near.stages(trial.mutant, self._calls):
             while self._left > 0:
+                begun = time.monotonic()
                 test = self._found(trial._replace(files=files, tests=tests, before=before, seconds=self._left))
                 if not test:
                     break
-                if not test.startswith(SLOW) or self._is_of_the_mutant(test, trial, original):
+                is_sure = not test.startswith(SLOW) and time.monotonic() - begun < HANGS
+                if is_sure or test == "?" or self._is_of_the_mutant(test, trial, original):
                     return test
                 before |= {test.partition("[")[0]}
         return "" if self._left > 0 else "?"
@@ -256,7 +261,10 @@ def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
         if not result.exists() and len(part) > 1:  # one of them ended it
             parts += [[name] for name in part]
             continue
-        found |= {name: {} for name in part} | load(result, digests)
+        told = load(result, digests)
+        if len(part) > 1:  # what tells nothing beside others is asked alone
+            parts += [[name] for name in part if not told.get(name)]
+        found |= {name: {} for name in part} | told
         save(found, digests, kept)
         print(f"surveyed: {sum(map(len, parts))} files of tests are left", file=sys.stderr, flush=True)
     return found

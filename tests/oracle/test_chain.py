@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling import poller

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release

@@ -55,7 +55,7 @@ def polls(scenario: str, seed: int) -> tuple[Told, ...]:
 
 
 def _played(scenario: str, seed: int) -> Iterator[Told]:
-    from presman.analysis import analyse
+    from presman.analysis.assemble import analyse
     from presman.polling.poller import Poller
 
     clock = Clock()

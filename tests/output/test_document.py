@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from msgspec.structs import fields, replace
 
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import Bucket, Histogram
+from presman.analysis.readings.reading import Bucket, Histogram, Reading
 from presman.output.json_document import document, dump
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock, play

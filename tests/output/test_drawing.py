@@ -6,12 +6,23 @@ import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from presman.figures.drawing.bars import Scale, bar_runs, shared_scale
+from presman.figures.drawing import lines
 from presman.figures.drawing.columns import cell_runs, fit_columns, scales_of
-from presman.figures.drawing.lines import cells, fit, merge, plain
+from presman.figures.drawing.lines import (
+    Line,
+    Scale,
+    bar_runs,
+    cells,
+    changes,
+    fit,
+    merge,
+    plain,
+    shared_scale,
+    wrap,
+)
 from presman.figures.figure import MEGABYTES, Bar, Figure
 from presman.figures.statement_figures import QUEUE, RUNNING
-from presman.output.text_table import table
+from presman.output.cells import table
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 
@@ -37,6 +48,32 @@ def test_neighbours_of_one_style_are_one_run() -> None:
     runs = [("a", "red"), ("", "blue"), ("b", "red"), ("c", ""), ("d", "red"), ("e", "red")]
     assert merge(runs) == (("ab", "red"), ("c", ""), ("de", "red"))
     assert plain(runs) == "abcde"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "spans"),
+    [
+        ([("abc", "red")], [("abc", "red")], []),
+        ([("abcd", "red")], [("aXcd", "red")], [(1, 1)]),
+        ([("abcd", "red")], [("abcd", "blue")], [(0, 4)]),  # the same text in another colour
+        ([("abcd", "red")], [("ab", "red"), ("cd", "")], [(2, 2)]),
+        ([("ab", "red"), ("cd", "")], [("ab", ""), ("Xd", "red")], [(0, 4)]),
+        ([("a" * 50, "")], [("X" + "a" * 40 + "X" + "a" * 8, "")], [(0, 42)]),  # what is near is sent along
+        ([("a" * 50, "")], [("X" + "a" * 41 + "X" + "a" * 7, "")], [(0, 1), (42, 1)]),
+        ([("abc", "")], [("abcd", "")], [(0, 9)]),
+        ([("漢a", "")], [("漢b", "")], [(0, 9)]),
+    ],
+)
+def test_only_what_differs_is_painted_anew(old: Line, new: Line, spans: list[tuple[int, int]]) -> None:
+    assert changes(tuple(old), tuple(new), 9) == spans
+
+
+def test_what_has_room_on_a_line_is_not_looked_at_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = ((" two ", "red"), ("", ""), (" words", "red"), (" 漢 ", ""))
+    assert wrap(line, 15) == [((" two  words", "red"), (" 漢 ", ""))]
+    assert wrap(line, 14) == [((" two  words", "red"), (" 漢", ""))]
+    monkeypatch.setattr(lines, "_words", None)
+    assert wrap(line, 15) == [merge(line)]
 
 
 def drawn(bar: Bar, width: int) -> str:

@@ -24,14 +24,14 @@ from presman.figures.drawing.lines import Line, plain
 from presman.figures.group_figures import state_text
 from presman.figures.statement_figures import RUNNING
 from presman.forecast.forecaster import Forecaster
-from presman.output.text_table import table
+from presman.output.cells import table
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
 from presman.tabs.overview import alert_lines, short_alerts
 from presman.tabs.parts import Moment
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
-from presman.tui.widgets.line_view import whole_sentences
+from presman.tui.widgets.line_api import whole_sentences
 from presman.tui.widgets.top_lines import alert_line, do_line
 from tests.analysis.test_simulated import SCENARIOS, play, started
 from tests.thorough import THOROUGH, some

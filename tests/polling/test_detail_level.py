@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.groups.containers import pdbs
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release

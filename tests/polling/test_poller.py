@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.base.release import Release
 from presman.polling.poller import LATER, Poller
 from presman.rows.cursor_rows import PlanXml, SqlText

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import presman
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.base.release import Release
 from presman.figures.session_figures import SESSIONS
 from presman.output import json_document, text_report

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from presman.analysis.fleet import key_figures_of
-from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import CLUSTER
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.recording.fleet_rows import PAST, read_fleet, read_past

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.polling.poller import Poller

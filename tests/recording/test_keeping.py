@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES

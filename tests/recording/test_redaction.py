@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.recording.redaction import KEPT, OMITTED, RENAMED, SPECIAL, Redactor, lasting_key
 from presman.rows.conversion import field_types
 from presman.rows.group_rows import ConsumerGroup

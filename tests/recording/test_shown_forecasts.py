@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
@@ -31,10 +32,11 @@ from tests.recording.recorded import Moment, polled, record
 POLLS = 40
 
 
-def shown_live(scenario: str = "storm", polls: int = POLLS) -> list[Moment]:
+@cache
+def shown_live() -> list[Moment]:
     """Polls as a recorder keeps them, with forecasts of its own random numbers."""
     forecaster, found, previous = Forecaster(seed=7), [], None
-    for snapshot, reading in polled(scenario, polls):
+    for snapshot, reading in polled("storm", POLLS):
         seen = forecaster.read(reading, previous, snapshot, None)
         found.append((with_shown(snapshot, seen), seen))
         previous = snapshot

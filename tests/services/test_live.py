@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import presman.analysis
+from presman.analysis import assemble
 from presman.base.log_event import LogEvent
 from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import Event, FirstLook, Polled, SourceEnded, SourceLost
@@ -42,7 +42,7 @@ def begun(let_go: Callable[[], object]) -> tuple[HeadStart, SimulatorSource]:
 def test_what_was_read_waits_for_a_listener() -> None:
     ended: list[bool] = []
     start, source = begun(lambda: ended.append(True))
-    until(lambda: source._database is not None and start._sampler.polled.poller is not None, "an open source")
+    until(lambda: source._database is not None and start.sampler.polled.poller is not None, "an open source")
     heard: list[Event] = []
     threads: set[str] = set()
 
@@ -50,7 +50,9 @@ def test_what_was_read_waits_for_a_listener() -> None:
         threads.add(threading.current_thread().name)
         heard.append(event)
 
-    sampler = start.attach(listen, 0.05, DetailLevel.NARROW)
+    sampler = start.sampler
+    sampler.set_refresh(0.05)
+    start.attach(listen)
     until(lambda: sum(isinstance(each, Polled) for each in heard) > 1, "two polls")
     numbers = [each.snapshot.number for each in heard if isinstance(each, Polled)]
     assert numbers[:2] == [1, 2]
@@ -65,7 +67,7 @@ def test_it_ends_though_nobody_ever_listened() -> None:
     start, source = begun(lambda: ended.append(True))
     until(lambda: source._database is not None, "an open source")
     start.end()
-    until(lambda: not start._sampler.is_alive, "the end of the thread")
+    until(lambda: not start.sampler.is_alive, "the end of the thread")
     assert ended == [True]
 
 
@@ -139,7 +141,7 @@ def test_a_fault_costs_one_poll_and_the_next_is_understood(
         raise fault
 
     with monkeypatch.context() as broken:
-        broken.setattr(presman.analysis, "analyse", fail)
+        broken.setattr(assemble, "analyse", fail)
         assert readings.of(Polled(polls[0])) == NotUnderstood(fault)
     came = readings.of(Polled(polls[1]))
     assert isinstance(came, ReadingCame)

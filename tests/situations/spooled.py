@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot

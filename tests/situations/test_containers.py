@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from presman.analysis import analyse
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.assemble import analyse
 from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import lint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.lint_rules import Finding
 from tests.situations.spooled import RELEASE_19, Views, snapshots

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from presman.analysis import analyse
 from presman.analysis.alerts.queue_alerts import head_sentence
+from presman.analysis.assemble import analyse
 from presman.analysis.latency.histograms import since_startup
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.base.release import Release
 from presman.config.doctor import doctor
 from presman.config.targets import parse_target

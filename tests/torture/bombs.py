@@ -204,6 +204,8 @@ KINDS: Mapping[str, Callable[[random.Random], list[bytes]]] = {
 FORMATS = (*KINDS, "old")
 """All kinds; `old` is of format 2, whose blocks are one frame of zstd."""
 
+EVERY = "every kind"
+
 
 def _old(rng: random.Random) -> bytes:
     """A block of an older format: gigabytes, or counts of frames, texts, parts and bytes that are not there."""
@@ -225,13 +227,15 @@ def _varint(number: int) -> bytes:
 
 
 def bombs(task: Task) -> str:
-    """Read bombs of one kind. Raises Broken."""
+    """Read bombs of one kind, or of each in turn (EVERY). Raises Broken."""
     whole = task.folder / "whole.presman"
     record(whole, list(polled("quiet", 3)))
     rng, outcomes, most, paths = random.Random(f"{task.seed} {task.part}"), Counter[str](), 0, []
+    kinds = FORMATS if task.part == EVERY else (task.part,)
     for number in task.rounds:
-        paths.append(task.folder / f"{task.part}-{number}.presman")
-        make_bomb(paths[-1], whole.read_bytes(), task.part, rng)
+        kind = kinds[number % len(kinds)]
+        paths.append(task.folder / f"{kind}-{number}.presman")
+        make_bomb(paths[-1], whole.read_bytes(), kind, rng)
         if len(paths) == _AT_A_TIME or number == task.rounds.times - 1:
             most = max(most, _judged(paths, outcomes))
             paths = []

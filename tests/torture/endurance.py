@@ -422,7 +422,7 @@ def monitor(task: Task) -> str:
     screen = Screen(words, **environment(PRESMAN_CONFIG=os.devnull, XDG_STATE_HOME=str(task.folder)))
     rng, looks, pressed = random.Random(f"{task.seed} {scenario}"), [], 0
     try:
-        screen.wait_for(b"LIVE", limit=30.0)
+        screen.wait_for(b"LIVE")
         due = 0.0
         while pressed < task.rounds.times and (not pressed or task.rounds.spent < 1):
             keys = [key for key in rng.choice((MOVES, USUAL, KEYS)) if key not in SLOWER]

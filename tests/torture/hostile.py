@@ -202,7 +202,7 @@ class _Screens:
             LiveEvent([*start, "fleet", "one", "other", "--interval", "0.5"], task.folder),
         ]
         for screen in self.screens:
-            screen.wait_for(b"LIVE", limit=30.0)
+            screen.wait_for(b"LIVE")
 
     def __call__(self, column: str, rng: random.Random) -> None:
         """Press each tab's key and some more on the monitor, and some on the fleet."""

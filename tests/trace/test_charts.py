@@ -194,3 +194,10 @@ def test_a_chart_in_letters_is_never_smaller_and_has_five_numbers() -> None:
     points = {line.partition("┤")[0].strip(): line.index("•") for line in whole if "┤" in line}
     assert list(points) == ["1.0ms", "100µs", "10µs"]
     assert points["10µs"] < points["1.0ms"] < points["100µs"]
+
+
+def test_a_chart_in_letters_is_as_large_as_it_was_asked_for_where_no_terminal_is() -> None:
+    lines = scatter_text(
+        "x", Scatter([(1, 10), (3, 1000), (5, 100)], 5, 1), width=140, height=40, colour=False
+    ).splitlines()
+    assert (len(lines), max(map(len, lines))) == (40, 140)

@@ -7,8 +7,15 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
-from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
-from presman.analysis.readings.reading import Evidence, Reading, UnansweredQuery
+from presman.analysis.readings.reading import (
+    Evidence,
+    Header,
+    InstanceReading,
+    Reading,
+    ServerPool,
+    UnansweredQuery,
+    WaitReading,
+)
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -21,7 +28,6 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
     WantsSource,
 )
-from presman.analysis.readings.wait_readings import WaitReading
 
 AT = datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
 SQL = "select /*+ parallel */ region, sum(amount) from sales s join times t on s.time_id = t.id group by region"

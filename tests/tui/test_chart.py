@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,11 +13,11 @@ from textual.theme import BUILTIN_THEMES
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.series import Series
-from presman.figures.drawing.bars import Cell, crossed, stacked
-from presman.figures.drawing.lines import plain
+from presman.figures.drawing.lines import Cell, crossed, plain, stacked
 from presman.tabs.charts import OTHERS, Area, ChartData, chart_data, levels_of, without_gaps
 from presman.tabs.choices import Choices
 from presman.tabs.parts import GroupLevel, Moment
+from presman.tui.widgets import chart
 from presman.tui.widgets.chart import chart_lines
 from presman.tui.widgets.line_api import AREAS, palette_of
 from tests.tui.drive import acted, stage
@@ -154,6 +156,20 @@ def test_a_chart() -> None:
         "0└┬──────────────────┬────────────────┬",
         "03:00              03:06            now",
     ]
+
+
+def test_one_stretch_more_is_drawn_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def noted(values: Sequence[float], *how: Any) -> list[Cell]:
+        made.append(values)
+        return stacked(values, *how)
+
+    monkeypatch.setattr(chart, "stacked", noted)
+    for values in ((1.25, 2.75, 3.5, 4.25), (2.75, 3.5, 4.25, 5.5)):
+        lines = drawn(replace(DATA, areas=(Area("ETL", (), values),)))
+        assert lines[2].startswith("8")
+    assert made == [(1.25,), (2.75,), (3.5,), (4.25,), (5.5,)]
 
 
 def test_the_same_without_colours() -> None:

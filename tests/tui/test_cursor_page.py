@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
-from presman.analysis.readings.detail_readings import CursorCost, Detail
+from presman.analysis.assemble import analyse
+from presman.analysis.readings.session_readings import CursorCost, Detail
 from presman.analysis.readings.statement_readings import DopStory
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -10,10 +12,10 @@ from msgspec.structs import replace
 from presman.analysis.advice.unblock import unblock
 from presman.figures.drawing.lines import length, plain
 from presman.tabs.parallel import by_class, in_one_line, summary
-from presman.tui.panels.parallel_panel import Contents, divide, most_for_why, story, why_lines
+from presman.tui.panels.parallel_panel import Contents, divide, most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.table_frame import HEADER_LINES
 from tests.tui.drive import acted, stage
-from tests.tui.readings import busy, queued
+from tests.tui.readings import busy, queued, quiet
 
 STORM = Contents(why=5, queued=200, running=100, groups=6, summary=2)
 
@@ -133,3 +135,68 @@ async def test_moving_to_another_queue_tells_why_that_one_waits() -> None:
         assert "WHY  ETL" in await acting.press(*["down"] * 13)
         await acting.keys("c", "1")
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")
+
+
+@pytest.mark.parametrize(
+    ("height", "wanted", "found"),
+    [
+        # 6 lines for the queue and what runs, 6 for four groups, 9 over time and 3 between them are 35: 4 are left.
+        (40, Contents(5, 3, 2, 4, 2), (5, 6, 6, 6, 0, 13, 1)),
+        # 8, 6, 8 and the 5 of why are 27: of 3 left two are the other groups', one the queue's.
+        (30, Contents(5, 20, 10, 8, 2), (5, 9, 6, 10, 0, 0, 0)),
+        # 40 with what is over time: of 20 left two are the groups', a third of 18 what runs has, the rest the queue.
+        (60, Contents(5, 20, 10, 8, 2), (5, 20, 12, 10, 0, 9, 1)),
+        # What runs needs 4 more and the queue none: it has all that is left, but for what nobody needs.
+        (40, Contents(1, 1, 8, 0, 2), (1, 6, 10, 2, 0, 17, 1)),
+        (20, Contents(3, 9, 1, 3, 2), (3, 7, 5, 5, 0, 0, 0)),
+        (22, Contents(3, 6, 4, 0, 2), (3, 10, 6, 2, 0, 0, 0)),
+        (10, Contents(6, 4, 4, 5, 3), (6, 4, 0, 0, 0, 0, 0)),
+        (10, Contents(12, 4, 4, 5, 3), (10, 0, 0, 0, 0, 0, 0)),
+        (15, Contents(3, 4, 4, 5, 3), (3, 6, 5, 0, 1, 0, 0)),
+        (9, Contents(3, 4, 4, 5, 3), (0, 9, 0, 0, 0, 0, 0)),
+    ],
+)
+def test_lines_are_divided_by_need(height: int, wanted: Contents, found: tuple[int, ...]) -> None:
+    assert divide(height, wanted) == found
+
+
+def test_room_for_the_reasons() -> None:
+    assert [most_for_why(height) for height in (20, 33, 40)] == [6, 9, 12]
+    assert [room_for_why(height) for height in (15, 21, 22)] == [9, 15, None]
+
+
+def compared_with(now: float, hour: float | None, plan: float | None, seconds: float, *, worse: bool = True) -> Any:
+    means = [None if each is None else SimpleNamespace(mean_queue=each) for each in (hour, plan)]
+    newest = SimpleNamespace(mean_queue=now, seconds=seconds)
+    return SimpleNamespace(worse=worse, name="BATCH", now=newest, hour=means[0], plan=means[1])
+
+
+def worse(*each: Any) -> str:
+    return " ".join(" ".join(map(plain, why_lines(story(busy(), (), each, ()), 400))).split())
+
+
+def test_what_is_worse_than_usual_is_told_with_what_is_usual() -> None:
+    hour, plan = compared_with(12.0, 3.0, 2.0, 60.0), compared_with(12.0, None, 2.0, 0.0)
+    assert worse(hour).endswith(
+        "WORSE THAN USUAL BATCH 12.0 queued in the last minute, 3.0 on average in the last hour"
+    )
+    assert worse(hour, plan).endswith("; BATCH 12.0 queued now, 2.0 on average since the plan was activated")
+    assert worse(compared_with(12.0, None, None, 0.0)).endswith("now, - on average since the plan was activated")
+    assert "WORSE" not in worse(compared_with(1.0, 3.0, 2.0, 60.0, worse=False))
+
+
+def test_without_a_head_it_is_told_whether_anybody_waits() -> None:
+    assert worse() == "WHY Statements are queued; why the first one waits is not known."
+    assert "not known" not in " ".join(map(plain, why_lines(story(quiet(), (), (), ()), 400)))
+
+
+def test_the_head_of_the_row_under_the_cursor_comes_first() -> None:
+    heads = unblock(busy())
+    ordered = story(busy(), heads, (), (), (0, "ETL")).heads
+    assert [each.head.group for each in ordered] == ["ETL", "BATCH"]
+    assert [each.head.group for each in story(busy(), heads, (), (), (3, "ETL")).heads] == ["BATCH", "ETL"]
+    lines = [plain(line) for line in why_lines(story(busy(), heads, (), ()), 400)]
+    assert [line[:13] for line in lines] == [" WHY  BATCH: ", " TO START IT ", " WHY  ETL: he", " TO START IT "]
+    brief = [plain(line) for line in why_lines(story(busy(), heads, (), ()), 78, None, 3)]
+    whole = [plain(line) for line in why_lines(story(busy(), heads, (), ()), 78, None, 9)]
+    assert len(brief) < len(whole), "its arithmetic goes where it needs more lines than there are"

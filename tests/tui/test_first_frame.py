@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 from textual.screen import Screen
 
-from presman.analysis import analyse
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.base import terminal_guard
 from presman.config.alert_lines import read_alerts

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.geometry import Region
+from textual.theme import BUILTIN_THEMES
 
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn
 from presman.tui.widgets import heat
@@ -17,7 +21,7 @@ numbers = st.lists(st.integers(0, NUMBERS - 1), unique=True, max_size=NUMBERS)
 def test_every_bucket_has_exactly_one_row_and_longer_waits_stand_higher(used: list[int], height: int) -> None:
     rows = heat.rows_for(used, height)
     assert 1 <= rows.height <= height
-    assert rows.holds(used)
+    assert all(0 <= rows.row_of(number) < rows.count for number in used)
     for number in used:
         assert number in rows.numbers(rows.row_of(number))
     places = [rows.row_of(number) for number in sorted(used)]
@@ -33,7 +37,8 @@ def test_buckets_share_a_row_only_where_they_must_and_rows_fill_the_height() -> 
     assert heat.rows_for([8, 12], 19).height == 19, "with buckets above and below that nobody waited in"
     assert heat.rows_for([8, 19], 25) == heat.BucketRows(8, 12, lines=2)
     assert heat.rows_for([], 20) == heat.BucketRows(6, 10, lines=2)
-    assert not heat.rows_for([12, 14], 20).holds([30])
+    rows = heat.rows_for([12, 14], 20)
+    assert not 0 <= rows.row_of(30) < rows.count
 
 
 @pytest.mark.parametrize(("polls", "span"), [(1, 4), (25, 4), (26, 2), (50, 2), (51, 1), (3600, 1)])
@@ -127,3 +132,127 @@ def test_sixteen_colours_have_one_for_each_sign() -> None:
 )
 def test_the_throttle_strip_is_full_at_all_the_cpus_there_are(throttled: float | None, sign: str) -> None:
     assert heat.throttle_glyph(throttled, 16.0) == sign
+
+
+def heat_data(*counts: dict[int, int] | None, first: int = 100, **facts: Any) -> heat.HeatData:
+    """Polls two seconds apart with so many waits by bucket, None for one without a delta."""
+    columns = [
+        LatencyColumn(2.0 * n, None if each is None else 2.0, each or {}, None, None) for n, each in enumerate(counts)
+    ]
+    given: dict[str, Any] = {"bounds": {}, "cpus": 8.0, "cursor": None, "event": "x", "inst_id": 0}
+    return heat.HeatData(columns, first, **(given | facts))
+
+
+def cells(data: heat.HeatData, width: int = heat.GUTTER + 20, height: int = 13) -> heat.HeatCells:
+    """A map of 20 cells and ten lines of rows."""
+    return heat.HeatCells(Quantity.FREQUENCY, data, width, height)
+
+
+def levels(found: heat.HeatCells) -> dict[int, list[int]]:
+    """The shades of the rows in which anything is."""
+    return {row: list(own) for row, own in enumerate(found.levels) if set(own) - {0, heat.EMPTY}}
+
+
+def test_a_map_has_a_column_for_each_poll_and_a_row_for_each_bucket() -> None:
+    """20 waits in 2 s are 10 a second, the strongest; 2 are a tenth: three quarters of four decades, level 12 of 15."""
+    found = cells(heat_data({10: 20, 12: 2}, None, {10: 2}))
+    assert (found.position.span, found.capacity, found.newest, found.top) == (4, 5, 102, 10.0)
+    # 10 to 12 in the midst of ten rows: three above and four below.
+    assert found.rows == heat.BucketRows(6, 10)
+    gap = {row: [0, GAP, 0, heat.EMPTY, heat.EMPTY] for row in range(10)}
+    assert levels(found) == gap | {
+        3: [12, GAP, 0, heat.EMPTY, heat.EMPTY], 5: [15, GAP, 12, heat.EMPTY, heat.EMPTY],
+    }  # fmt: skip
+    assert (found.axis, list(found.lines_of(3))) == (12, [4])
+    tall = cells(heat_data({10: 20}), height=3 + 20)
+    assert (tall.rows.lines, list(tall.lines_of(3)), tall.axis) == (2, [7, 8], 22)
+
+
+def test_a_new_poll_changes_its_column_alone() -> None:
+    """Bucket 10 is in the fifth of the rows from 14 down to 5. Every fourth poll has a time at the axis: number 104."""
+    data = heat_data({10: 20}, {10: 20})
+    found = cells(data)
+    more = heat_data({10: 20}, {10: 20}, {10: 2}, {10: 0})
+    changes = found.take(more, heat.GUTTER + 20, 13)
+    assert changes == heat.Changes(frozenset({5}), (Region(heat.GUTTER + 8, 1, 4, 11),))
+    assert found.levels[4][:4] == bytearray([15, 15, 12, 0])
+    at_axis = found.take(heat_data({10: 20}, {10: 20}, {10: 2}, {}, {10: 20}), heat.GUTTER + 20, 13)
+    assert at_axis == heat.Changes(
+        frozenset({5, 12}), (Region(heat.GUTTER + 16, 1, 4, 11), Region(0, 12, heat.GUTTER + 20, 1))
+    )
+    same = found.take(heat_data({10: 20}, {10: 20}, {10: 2}, {}, {10: 20}), heat.GUTTER + 20, 13)
+    assert same == heat.Changes(frozenset(), ())
+
+
+@pytest.mark.parametrize(
+    ("counts", "facts", "width"),
+    [
+        (({10: 20}, {10: 21}), {}, 29),  # more than the strongest shade
+        (({10: 20}, {30: 1}), {}, 29),  # a bucket without a row
+        (({10: 20}, {10: 20}), {}, 30),
+        (({10: 20}, {10: 20}), {"event": "y"}, 29),
+        (({10: 20}, {10: 20}), {"cpus": 9.0}, 29),
+        (({10: 20}, {10: 20}), {"marks": ((100, "DAY"),)}, 29),
+        (({10: 20},) * 6, {}, 29),  # polls become narrower
+        ((), {"first": 100}, 29),
+    ],
+)
+def test_what_does_not_fit_makes_the_map_anew(counts: tuple[dict[int, int], ...], facts: Any, width: int) -> None:
+    found = cells(heat_data({10: 20}))
+    assert found.take(heat_data(*counts, **facts), width, 13) is None
+
+
+def test_the_throttle_below_the_rows_is_drawn_with_its_poll() -> None:
+    found = cells(heat_data({10: 20}))
+    data = heat_data({10: 20}, {})
+    data.columns[1] = data.columns[1]._replace(throttled=4.0)  # type: ignore[index]
+    changes = found.take(data, 29, 13)
+    assert changes is not None
+    assert changes.lines == {found.axis - 1} == {11}
+    assert found.throttle == [" ", "▅", " ", " ", " "]
+
+
+def test_a_mark_stands_where_nobody_waited() -> None:
+    found = cells(heat_data({10: 20}, {10: 20}, marks=((100, "DAY"), (103, "NIGHT"), (99, "OLD"), (105, "LATE"))))
+    assert list(found.marked(4)) == [15, 15, heat.EMPTY, heat.MARK, heat.EMPTY]
+    assert list(found.marked(5)) == [heat.MARK, 0, heat.EMPTY, heat.MARK, heat.EMPTY]
+    assert list(cells(heat_data({10: 20})).marked(5)) == [0] + [heat.EMPTY] * 4
+
+
+def test_a_bucket_of_the_poll_that_is_looked_at_has_a_cell_and_back() -> None:
+    found = cells(heat_data({10: 20}, {10: 20}, {10: 20}))
+    assert found.rows == heat.BucketRows(5, 10)
+    assert (found.cell_of(10), found.cell_of(14), found.cell_of(5)) == ((2, 4), (2, 0), (2, 9))
+    assert (found.cell_of(15), found.cell_of(4)) == (None, None)
+    back = cells(heat_data({10: 20}, {10: 20}, {10: 20}, cursor=101))
+    assert back.cell_of(10) == (1, 4)
+    assert back.around((1, 4)) == heat.Changes(
+        frozenset({5, 12}), (Region(heat.GUTTER + 4, 5, 4, 1), Region(heat.GUTTER + 4, 12, 4, 1))
+    )
+    assert [back.at(heat.GUTTER + x, 5) for x in (0, 3, 4, 11, 19)] == [(10, -1), (10, -1), (10, 0), (10, 1), (10, 1)]
+    assert [back.at(heat.GUTTER, y) for y in (0, 1, 10, 11)] == [None, (14, -1), (5, -1), None]
+    assert back.at(heat.GUTTER - 1, 5) is None
+    assert found.at(heat.GUTTER, 5) == (10, -2)
+
+
+def test_all_maps_on_show_have_the_rows_of_the_lowest() -> None:
+    assert heat.room_for(None, 20) == 17
+    assert heat.room_for(heat_data({}, height=13), 20) == 10
+    assert heat.room_for(heat_data({}, height=30), 20) == 17
+
+
+def test_signs_stand_for_shades_where_colours_cannot() -> None:
+    theme = BUILTIN_THEMES["textual-dark"]
+    for mode in ("truecolor", "256"):
+        styles, signs = heat.paints(Quantity.FREQUENCY, theme, mode)
+        assert len(styles) == len(signs) == heat.MARK + 1
+        assert signs == [" "] * GAP + ["╎", " ", "┆"]
+        colours = [style.bgcolor.triplet for style in styles[1:GAP] if style.bgcolor and style.bgcolor.triplet]
+        assert [tuple(each) for each in colours] == list(
+            heat.shades(Quantity.FREQUENCY, dark=True, exact=mode == "256")
+        )
+    styles, signs = heat.paints(Quantity.INTENSITY, theme, "16")
+    assert "".join(signs) == " ···░░░▒▒▒▓▓▓███╎ ┆"
+    assert [style.color.name if style.color else "" for style in styles[1:GAP:3]] == list(heat.ANSI[Quantity.INTENSITY])
+    styles, _ = heat.paints(Quantity.INTENSITY, theme, "mono")
+    assert set(styles[1:GAP]) == {styles[0]}

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import pytest
 from textual.message import Message
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.base.release import Release
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller

@@ -24,7 +24,7 @@ from presman.tui import textual_internals
 from presman.tui.tab_panels import AHEAD
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
-from presman.tui.widgets.line_api import LineApiWidget
+from presman.tui.widgets.line_api import LineApiWidget, LineView
 from presman.tui.widgets.table_frame import TableFrame
 from tests.memory import forget_others
 from tests.tui.drive import acted, stage
@@ -135,6 +135,18 @@ async def test_lines_are_painted_as_textual_would(size: tuple[int, int]) -> None
 
 
 @acted
+async def test_how_large_a_widget_is_is_asked_once_for_all_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Widget] = []
+    own = LineView.size
+    async with stage(busy(), size=(200, 50), painted=True) as acting:
+        widgets = [each for each in acting.app.screen.walk_children(LineView) if each.region.height > 5]
+        monkeypatch.setattr(LineView, "size", property(lambda self: asked.append(self) or own.fget(self)))  # type: ignore[attr-defined]
+        for widget in widgets:
+            widget.render_lines(Region(0, 0, *widget.region.size))
+        assert {asked.count(widget) for widget in widgets} == {2}
+
+
+@acted
 async def test_old_data_are_greyed_line_by_line() -> None:
     async with stage(busy(), size=(120, 30), painted=True) as acting:
         grid = acting.app.query_one("#grid-overview", Grid)
@@ -242,16 +254,21 @@ async def test_panels_not_on_show_are_left_alone(monkeypatch: pytest.MonkeyPatch
 
 def test_importing_the_app_is_light() -> None:
     code = (
-        "import sys, presman.tui.app, presman.figures; "
-        "heavy = {'sqlalchemy', 'oracledb', 'plotext', 'presman.analysis.assemble'}; "
+        "import sys, presman.tui.app, presman.figures, presman.tabs.plan, presman.tui.panels.latency_panel; "
+        "heavy = {'sqlalchemy', 'oracledb', 'plotext', 'presman.analysis.assemble', 'presman.analysis.plans.lint', "
+        "'presman.tui.pages.content'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 
 
-def test_tables_need_no_textual() -> None:
-    code = "import sys, presman.figures; print([name for name in sys.modules if name.startswith(('textual', 'rich'))])"
+def test_tables_need_no_textual_and_a_simulated_source_no_openssl() -> None:
+    code = (
+        "import sys, presman.figures, presman.sources.source_process, presman.sources.simulator.simulation; "
+        "heavy = 'textual', 'rich', '_hashlib', 'difflib'; "
+        "print([name for name in sys.modules if name.startswith(heavy)])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 

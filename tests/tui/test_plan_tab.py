@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import plan_view
 from presman.base.release import Release

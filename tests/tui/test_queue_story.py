@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.assemble import analyse
 from presman.analysis.goals import Goal, GoalReading
-from presman.analysis.readings.detail_readings import PlanStep
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import PlanStep
 from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.figures.drawing.lines import length, plain, wrap

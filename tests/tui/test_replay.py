@@ -28,9 +28,8 @@ from presman.tui.exports import MOST_WAITING, PollRecording
 from presman.tui.feed import Arrived, Lost
 from presman.tui.past_timeline import Recall, timeline_before
 from presman.tui.player import SPEEDS, Jumped, Passed, Player, Recalled, Stopped
-from presman.tui.replay_app import ReplayApp
+from presman.tui.replay_app import ReplayApp, scrub_lines
 from presman.tui.timeline import Timeline
-from presman.tui.widgets.scrub_bar import scrub_lines
 from tests.recording.recorded import START, polled, record
 from tests.tui.drive import NEVER, Stage, acted
 from tests.tui.test_live import playing

@@ -15,7 +15,7 @@ from presman.tabs.choices import Link, LinkState
 from presman.tui.keyed_app import always
 from presman.tui.keys import all_keys
 from presman.tui.keys.table_keys import NEXT_TABLE
-from presman.tui.widgets.line_view import whole_sentences
+from presman.tui.widgets.line_api import whole_sentences
 from presman.tui.widgets.tab_line import tab_texts
 from presman.tui.widgets.top_lines import alert_line
 from tests.tui.drive import acted, stage

@@ -48,7 +48,7 @@ async def test_the_tab_says_what_it_does_not_list() -> None:
     play = Play("mixed")
     play.poller.detail_level = DetailLevel.NARROW
     async with stage(size=(200, 50)) as acting:
-        from presman.analysis import analyse
+        from presman.analysis.assemble import analyse
 
         reading = analyse(None, play.poll())
         await acting.show(reading)

@@ -13,8 +13,7 @@ from typing import cast
 from presman.analysis.alerts import queue_alerts
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.instance_readings import InstanceReading
-from presman.analysis.readings.reading import Alert, Reading, Severity
+from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity
 from presman.base.formats import clock, counted, duration, number
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
-from presman.analysis.readings.detail_readings import Operation
+from presman.analysis.readings.session_readings import Operation
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Instance
 from presman.rows.plan_rows import ConsumerGroupDefinition

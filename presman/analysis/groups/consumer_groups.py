@@ -23,7 +23,7 @@ from presman.analysis.readings.group_readings import (
     SessionTotals,
     Verdict,
 )
-from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
+from presman.analysis.readings.reading import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.totals import queue_totals, session_totals, sums_of, together_used, usage_of_group
 from presman.analysis.view_availability import unavailable
@@ -390,4 +390,7 @@ def _known(values: Iterable[Any]) -> list[Any]:
 
 
 def _sum(values: Collection[Any]) -> Any:
-    return None if None in values else sum(values)
+    try:
+        return sum(values)
+    except TypeError:  # None was among them
+        return None

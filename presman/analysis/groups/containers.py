@@ -26,13 +26,12 @@ from presman.analysis.readings.group_readings import (
     IoRates,
     IoVerdict,
     LimitedContainer,
+    UsageTotals,
     Verdict,
     demand,
     throttled_percent,
 )
-from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import UsageTotals, added, sum_of_known
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, added, sum_of_known
 from presman.analysis.totals import together_used, usage_of_container
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import CPU_COLUMNS, ConsumerGroup

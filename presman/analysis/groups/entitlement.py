@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.instance_readings import InstanceReading
+from presman.analysis.readings.reading import InstanceReading
 
 QUIET = 0.02
 """CPUs: less used or waited for than this is noise."""

@@ -12,7 +12,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupKey
 from presman.analysis.readings.group_readings import ActiveSessionPool
-from presman.analysis.readings.instance_readings import Quiesce
+from presman.analysis.readings.reading import Quiesce
 from presman.analysis.view_availability import unavailable
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from presman.analysis.groups.entitlement import FULL, QUIET, lacks_little
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.base.formats import counted
 
 if TYPE_CHECKING:

@@ -11,9 +11,16 @@ from enum import Enum
 
 from msgspec import Struct
 
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import ESTIMATOR, Bucket, EventWaits, Histogram, WaitReading, added
+from presman.analysis.readings.reading import (
+    CLUSTER,
+    ESTIMATOR,
+    Bucket,
+    EventWaits,
+    Histogram,
+    Reading,
+    WaitReading,
+    added,
+)
 
 PERMILLES = (500, 900, 950, 990, 999)
 """The percentiles told, in thousandths, so that their ranks are exact."""

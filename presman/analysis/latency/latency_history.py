@@ -20,9 +20,7 @@ from typing import NamedTuple
 from msgspec import Struct, field, msgpack
 
 from presman.analysis.latency.histograms import HistogramSpan, Latency, latency
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import ESTIMATOR, EventWaits, Histogram
+from presman.analysis.readings.reading import CLUSTER, ESTIMATOR, EventWaits, Histogram, Reading
 
 TOGETHER = 64
 """Blocks that are compressed together: one by one they would hardly get smaller."""

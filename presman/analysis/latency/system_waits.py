@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.latency.histograms import OPEN_FROM
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.statement_readings import Downgrades
-from presman.analysis.readings.wait_readings import (
+from presman.analysis.readings.reading import (
+    CLUSTER,
     Bucket,
     EventWaits,
     Histogram,
@@ -27,6 +26,7 @@ from presman.analysis.readings.wait_readings import (
     WaitReading,
     added,
 )
+from presman.analysis.readings.statement_readings import Downgrades
 from presman.rows.instance_rows import EventHistogram, IoOutlier, LgwrioOutlier, Sysstat, SystemEvent, WatchedHistogram
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Snapshot

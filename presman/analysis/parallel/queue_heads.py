@@ -29,7 +29,7 @@ from presman.analysis.parallel.server_pools import (
     together,
 )
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import ServerPool
+from presman.analysis.readings.reading import ServerPool
 from presman.analysis.readings.statement_readings import (
     Cause,
     Executing,
@@ -365,7 +365,7 @@ def _short(wants: Servers, free: int) -> str:
     low, high = wants.low - free, wants.high - free
     if low == high:
         return f"short by {counted(low, 'server')}"
-    return f"short by {low} to {high} servers" if low > 0 else f"short by up to {counted(high, 'server')}"
+    return f"short by {low} to {counted(high, 'server')}" if low > 0 else f"short by up to {counted(high, 'server')}"
 
 
 class Placement(NamedTuple):

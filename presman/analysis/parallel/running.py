@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
-from presman.analysis.readings.detail_readings import Operation
+from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import RunningStatement
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxSession, Session, SessionLongops

@@ -10,7 +10,7 @@ from presman.analysis.facts.cdb_plan import percent_fraction, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.readings.instance_readings import CLUSTER, ServerPool
+from presman.analysis.readings.reading import CLUSTER, ServerPool
 from presman.analysis.view_availability import unavailable
 from presman.base.release import Release
 from presman.rows.group_rows import ConsumerGroup

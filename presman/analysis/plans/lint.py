@@ -18,8 +18,7 @@ from presman.analysis.plans.lint_cdb import RULES as CDB_RULES
 from presman.analysis.plans.lint_cdb import cdb_case
 from presman.analysis.plans.lint_rules import RULES, Case, Finding, Severity
 from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
-from presman.analysis.readings.instance_readings import ServerPool
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, ServerPool
 from presman.analysis.view_availability import listed, unavailable, view_of
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import (

@@ -14,7 +14,7 @@ from msgspec import Struct
 from presman.analysis.facts.plan_book import OTHER_GROUPS, PlanShares
 from presman.analysis.plans.plan_view import PlanPeriod
 from presman.analysis.readings.group_readings import GroupReading, Marked
-from presman.analysis.readings.instance_readings import ServerPool
+from presman.analysis.readings.reading import ServerPool
 from presman.base.formats import counted
 from presman.rows.plan_rows import PlanDirective
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.plan_book import plan_name
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.readings.instance_readings import SwitchedPlan
+from presman.analysis.readings.reading import SwitchedPlan
 from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import Parameter, Pdb
 from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory

@@ -6,7 +6,6 @@ from enum import Enum
 from typing import Literal, NamedTuple, Self
 
 from presman.analysis.readings.statement_readings import Cause
-from presman.analysis.readings.wait_readings import UsageTotals
 from presman.base.formats import ABSENT, counted, duration
 
 Level = Literal["bad", "warn", "note", "good", "dim"]
@@ -91,6 +90,28 @@ class IoRates(NamedTuple):
         return (
             self.small_read_requests + self.small_write_requests + self.large_read_requests + self.large_write_requests
         )
+
+
+class UsageTotals(NamedTuple):
+    """What a group or container used since the plan was activated (V$RSRC_CONSUMER_GROUP, V$RSRC_PDB).
+
+    Milliseconds, megabytes, counts. None where the view has no such column: V$RSRC_PDB counts neither requests nor how
+    often CPU was waited for.
+    """
+
+    cpu_ms: int | None
+    cpu_wait_ms: int | None
+    io_service_ms: int | None
+    small_read_mb: int | None
+    small_write_mb: int | None
+    large_read_mb: int | None
+    large_write_mb: int | None
+    small_read_requests: int | None
+    small_write_requests: int | None
+    large_read_requests: int | None
+    large_write_requests: int | None
+    requests: int | None = None
+    cpu_waits: int | None = None
 
 
 class SessionTotals(NamedTuple):

@@ -7,7 +7,7 @@ waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
@@ -16,10 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.goals import GoalReading
-from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.group_readings import GroupReading, LimitedContainer
-from presman.analysis.readings.instance_readings import CLUSTER, Header, Quiesce, SwitchedPlan
-from presman.analysis.readings.session_readings import Activity, SessionReading
+from presman.analysis.readings.session_readings import Activity, Detail, SessionReading
 from presman.analysis.readings.statement_readings import (
     Downgrades,
     Executing,
@@ -30,8 +28,255 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     StartForecast,
 )
-from presman.analysis.readings.wait_readings import Histogram, InstanceTotals, OutlierReading, RedoHealth, WaitReading
 from presman.rows.cursor_rows import SqlText
+
+# ---- Readings of instances: identity, what the plan manages, CPUs and parallel servers.
+
+CLUSTER = 0
+"""The `inst_id` of figures over all instances."""
+
+
+class ServerPool(Struct, frozen=True):
+    """Parallel servers of one instance (V$PX_PROCESS_SYSSTAT, V$RSRC_PLAN, V$SYSTEM_PARAMETER).
+
+    `in_use` and `available` are processes now; `counted` is PARALLEL_SERVERS_ACTIVE, what the queue counts;
+    `target` is PARALLEL_SERVERS_TARGET and `maximum` PARALLEL_MAX_SERVERS. None: no view tells it.
+    """
+
+    inst_id: int
+    in_use: int | None
+    available: int | None
+    counted: int | None
+    target: int | None
+    maximum: int | None
+    highwater: int | None = None
+
+
+class InstanceReading(Struct, frozen=True):
+    """One instance: identity, what its plan manages, its CPUs and its parallel servers.
+
+    `num_cpus` is what Resource Manager hands out (CPU_COUNT when caged, else the host's); `host_busy` the share
+    of host CPU time that was busy since the last poll (0..1).
+    """
+
+    inst_id: int
+    name: str
+    host: str
+    started: datetime | None
+    plan: str
+    cpu_managed: str
+    caging: str
+    px_managed: str
+    num_cpus: float
+    host_cpus: float | None
+    host_busy: float | None
+    load: float | None
+    servers: ServerPool
+
+
+class Quiesce(Struct, frozen=True):
+    """The database is being quiesced, or is: a call of anybody but SYS and SYSTEM waits for `resmgr:become active`.
+
+    `state` is QUIESCING, QUIESCED, or "" where V$INSTANCE.ACTIVE_STATE does not tell. `by` are the sessions that wait
+    for `wait for possible quiesce finish`, in words. `waiting` sessions are held, None where V$SESSION does not tell;
+    the first of them for `longest` seconds.
+    """
+
+    state: str
+    by: tuple[str, ...]
+    waiting: int | None
+    longest: float | None
+
+
+class SwitchedPlan(Struct, frozen=True):
+    """The newest change of plan (V$RSRC_PLAN_HISTORY): when, the plan that came and the one before, "" for none.
+
+    `window` is the scheduler's window that brought it, "" where none did; no view tells who else did.
+    """
+
+    at: datetime
+    plan: str
+    before: str
+    window: str
+
+
+class Header(Struct, frozen=True):
+    """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
+
+    `exadata` tells that storage cells answered, so that the database's I/O figures are not all there is to say;
+    `autonomous` that the session is in a service of the Autonomous Database.
+    `nature` are the words for what kind of database it is (CDB root, PDB, non-CDB, RAC, Exadata,
+    Autonomous Database).
+    `idle_blocker_minutes` is MAX_IDLE_BLOCKER_TIME, 0 for none, None where it is not known (before 19).
+    """
+
+    database: str
+    version: str
+    role: str
+    cdb: bool
+    container: str
+    instances: tuple[InstanceReading, ...]
+    plan: str
+    plan_since: datetime | None
+    cpu_managed: str
+    caging: str
+    px_managed: str
+    num_cpus: float
+    servers: ServerPool
+    uptime: float | None
+    mixed_plans: bool = False
+    exadata: bool = False
+    autonomous: bool = False
+    nature: tuple[str, ...] = ()
+    idle_blocker_minutes: int | None = None
+
+
+# ---- Waits: histograms, redo writes and outliers; counters that grow until a start or the activation of a plan.
+
+ESTIMATOR = 0.75
+"""What part of its bucket's bound a wait is taken to have lasted: the middle, because each bound is twice the last."""
+
+
+class Bucket(Struct, frozen=True):
+    """Waits shorter than `upper_us` and not shorter than the bucket before; `delta` since the last poll."""
+
+    upper_us: int
+    count: int
+    delta: int | None
+
+    @property
+    def estimated_us(self) -> float:
+        """Microseconds all of its waits took: an estimate, 0.75 of the bound each."""
+        return ESTIMATOR * self.upper_us * self.count
+
+    @property
+    def estimated_delta_us(self) -> float | None:
+        """The same of the waits since the last poll."""
+        return None if self.delta is None else ESTIMATOR * self.upper_us * self.delta
+
+
+class EventWaits(Struct, frozen=True):
+    """How often and how long an event was waited for, measured (V$SYSTEM_EVENT), not estimated."""
+
+    waits: int
+    microseconds: int
+
+    @property
+    def mean_us(self) -> float | None:
+        """Microseconds of an average wait; None without waits."""
+        return self.microseconds / self.waits if self.waits else None
+
+
+class Histogram(Struct, frozen=True):
+    """Latency of one event on one instance, buckets in order of their bounds, totals since startup.
+
+    `seconds` lie between the two reads its deltas are of. `startup` and `now` are what V$SYSTEM_EVENT says of the
+    event since startup and since the last poll; None for idle events, which that view is not asked for.
+    """
+
+    inst_id: int
+    event: str
+    buckets: tuple[Bucket, ...]
+    seconds: float | None = None
+    wait_class: str = ""
+    startup: EventWaits | None = None
+    now: EventWaits | None = None
+
+
+class RedoHealth(Struct, frozen=True):
+    """What commits and the redo writer wait for since the last poll; `inst_id` 0 is the cluster.
+
+    `sync_ms` is the mean of 'log file sync' (a commit), `write_ms` of 'log file parallel write' (the write itself);
+    None without such waits, or where they are not told. `outside_percent` is the part of a commit's wait that the write
+    does not explain.
+    """
+
+    inst_id: int
+    sync_ms: float | None
+    write_ms: float | None
+    syncs_per_s: float | None
+    writes_per_s: float | None
+    outside_percent: float | None
+    redo_mb: float | None
+
+
+class Outlier(Struct, frozen=True):
+    """One row of V$IO_OUTLIER or V$LGWRIO_OUTLIER (`view`). Latencies in milliseconds, of the disks too.
+
+    They are None, and the disks left out, where presman does not believe them.
+    """
+
+    view: str
+    inst_id: int
+    function: str
+    size_kb: int
+    event: str
+    file: str
+    latency_ms: int | None
+    disks: tuple[tuple[str, int], ...] = ()
+
+
+class OutlierReading(Struct, frozen=True):
+    """What a view of I/O outliers says on request, `at` when it was asked.
+
+    `doubts` tell why its latencies are not believed; then they are not in the rows.
+    """
+
+    view: str
+    at: datetime | None
+    rows: tuple[Outlier, ...]
+    doubts: tuple[str, ...]
+
+
+class WaitReading(Struct, frozen=True):
+    """One wait event on one instance since the last poll: average sessions waiting, waits/s, mean wait in ms.
+
+    V$SYSTEM_EVENT counts a wait when it ends: `per_second` and `mean_ms` are of those that did. `sessions` are those
+    that wait now (V$SESSION) where waits last longer than the time between the polls. None: the view does not tell it.
+    """
+
+    inst_id: int
+    event: str
+    wait_class: str
+    sessions: float | None
+    per_second: float | None
+    mean_ms: float | None
+
+    @property
+    def ended(self) -> float | None:
+        """Seconds of waits that ended, per second: all of their time, however long before the last poll they began."""
+        if self.per_second is None or (self.mean_ms is None and self.per_second):
+            return None
+        return self.per_second * (self.mean_ms or 0.0) / 1000
+
+
+def sum_of_known(parts: Iterable[float | None]) -> float | None:
+    """Return the sum of the parts that are known, None where none is."""
+    known = [each for each in parts if each is not None]
+    return sum(known) if known else None
+
+
+def added(parts: Iterable[float | None]) -> float | None:
+    """Return the sum, None where a part is not known."""
+    values = list(parts)
+    known = [each for each in values if each is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+class InstanceTotals(Struct, frozen=True):
+    """Counters of one instance since it started.
+
+    `waits` are those that ended, by wait class (V$SYSTEM_EVENT, without idle waits; classes that were not told in full
+    are left out); `redo_bytes` is the redo that was
+    made (V$SYSSTAT), None where it cannot be read.
+    """
+
+    inst_id: int
+    waits: Mapping[str, EventWaits]
+    redo_bytes: int | None = None
+
+
+# ---- Alerts, what is not known, and the reading itself.
 
 Severity: TypeAlias = Literal["bad", "warn", "good", "note"]
 """How bad it is: `bad` hurts somebody now, `warn` is to be looked at, `note` to be known, `good` is an all-clear."""

@@ -19,8 +19,7 @@ from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.judge import AlertChange, AlertChanges, ReportedAlert, mark_of, sees_all
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.group_readings import Verdict
-from presman.analysis.readings.instance_readings import InstanceReading
-from presman.analysis.readings.reading import SEVERITY_WORDS, Reading
+from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.base.formats import clock, spelled
 from presman.rows.snapshot import Snapshot

@@ -13,8 +13,7 @@ from itertools import repeat
 from math import isnan, nan
 from typing import TYPE_CHECKING, NamedTuple
 
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import CLASSES
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Pdb, PdbMetricHistory

@@ -10,8 +10,7 @@ from typing import Any
 
 from presman.base.colours import CLASS_STYLES, GroupColours
 from presman.base.text import one_line
-from presman.figures.drawing.bars import Scale, bar_runs, shared_scale, spark
-from presman.figures.drawing.lines import Line, Run, cells, fit, merge, pad
+from presman.figures.drawing.lines import Line, Run, Scale, bar_runs, cells, fit, merge, pad, shared_scale, spark
 from presman.figures.figure import Figure
 
 _READABLE = 28

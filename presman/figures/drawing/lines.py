@@ -1,11 +1,16 @@
-"""Lines as values: a line is runs of text with the name of a style each. Pure; no widget knows another way."""
+"""Lines as values: a line is runs of text with the name of a style each; bars and areas are such runs. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, compress, count
+from operator import ne
+from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells, set_cell_size
+
+from presman.figures.figure import Bar
 
 Run = tuple[str, str]
 """Text and the name of its style (see :mod:`presman.tui.widgets.line_api`)."""
@@ -21,7 +26,7 @@ _GAP = 40
 
 def length(line: Iterable[Run]) -> int:
     """Return how many cells the line takes."""
-    return sum(cells(text) for text, _ in line)
+    return sum([cells(text) for text, _ in line])
 
 
 def cells(text: str) -> int:
@@ -43,13 +48,16 @@ def fit(text: str, width: int, align: str = "left") -> str:
 def merge(runs: Iterable[Run]) -> Line:
     """Join neighbours of equal style; drop empty runs."""
     merged: list[Run] = []
+    kept = before = ""
     for text, style in runs:
-        if not text:
-            continue
-        if merged and merged[-1][1] == style:
-            merged[-1] = (merged[-1][0] + text, style)
-        else:
-            merged.append((text, style))
+        if style == before:
+            kept += text
+        elif text:
+            if kept:
+                merged.append((kept, before))
+            kept, before = text, style
+    if kept:
+        merged.append((kept, before))
     return tuple(merged)
 
 
@@ -71,6 +79,8 @@ def pad(line: Iterable[Run], width: int, style: str = "") -> Line:
 
 def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
     """Break a line at blanks into lines of at most `width` cells; those after the first are indented."""
+    if length(line) <= width:
+        return [merge(line)]
     lines: list[list[Run]] = [[]]
     used = 0
     for word in _words(line):
@@ -120,15 +130,188 @@ def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
     old_text, new_text = plain(old), plain(new)
     if len(old_text) != len(new_text) or cells(old_text) != len(old_text) or cells(new_text) != len(new_text):
         return [(0, width)]
-    old_styles = [style for text, style in old for _ in text]
-    new_styles = [style for text, style in new for _ in text]
+    names: dict[str, str] = {}
+    styles = _styles(old, names), _styles(new, names)
     spans: list[tuple[int, int]] = []
-    pairs = zip(old_text, new_text, old_styles, new_styles, strict=True)
-    for index, (before, after, style_before, style_after) in enumerate(pairs):
-        if before == after and style_before == style_after:
-            continue
+    for index in sorted({*_differing(old_text, new_text), *_differing(*styles)}):
         if spans and index - sum(spans[-1]) <= _GAP:
             spans[-1] = (spans[-1][0], index + 1 - spans[-1][0])
         else:
             spans.append((index, 1))
     return spans
+
+
+def _styles(line: Line, names: dict[str, str]) -> str:
+    """Return the style of each character as a sign of it; `names` has the sign of each style."""
+    return "".join([names.setdefault(style, chr(len(names))) * len(text) for text, style in line])
+
+
+def _differing(old: str, new: str) -> Iterator[int]:
+    """Yield the places at which two texts of one length differ."""
+    return compress(count(), map(ne, old, new))
+
+
+# ---- Bars, sparklines and stacked areas in character cells, an eighth of a cell exact.
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_LEVELS = "▁▂▃▄▅▆▇█"
+_BEFORE = 4 / 5
+"""The part of a gauge that is before its full value, where it goes on beyond that."""
+
+
+class Scale(NamedTuple):
+    """What the cells of a bar mean: `full` is the right edge.
+
+    Where `beyond` is more, `full` is four fifths of the way, and the last fifth goes on from there to `beyond`.
+    """
+
+    full: float
+    beyond: float = 0.0
+
+    @property
+    def edge(self) -> float:
+        """The value at the right edge."""
+        return max(self.full, self.beyond)
+
+    def cells(self, value: float, width: int) -> float:
+        """Return how many of `width` cells a value takes."""
+        if self.beyond <= self.full:
+            return value / self.full * width
+        before = int(width * _BEFORE)
+        if value <= self.full:
+            return value / self.full * before
+        return before + (value - self.full) / (self.beyond - self.full) * (width - before)
+
+
+def shared_scale(bars: Iterable[Bar | None], least: float = 0.0) -> Scale:
+    """Return the one scale of a column of bars: all of them, and `least`, end within it.
+
+    Bars that say themselves what is full do not make it longer by what goes over that.
+    """
+    full = beyond = 0.0
+    for bar in bars:
+        if bar is not None:
+            full = max(full, bar.full or max(bar.used + bar.waiting, bar.limit or 0.0))
+            beyond = max(beyond, bar.beyond)
+    return Scale(max(full, least), beyond)
+
+
+def bar_runs(bar: Bar | None, width: int, scale: Scale | None = None) -> Line:
+    """Draw a bar in `width` cells: █ used, ▒ waiting, │ entitled, ┊ limit; ▶ where it is longer than the cell.
+
+    `scale` is that of its column, without one it is the bar's own.
+    """
+    if width <= 0:
+        return ()
+    scale = scale or shared_scale([bar])
+    if bar is None or scale.full <= 0:
+        return ((" " * width, ""),)
+    runs = _fill(bar, scale, width)
+    if bar.used + bar.waiting > scale.edge * 1.005:
+        runs[-1] = ("▶", runs[-1][1])
+    for value, glyph in ((bar.limit, "┊"), (bar.entitled, "│")):
+        if value is not None and 0 < value <= scale.edge:
+            runs[min(width - 1, int(scale.cells(value, width)))] = (glyph, "mark")
+    return merge(runs)
+
+
+def _fill(bar: Bar, scale: Scale, width: int) -> list[tuple[str, str]]:
+    used, wanted = scale.cells(bar.used, width), scale.cells(bar.used + bar.waiting, width)
+    eighths = max(0, min(width * 8, round(used * 8)))
+    if bar.used > 0 and eighths == 0:
+        eighths = 1
+    solid, part = divmod(eighths, 8)
+    runs = [("█", "used")] * solid
+    if part:
+        runs.append((_EIGHTHS[part], "used"))
+    shaded = max(0, min(width, round(wanted)))
+    if bar.waiting > 0 and shaded <= len(runs) < width and wanted - used > 0.25:
+        shaded = len(runs) + 1
+    runs += [("▒", "waiting")] * (shaded - len(runs))
+    runs += [(" ", "")] * (width - len(runs))
+    return runs
+
+
+def spark(values: Sequence[float | None], width: int, highest: float | None = None) -> str:
+    """Draw the newest `width` values; a blank where there is no value. `highest`, or that of them, is a whole block."""
+    shown = list(values)[-width:]
+    if highest is None:
+        highest = max((value for value in shown if value is not None), default=0.0)
+    return "".join(" " if value is None else _level(value, highest) for value in shown).rjust(width)
+
+
+def _level(value: float, highest: float) -> str:
+    if highest <= 0:
+        return _LEVELS[0]
+    return _LEVELS[max(0, min(7, round(value / highest * 7)))]
+
+
+_RISING = " ▁▂▃▄▅▆▇█"
+
+
+class Cell(NamedTuple):
+    """A cell: its sign and style, and the style of what covers most of it ("": nothing does)."""
+
+    text: str
+    style: str
+    cover: str
+
+
+EMPTY = Cell(" ", "", "")
+
+
+def stacked(values: Sequence[float], styles: Sequence[str], top: float, height: int, signs: str = "") -> list[Cell]:
+    """Return a column of `height` cells from the bottom up, with the values one on the other; `top` is its upper end.
+
+    A cell in which two of them meet has the style ``lower on upper``. With `signs`, one for each value, a whole cell
+    has the sign of what covers most of it: for terminals without colours or without blocks.
+    """
+    bounds = [round(8 * height * min(1.0, total / top)) for total in accumulate(values)]
+    column = []
+    index = 0
+    for low in range(0, 8 * height, 8):
+        while index < len(bounds) and bounds[index] <= low:
+            index += 1
+        if index == len(bounds):
+            break
+        shares = [(8, index)] if bounds[index] >= low + 8 else _shares(bounds, low)
+        column.append(_cell(shares, styles, signs))
+    return column + [EMPTY] * (height - len(column))
+
+
+def _shares(bounds: Sequence[int], low: int) -> list[tuple[int, int]]:
+    """Return (eighths, index) of what is in a cell, from its lower end up; what is empty has index -1."""
+    shares = []
+    below, high = low, low + 8
+    for index, bound in enumerate(bounds):
+        upper = min(bound, high)
+        if upper > below:
+            shares.append((upper - below, index))
+            below = upper
+    if below < high:
+        shares.append((high - below, -1))
+    return shares
+
+
+def _cell(shares: list[tuple[int, int]], styles: Sequence[str], signs: str) -> Cell:
+    most = max(shares)[1]
+    cover = styles[most] if most >= 0 else ""
+    if signs:
+        return Cell(signs[most], cover, cover) if most >= 0 else EMPTY
+    while len(shares) > 2:  # a cell has two colours: the least goes to what is below it, the lowest to what is above
+        least = shares.index(min(shares))
+        other = least - 1 if least else 1
+        shares[other] = (shares[other][0] + shares[least][0], shares[other][1])
+        del shares[least]
+    (eighths, lower), upper = shares[0], shares[-1][1]
+    if lower < 0:
+        return EMPTY
+    if len(shares) == 1:
+        return Cell("█", f"{styles[lower]} on {styles[lower]}", cover)  # or some terminals leave gaps between lines
+    ground = f"{styles[lower]} on {styles[upper]}" if upper >= 0 else styles[lower]
+    return Cell(_RISING[eighths], ground, cover)
+
+
+def crossed(cell: Cell, sign: str) -> Cell:
+    """Return a cell with the sign of a line that crosses it."""
+    return Cell(sign, f"mark on {cell.cover}" if cell.cover else "mark", cell.cover)

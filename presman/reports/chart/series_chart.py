@@ -131,6 +131,7 @@ def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> 
     start, end = scale.start, scale.end
     plotext.clear_figure()
     plotext.theme("pro" if colour else "clear")
+    plotext.limit_size(False, False)  # else to those of the terminal, or to 80 by 24 without one
     plotext.plot_size(max(width, _LEAST[0]), max(height, _LEAST[1]))
     signs = ["braille"] * 8 if colour else list("abcdefgh")
     hues = _hues(panel)

@@ -13,7 +13,7 @@ from math import isnan, nan
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from presman.analysis.readings.wait_readings import ESTIMATOR
+from presman.analysis.readings.reading import ESTIMATOR
 from presman.recording.playback import Playback
 from presman.recording.playback_values import PollMark, Row, StatementLife
 from presman.recording.window_lines import FIGURES, GroupLines, LatencyBin, group_lines, latency_bins

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis import analyse
 from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.assemble import analyse
 from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends.database_events import DatabaseEvent

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from presman.analysis.fleet import ConnectionState, Member, Past, further, is_late, is_silent
+from presman.base.file_kinds import is_folder
 from presman.base.formats import duration
 from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
@@ -154,7 +155,7 @@ class StoreFleet:
         """Return the stores to be read: of a folder the newest files."""
         locations = [self._location]
         folder = None if is_url(self._location) else expanded(self._location)
-        if folder is not None and folder.is_dir():
+        if folder is not None and is_folder(folder):
             locations = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-LOOKED_AT:]]
             if not locations:
                 raise RecordingError(f"{self.name} has no files *{SUFFIX}")

@@ -20,7 +20,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.samples import Sample
 
 from presman import __version__
-from presman.analysis.readings.wait_readings import Histogram
+from presman.analysis.readings.reading import Histogram
 from presman.base.log_event import Level, Report
 from presman.base.text import clean, one_line, with_more
 from presman.figures.figure import COUNT, FLAG, SECONDS, TOTAL, Figure, Unit
@@ -94,19 +94,6 @@ class ObservedDatabase:
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.NARROW, needs=NEEDS)
 
     # ---- from outside
-
-    def start(self) -> None:
-        """Begin. Where no thread can be had it counts as lost."""
-        self.sampler.begin()
-
-    def stop(self) -> None:
-        """Poll no more; one that is under way is broken off."""
-        self.sampler.stop()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it is polled, or would be as soon as it can be reached."""
-        return self.sampler.is_alive
 
     @property
     def trouble(self) -> str:
@@ -200,13 +187,13 @@ class Exporter:
         for index, database in enumerate(self.databases):
             if index:
                 wait(min(database.target.interval, MOST_SPREAD) / len(self.databases))
-            database.start()
+            database.sampler.begin()  # where no thread can be had it counts as lost
         self._begun.set()
 
     @property
     def is_healthy(self) -> bool:
         """Whether every database is polled, or would be if it could be reached."""
-        return not self._begun.is_set() or all(database.is_alive for database in self.databases)
+        return not self._begun.is_set() or all(database.sampler.is_alive for database in self.databases)
 
     def stop(self) -> None:
         """End all polls at once; those that do not let go die with the process."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from presman.base.errors import InputError
+from presman.base.errors import InputError, nearest
 from presman.base.formats import UNITS, seconds_of
 
 Reader = Callable[[Any], Any]
@@ -31,10 +30,10 @@ def key(read: Reader, *default: Any) -> Any:
     return dataclasses.field(metadata={"read": read})
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
+def likeness(word: str, words: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the closest of `words`, or ""."""
-    found = get_close_matches(word, list(words), 1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    found = nearest(word, words, 0.6)
+    return f"; did you mean {found!r}?" if found else ""
 
 
 def decode(kind: type[T], table: Any, where: str) -> T:
@@ -45,7 +44,7 @@ def decode(kind: type[T], table: Any, where: str) -> T:
     values: dict[str, Any] = {}
     for name, value in table.items():
         if name not in known or "read" not in known[name].metadata:
-            raise ScenarioError(f"{where}: unknown key {name!r}{nearest(name, known)}")
+            raise ScenarioError(f"{where}: unknown key {name!r}{likeness(name, known)}")
         try:
             values[name] = known[name].metadata["read"](value)
         except ValueError as error:
@@ -130,7 +129,7 @@ def one_of(*words: str) -> Reader:
     def read(value: Any) -> str:
         found = text(value).upper() if words[0].isupper() else text(value).lower()
         if found not in words:
-            raise ValueError(f"must be one of {', '.join(words)}, got {value!r}{nearest(found, words)}")
+            raise ValueError(f"must be one of {', '.join(words)}, got {value!r}{likeness(found, words)}")
         return found
 
     return read

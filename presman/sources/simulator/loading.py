@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from presman.base.release import Release
-from presman.sources.simulator.fields import ScenarioError, decode, identifier, nearest
+from presman.sources.simulator.fields import ScenarioError, decode, identifier, likeness
 from presman.sources.simulator.scenario import (
     ACTIONS,
     ENTRIES,
@@ -42,7 +42,7 @@ def load_scenario(scenario: str | Path) -> Scenario:
         names = scenario_names()
         if scenario not in names:
             raise ScenarioError(
-                f"unknown scenario {scenario!r}{nearest(scenario, names)}"
+                f"unknown scenario {scenario!r}{likeness(scenario, names)}"
                 f" (scenarios: {', '.join(names)}; or a file FILE.toml)"
             )
         path = FOLDER / f"{scenario}.toml"
@@ -60,7 +60,7 @@ def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
     """Return the scenario that `tables` describe; `file` stands in error texts. Raises ScenarioError."""
     for table, value in tables.items():
         if isinstance(value, dict | list) and table not in _TABLES:
-            raise ScenarioError(f"{file}: unknown table [{table}]{nearest(table, _TABLES)}")
+            raise ScenarioError(f"{file}: unknown table [{table}]{likeness(table, _TABLES)}")
     top = {key: value for key, value in tables.items() if key not in _TABLES}
     scenario = Scenario(
         name=stem,
@@ -123,7 +123,7 @@ def _pdbs(tables: Any, where: str) -> tuple[PdbSpec, ...]:
 def _known(where: str, what: str, word: str, words: Iterable[str]) -> None:
     """Raise ScenarioError for a word that is none of `words`, with the nearest of them."""
     if word not in words:
-        raise ScenarioError(f"{where}: {what} {word!r}{nearest(word, words)}")
+        raise ScenarioError(f"{where}: {what} {word!r}{likeness(word, words)}")
 
 
 def _check(scenario: Scenario, file: str) -> None:

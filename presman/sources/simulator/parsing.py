@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zlib
 from dataclasses import dataclass, field
@@ -10,6 +9,11 @@ from functools import cache
 from typing import NamedTuple
 
 from presman.base.release import Release
+
+try:  # `hashlib` has OpenSSL loaded, which takes most of a megabyte
+    from _md5 import md5  # type: ignore[import-not-found]
+except ImportError:  # a Python that has no other
+    from hashlib import md5
 
 _ALPHABET = "0123456789abcdfghjkmnpqrstuvwxyz"
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -22,7 +26,7 @@ _IO_SHARE = 0.8
 @cache
 def sql_id_of(text: str) -> str:
     """Return the SQL_ID of a text: the last 64 bits of the MD5 of the text and a zero byte, in base 32."""
-    digest = hashlib.md5(text.encode() + b"\0", usedforsecurity=False).digest()
+    digest = md5(text.encode() + b"\0", usedforsecurity=False).digest()
     high, low = (int.from_bytes(digest[start : start + 4], "little") for start in (8, 12))
     number = high << 32 | low
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(60, -1, -5))

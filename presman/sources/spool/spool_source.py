@@ -21,6 +21,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from presman.base.errors import closest
+from presman.base.file_kinds import is_file
 from presman.base.release import SUPPORTED, Release
 from presman.base.text import clean
 from presman.rows.conversion import field_types
@@ -91,7 +92,7 @@ class SpoolSource:
         """Return the samples of all files, without those that the list of complete ones, if there is one, lacks."""
         found = spool_table.instants(self._tables, momentary)
         path = self.folder / SAMPLES
-        if not path.is_file():
+        if not is_file(path):
             return found
         file = read_spool_file(path, SAMPLES, {SAMPLE_TIME: ""})
         kept = spool_table.of_complete_samples(found, spool_table.sample_times(file, zone)) if file.columns else []

@@ -7,10 +7,9 @@ from typing import Any
 
 from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import OutlierReading, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import DopStory, ParallelStatement, RunningStatement
-from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import SqlExecution, SqlPast, sql_past
@@ -161,7 +160,7 @@ def outliers_page(width: int) -> Content:
 
 
 def _view(found: OutlierReading, width: int) -> list[Line]:
-    from presman.output.text_table import table
+    from presman.output.cells import table
 
     head: Line = ((f" {found.view}", "title"), (f"  rows: {len(found.rows)}, asked at {clock(found.at)}", "dim"))
     lines: list[Line] = [head, *(((f" ▲ not plausible: {why}", "warn"),) for why in found.doubts)]

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.parallel.usual import Comparison
-from presman.analysis.readings.detail_readings import CursorCost, Detail, ServerWork
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.session_readings import CursorCost, Detail, ServerWork, SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, Usual
 from presman.base.formats import ABSENT, clock, compact, count, counted, duration, microseconds, number, percent
-from presman.figures.drawing.bars import bar_runs
-from presman.figures.drawing.lines import Line
+from presman.figures.drawing.lines import Line, bar_runs
 from presman.figures.figure import Bar
 from presman.rows.queries import Focus
 from presman.tabs.drill_down import Statement

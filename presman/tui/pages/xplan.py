@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from presman.analysis.readings.detail_readings import PlanStep
+from presman.analysis.readings.session_readings import PlanStep
 from presman.base.text import one_line
 
 _Part = tuple[str, Callable[[PlanStep], str], bool]

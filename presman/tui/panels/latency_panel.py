@@ -17,13 +17,11 @@ from presman.figures.figure import late_note
 from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
 from presman.tabs.latency import alike, events
 from presman.tabs.parts import Moment
-from presman.tui.pages.content import outliers_page
 from presman.tui.panels.panel import PageWanted, Panel, QueryWanted
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heat import HeatData, Quantity, rates
 from presman.tui.widgets.heatmap import HeatMap
-from presman.tui.widgets.line_api import Container, Horizontal, Vertical
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import Container, Horizontal, LineView, Vertical
 
 SIDE_BY_SIDE = 188
 """From this width on events, figures and buckets stand side by side."""
@@ -256,6 +254,8 @@ class LatencyPanel(Panel):
 
     def action_outliers(self) -> None:
         """Ask for the outliers of I/O, and show them as soon as they are there."""
+        from presman.tui.pages.content import outliers_page  # not before a page is opened
+
         for query in ("io_outlier", "lgwrio_outlier"):
             self.post_message(QueryWanted(query))
         self.post_message(PageWanted(outliers_page(self.size.width)))

@@ -18,8 +18,7 @@ from presman.tabs.parts import Box, Lines, Moment, OverTime, Part, Rows
 from presman.tui.saved_view import SavedView, put_back_table
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_api import Horizontal, LineApiWidget, PlainBackground, Vertical
-from presman.tui.widgets.line_view import Sentences
+from presman.tui.widgets.line_api import Horizontal, LineApiWidget, PlainBackground, Sentences, Vertical
 
 if TYPE_CHECKING:
     from presman.tui.pages.content import Content

@@ -16,8 +16,7 @@ from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.parallel.usual import Comparison
-from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.statement_readings import group_title
 from presman.base.formats import number
 from presman.figures.drawing.lines import Line, length, wrap
@@ -33,8 +32,7 @@ from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_api import Horizontal, Vertical
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import Horizontal, LineView, Vertical
 from presman.tui.widgets.table_frame import HEADER_LINES
 
 TALL = 36

@@ -14,8 +14,7 @@ from presman.tabs.parts import Moment
 from presman.tabs.plan import active_plan, found, plan_line, unjudged
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_api import Horizontal
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import Horizontal, LineView
 from presman.tui.widgets.table_frame import HEADER_LINES
 
 _FINDINGS_SHOWN = 6

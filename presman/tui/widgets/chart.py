@@ -13,11 +13,10 @@ from textual.message import Message
 
 from presman.base.axis import nice_axis, tick_label
 from presman.base.formats import number
-from presman.figures.drawing.bars import EMPTY, Cell, crossed, stacked
-from presman.figures.drawing.lines import Line, Run, cells, length, merge, pad
+from presman.figures.drawing.lines import EMPTY, Cell, Line, Run, cells, crossed, length, merge, pad, stacked
 from presman.tabs.charts import ChartData, levels_of
 from presman.tabs.parts import GroupLevel
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import LineView
 
 SIGNS = "ABCDEF+"
 """How areas are told apart without colours or blocks; the last is that of all others."""
@@ -103,9 +102,9 @@ def instant_at(data: ChartData, x: int, width: int, rows: int) -> datetime | Non
 
 def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> list[list[Cell]]:
     """Return `count` columns of cells from the bottom up, with the lines that cross them."""
-    styles = [area.style for area in data.areas]
+    styles = tuple(area.style for area in data.areas)
     stretches = list(zip(*(area.values for area in data.areas), strict=True))
-    drawn: dict[int, list[Cell]] = {}
+    drawn: dict[int, Sequence[Cell]] = {}
     columns = []
     marked = {column_of(x, data.length, count): "┆" for x, _ in data.marks}
     if data.cursor is not None:
@@ -114,13 +113,19 @@ def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> 
     for x in range(count):
         stretch = x * data.length // count
         if stretch not in drawn:
-            values = [value for value in stretches[stretch] if value is not None]
-            drawn[stretch] = stacked(values, styles, top, rows, signs) if values else [EMPTY] * rows
+            values = tuple(value for value in stretches[stretch] if value is not None)
+            drawn[stretch] = _stretch(values, styles, top, rows, signs) if values else [EMPTY] * rows
         column = [crossed(cell, marked[x]) for cell in drawn[stretch]] if x in marked else list(drawn[stretch])
         if level >= 0 and x not in marked:
             column[level] = crossed(column[level], "─")
         columns.append(column)
     return columns
+
+
+@lru_cache(maxsize=128)
+def _stretch(values: tuple[float, ...], styles: tuple[str, ...], top: float, rows: int, signs: str) -> tuple[Cell, ...]:
+    """Return the cells of a stretch: what is drawn anew when one more is complete has all others as they were."""
+    return tuple(stacked(values, styles, top, rows, signs))
 
 
 def column_of(stretch: int, stretches: int, count: int) -> int:

@@ -19,7 +19,7 @@ from presman.base.text import clean, one_line
 from presman.figures.figure import NAME, NUMBER, Figure, Table
 from presman.tui.copies import Copyable
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import LineView
 
 
 class _Column(NamedTuple):

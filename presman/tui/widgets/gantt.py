@@ -14,7 +14,7 @@ from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.axis import time_label, time_ticks
 from presman.base.colours import GroupColours
 from presman.figures.drawing.lines import Line, fit, merge, pad
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import LineView
 
 STRIP = 3
 """Lines of the strip of servers."""

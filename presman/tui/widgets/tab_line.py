@@ -12,7 +12,7 @@ from textual.message import Message
 
 from presman.figures.drawing.lines import Run, cells, merge
 from presman.tabs import tab_names
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import LineView
 
 
 class Labelled(NamedTuple):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from presman.base.colours import GroupColours
-from presman.figures.drawing.bars import Scale
 from presman.figures.drawing.columns import (
     Fitted,
     Trend,
@@ -20,7 +19,7 @@ from presman.figures.drawing.columns import (
     row_text,
     scales_of,
 )
-from presman.figures.drawing.lines import Line, length, pad
+from presman.figures.drawing.lines import Line, Scale, length, pad
 from presman.figures.figure import Figure, Table
 
 
@@ -66,7 +65,7 @@ class TableRows:
         elif self.descending:
             rows.reverse()
         self.shown = _below(rows, self.table)
-        self._identities = [self.table.identity(row) for row in rows]
+        self._identities = [self.table.identity(row) for row in self.shown]
         self._follow()
 
     def _follow(self) -> None:

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from presman.analysis.readings.instance_readings import Header, ServerPool
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import Alert, Header, Reading, ServerPool
 from presman.base.formats import ABSENT, count, counted, duration, retry
 from presman.base.release import named
-from presman.figures.drawing.bars import bar_runs
-from presman.figures.drawing.lines import Line, Run, fit, length, merge
+from presman.figures.drawing.lines import Line, Run, bar_runs, fit, length, merge
 from presman.tabs import tab_names
 from presman.tabs.choices import Choices, Link, LinkState, plan_name
-from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.line_api import LineView
 
 if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo

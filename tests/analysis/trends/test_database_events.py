@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import (

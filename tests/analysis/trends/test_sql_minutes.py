@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.session_list import cpu_waiters
 from presman.analysis.trends.sql_minutes import LARGEST, TEXTS_KEPT, SqlTexts
 from presman.rows.cursor_rows import SqlText

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.session_readings import Activity, SqlSample
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import LISTED, sql_past

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.analysis.parallel.usual import QueueMarks
 from presman.analysis.readings.reading import Reading, UnavailableView
 from presman.analysis.readings.session_readings import ON_CPU, Activity

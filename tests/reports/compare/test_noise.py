@@ -89,3 +89,18 @@ def test_what_differs_by_rounding_alone_remembers_nothing() -> None:
     # Alike at a lag of 1: 7 pairs of which one is unlike, 5 of 8; at a lag of 2: 6 of which two are, 2 of 8.
     assert memory(two_levels(0.1)) == 6  # twice 1 + 2 x (5/8 + 2/8) = 2.75, rounded up
     assert memory(polls(1, 2, 1)) == 1, "three values tell nothing"
+
+
+def test_of_more_deals_than_can_be_tried_some_are_drawn_and_the_one_that_was_seen_counts_besides() -> None:
+    """Twenty and twenty blocks that lie apart: no other deal differs as much, so it is one of 1,999 and itself."""
+    low, high = polls(*[1.0, 1.1, 0.9] * 20), polls(*[2.0, 2.1, 1.9] * 20)
+    assert chance(low, high) == pytest.approx(1 / 2000)
+    # Of five and eight there are 1,287 deals: each is tried.
+    assert chance(low[:15], high[:24]) == pytest.approx(1 / 1287)
+    assert chance(low[:14], high) is None, "four blocks are too few"
+    assert judge(low[:14], high) is Judgement.UNTOLD
+
+
+def test_no_more_than_twenty_blocks() -> None:
+    assert len(blocks(polls(*range(600)), 3)) == 20
+    assert len(blocks(polls(*range(59)), 3)) == 19

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Text
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.base.text import clean
 from presman.figures.measures import MEASURES
 from presman.output.cells import cell

@@ -28,7 +28,7 @@ from presman.reports.advise_load import (
     SeenPlan,
     other_days,
 )
-from presman.reports.advise_report import Advice, advise, as_page, as_text, in_words, least
+from presman.reports.advise_report import Advice, AdviceWanted, advise, as_page, as_text, in_words, least, still_takes
 from presman.reports.advise_script import quoted, scripts
 from presman.reports.advise_search import KINDS, Scored, Search, bounds, quantile, servers_needed
 from presman.reports.whatif_cpu import CpuDemand
@@ -58,7 +58,8 @@ def best(arrivals: list[Arrival], *kinds: str, plan: SeenPlan | None = None, goa
 def given(
     arrivals: list[Arrival], goal: Goal = GOAL, kinds: tuple[str, ...] = ("target", "limits"), **more: object
 ) -> Advice:
-    return advise(arrivals, more.pop("plan", SeenPlan()), [goal], more.pop("keep", ()), kinds, 1, **more)  # type: ignore[arg-type]
+    wanted = AdviceWanted([goal], more.pop("keep", ()), kinds)  # type: ignore[arg-type]
+    return advise(arrivals, more.pop("plan", SeenPlan()), wanted, **more).advice  # type: ignore[arg-type]
 
 
 LIMITED = steady(16, 50, 100, limit=16)
@@ -153,6 +154,7 @@ def test_what_is_said_of_a_limit_too_low() -> None:
     assert "25 %       now" in text
     assert "presman never runs" in text
     assert "a run time does not depend on what runs beside it" in " ".join(text.split())
+    assert "who must not lose by a choice is named with --keep" in text
     assert text == as_text(given(LIMITED)), "the same seed says the same"
 
 
@@ -191,6 +193,27 @@ def test_what_was_not_set_is_cleared_and_11_2_has_its_own_name() -> None:
         assert f"new_{name} => -1" in found.undo
 
 
+def test_more_servers_on_no_more_cpu_are_told_as_that() -> None:
+    """BATCH may use a quarter of the CPUs, which is its limit of servers, too: the script raises that alone."""
+    row = directive("BATCH", 1, 60)._replace(utilization_limit=25)
+    found = given(LIMITED, plan=plan_of(row))
+    assert found.choices[0].changes == ("limit of BATCH 25 % -> 50 %",)
+    assert found.scripts is not None
+    assert "utilization" not in found.scripts.change.lower()
+    told = [note for note in found.notes if "UTILIZATION_LIMIT leaves it 25 % of the CPUs" in note]
+    assert len(told) == 1
+    assert told[0].startswith("the first choice gives BATCH more servers")
+    for free in (None, 100):
+        free_plan = plan_of(row._replace(utilization_limit=free, parallel_server_limit=25))
+        assert "UTILIZATION_LIMIT" not in str(given(LIMITED, plan=free_plan).notes)
+
+
+def test_a_limit_of_cpu_is_none_of_servers_in_11_2() -> None:
+    row = directive("BATCH", 1, 60)._replace(utilization_limit=40)
+    loads = [ObservedLoad.of(SMALL, plan_of(row, release=Release(*of)), [GOAL], 1) for of in ((11, 2), (12, 1))]
+    assert [each.percent(BATCH) for each in loads] == [100, 40]
+
+
 def test_a_script_of_a_file_says_that_the_plan_is_not_known() -> None:
     found = given(LIMITED).scripts
     assert found is not None
@@ -226,6 +249,11 @@ def test_too_short_met_unmet_and_autonomous() -> None:
     assert "12 statements of the 40 or more that p95 takes" in few.message
     assert not few.choices
     assert few.curves, "the curve is there all the same"
+    assert still_takes(few) == (
+        "Too early for advice on 95 % of BATCH start within 30 s: 12 statements seen in 50 min, and it takes 40: at "
+        "this rate in some 1 h 57 min."
+    )
+    assert "when is not known" in still_takes(replace(few, goals=(replace(few.goals[0], statements=0),)))
     met = given([each._replace(waited=0.0, limit=None) for each in LIMITED])
     assert (met.verdict, met.choices, met.scripts) == ("met", (), None)
     unmet = given(SMALL, kinds=("limits",))
@@ -402,6 +430,7 @@ def test_the_command(arrivals_file: Path, inside: Run) -> None:
         (("--goal", "BATHC p95 wait <= 30s"), "--goal: no statement of 'BATHC' was seen, did you mean 'BATCH'?"),
         (("--goal", "BATCH p95 wait <= 30s", "--keep", "ETL"), "--keep: no statement of 'ETL' was seen"),
         (("--goal", "BATCH p95 wait <= 30s", "--may-change", "limit"), "unknown 'limit', did you mean 'limits'?"),
+        (("--goal", "BATCH p95 wait <= 30s", "--may-change", "limits,CPU"), "presman whatif --cpu-limit GROUP=N"),
     ],
 )
 def test_mistakes_are_one_line(arrivals_file: Path, inside: Run, more: tuple[str, ...], why: str) -> None:
@@ -418,7 +447,28 @@ def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
     search.courses = 1
     search.score(PRESENT)
     for knob in search.grid:
-        for choice in search._with(PRESENT, knob):
+        for choice in search._with(PRESENT, knob, search.grid[knob]):
             assert search.score(choice).total >= search.scored[PRESENT].total
-    assert search._descend_by_two()
-    assert search.best == {Change("target", None, 64), Change("limits", BATCH, 100)}
+    search.run(lambda *_: None)
+    assert search.best == {Change("target", None, 64), Change("limits", BATCH, 100)}, "room for two of 32"
+
+
+def test_three_changes_are_found_where_fewer_cost_more_servers() -> None:
+    """The best of all 576 choices, each tried, changes three directives; one and two need a target of 96, or miss."""
+    arrivals, plan, goal = planted("limit too low", 201)
+    search = Search(ObservedLoad.of(arrivals, plan, [goal], 201), [goal], [], ("target", "limits"))
+    search.courses = 1
+    search.run(lambda *_: None)
+    assert {each.kind: each.value for each in search.best} == {"target": 72, "limits": 50}
+    assert len(search.best) == 3
+    assert len(search.scored) <= 57, "a tenth"
+
+
+def test_what_cannot_be_the_best_is_not_replayed() -> None:
+    """A limit meets the goal at the price of one change: no larger target is tried, however many choices there are."""
+    search = Search(ObservedLoad.of(LIMITED, SeenPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
+    search.run(lambda *_: None)
+    tried = [sorted(change.kind for change in choice) for choice in search.scored]
+    assert [Change("limits", BATCH, 50)] == sorted(search.best)
+    assert max(map(len, tried)) == 1, "two changes cost more than the one"
+    assert len(search.scored) < len(list(every_choice(search))) / 2

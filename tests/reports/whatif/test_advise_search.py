@@ -183,16 +183,39 @@ def known(found: Search, **totals: float) -> None:
         found.scored[frozenset({change})] = Scored(total, (total,), 0.0, True)
 
 
-def test_two_changes_at_once_are_tried_by_what_each_comes_to() -> None:
+def limit(group: Group, percent: int) -> Choice:
+    return frozenset({Change("limits", group, percent)})
+
+
+def test_it_goes_on_from_the_best_and_from_what_is_like_another_last() -> None:
     found = search()
-    known(found, B25=3.0, B50=1.0, E13=5.0, E88=4.0)
-    pairs = [sorted((each.group.name[0], each.value) for each in pair if each.group) for pair in found._pairs(PRESENT)]
-    assert pairs == [
-        [("B", 50), ("E", 88)], [("B", 50), ("E", 13)], [("B", 25), ("E", 88)], [("B", 25), ("E", 13)],
-    ]  # fmt: skip
-    best = frozenset({Change("limits", BATCH, 50)})
-    assert found.best == best
-    assert all(each not in found.scored for each in found._pairs(best))
+    known(found, B25=3.0, B50=2.0, B75=2.0, E13=5.0, E88=4.0)
+    found.scored[limit(ETL, 63)] = Scored(9.02, (90.0,), 0.02, True)
+    order = []
+    while (choice := found._next()) is not None:
+        order.append(choice)
+        found._go_on(choice, dict.fromkeys(found.grid, ()))
+    firsts = [limit(BATCH, 50), limit(BATCH, 25), limit(ETL, 88), limit(ETL, 13), PRESENT]
+    assert order == [*firsts, limit(BATCH, 75), limit(ETL, 63)], "one comes to what 50 % does, one does nothing"
+
+
+def test_what_could_not_be_the_best_is_left_out() -> None:
+    """Twice the servers cost 0.5 and a change 0.02 even if all goals, which count 1, are met and nobody loses."""
+    found, larger = search(("target", "limits")), frozenset({Change("target", None, 128)})
+    known(found, B25=1.53)
+    assert found._may_be_best(larger)
+    assert not found._may_be_best(larger | limit(ETL, 13))
+    known(found, B50=1.51)
+    assert not found._may_be_best(larger)
+    assert found._next() == limit(BATCH, 50)
+    found.scored = {PRESENT: Scored(1.0, (0.0,), 0.0, False)}
+    assert found._may_be_best(larger), "somebody loses by the best who must not"
+
+
+def test_values_that_come_to_the_same_by_themselves_are_tried_once_at_first() -> None:
+    found = search()
+    known(found, B25=3.0, B50=3.0, E13=5.0, E25=4.0, E50=5.0)
+    assert found._distinct() == {("limits", BATCH): [25, 75], ("limits", ETL): [13, 25, 63, 88]}
 
 
 def test_of_equal_choices_that_of_fewer_changes_is_better_and_one_that_harms_none_of_all() -> None:

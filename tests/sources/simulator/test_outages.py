@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from presman.analysis import analyse
+from presman.analysis.assemble import analyse
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator.loading import load_scenario

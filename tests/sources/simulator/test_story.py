@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from presman.base.release import Release
-from presman.forecast.scheduler import HoldReason
 from presman.rows.cursor_rows import PlanXml
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import EventHistogram, Sysstat
 from presman.rows.session_rows import PxSession, Session
 from presman.sources.simulator.loading import FOLDER
+from tests.forecast.hold import HoldReason, why_of
 from tests.sources.simulator.conftest import Played
 
 
@@ -52,7 +52,7 @@ def test_published_case(play: Callable[..., Played]) -> None:
     (group,) = [row for row in played.rows(ConsumerGroup) if row.name == "QUERIES"]
     assert (group.current_pqs_active, group.current_pq_servers_active, group.current_pqs_queued) == (1, 12, 1)
     (ticket,) = played.source.simulation.workload.queue.queued()
-    why = played.source.simulation.workload.queue.why(ticket)
+    why = why_of(played.source.simulation.workload.queue, ticket)
     assert (why.cause, why.in_use, why.wants, why.target) == (HoldReason.SYSTEM, 12, 36, 24)
     (plan,) = played.rows(PlanXml, sql_id="4dz3dapm4uy8q", child_number=0)
     assert '<info type="dop_reason">hint</info><info type="dop">36</info>' in plan.other_xml

@@ -1,0 +1,36 @@
+"""Whether something is there is answered by yes, by no, or by why nobody can tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from presman.base.file_kinds import exists, is_file, is_folder
+
+
+def told(path: Path) -> list[bool]:
+    return [question(path) for question in (exists, is_file, is_folder)]
+
+
+def test_what_is_there_is_told_through_links(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "to a file").symlink_to("a")
+    (tmp_path / "to a folder").symlink_to(tmp_path)
+    assert told(tmp_path / "to a file") == told(tmp_path / "a") == [True, True, False]
+    assert told(tmp_path / "to a folder") == told(tmp_path) == [True, False, True]
+    assert told(Path("/dev/null")) == [True, False, False]
+
+
+@pytest.mark.parametrize("name", ["none", "a/below a file", "to nothing", "to itself", "a zero \0 byte"])
+def test_what_leads_nowhere_is_not_there(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "to nothing").symlink_to("none")
+    (tmp_path / "to itself").symlink_to("to itself")
+    assert told(tmp_path / name) == [False, False, False]
+
+
+@pytest.mark.parametrize("question", [exists, is_file, is_folder])
+def test_where_nobody_can_look_nothing_is_said_of_what_is_there(tmp_path: Path, question: object) -> None:
+    with pytest.raises(OSError, match="File name too long"):
+        question(tmp_path / ("a" * 5000))  # type: ignore[operator]

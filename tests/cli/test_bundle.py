@@ -1,0 +1,55 @@
+"""`presman bundle` of a recording: how much of it, what is said, and where nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from presman.cli import exit_codes
+from tests.cli.run import Run
+from tests.recording.recorded import polled, record
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Thirty polls five seconds apart."""
+    place = tmp_path_factory.mktemp("bundle") / "a.presman"
+    record(place, list(polled("queueing", 30)))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("more", "polls"),
+    [
+        ((), 30),
+        (("--minutes", "1"), 13),  # those of 0, 5, ... 60 seconds before the last
+        (("--minutes", "0.01"), 1),
+        (("--from", "first", "--minutes", "1"), 30),
+        (("--from=-20s",), 5),
+    ],
+)
+def test_the_last_minutes_are_copied_or_what_is_asked_for(
+    recording: Path, more: tuple[str, ...], polls: int, tmp_path: Path, inside: Run
+) -> None:
+    path = tmp_path / "b.presman"
+    done = inside("bundle", str(recording), "-o", str(path), *more)
+    said = f"{polls} poll{'s' * (polls > 1)} in {path}: it has no SQL text, bind, user, machine or program\n"
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.endswith(said)
+    assert path.exists()
+
+
+def test_a_file_that_is_there_is_not_written_over(recording: Path, tmp_path: Path, inside: Run) -> None:
+    path = tmp_path / "b.presman"
+    path.write_text("mine")
+    done = inside("bundle", str(recording), "-o", str(path))
+    assert done.returncode == exit_codes.OUTPUT
+    assert "exists: choose another name with -o" in done.stderr
+    assert path.read_text() == "mine"
+
+
+def test_without_a_name_it_is_called_after_the_instant(recording: Path, tmp_path: Path, inside: Run) -> None:
+    assert inside("bundle", str(recording), "--minutes", "0.01").returncode == 0
+    assert len(list(tmp_path.glob("presman-bundle-*.presman"))) == 1

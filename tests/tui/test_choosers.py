@@ -1,0 +1,89 @@
+"""What is chosen in the dialogs, row by row, without a screen around them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from presman.figures.figure import NAME, Figure, Table
+from presman.tui.copies import Copyable
+from presman.tui.widgets.choosers import ColumnChooser, CopyChooser, TargetChooser, _copied
+
+TABLE: Table[str] = Table(
+    "t", "T", tuple(Figure[str](key, head, NAME, f"{key}?", len) for key, head in
+                    (("a", "A"), ("b", "B"), ("c", ""), ("d", "D"), ("x", "X"))),
+    str, "none",
+)  # fmt: skip
+
+
+class Chooser(ColumnChooser):
+    """One whose rows are looked at as they would be shown; `under` is the key of the one under the cursor."""
+
+    def __init__(self, *shown: str) -> None:
+        super().__init__(TABLE, shown, {"x"})
+        self.under, self.selected = "", ""
+        self.grid: Any = self
+
+    @property
+    def row(self) -> Any:
+        return next((each for each in self._columns() if each.key == self.under), None)
+
+    def show_rows(self, rows: Any, note: str) -> None:
+        assert note == "of T: numbered ones are shown, in this order"
+        self.rows = [(each.key, each.position) for each in rows]
+
+    def select(self, key: str) -> None:
+        self.selected = key
+
+
+def test_columns_that_are_shown_come_first_with_their_numbers() -> None:
+    found = Chooser("b", "gone", "a")
+    assert [(each.key, each.head, each.position, each.help) for each in found._columns()] == [
+        ("b", "B", 1, "b?"), ("a", "A", 3, "a?"), ("c", "c", None, "c?"), ("d", "D", None, "d?"),
+    ]  # fmt: skip
+
+
+def test_a_column_is_shown_hidden_and_moved() -> None:
+    found = Chooser("a", "b")
+    found.action_switch()
+    found.action_carry(1)
+    assert found.chosen(None) == ("a", "b"), "nothing is under the cursor"
+    found.under = "d"
+    found.action_carry(-1)
+    assert found.chosen(None) == ("a", "b"), "what is not shown has no place"
+    found.action_switch()
+    assert found.chosen(None) == ("a", "b", "d")
+    assert found.rows == [("a", 1), ("b", 2), ("d", 3), ("c", None)]
+    found.action_carry(-1)
+    assert (found.chosen(None), found.selected) == (("a", "d", "b"), "d")
+    for _ in range(3):
+        found.action_carry(-1)
+    assert found.chosen(None) == ("d", "a", "b")
+    for _ in range(4):
+        found.action_carry(1)
+    assert found.chosen(None) == ("a", "b", "d")
+    for key in "abd":
+        found.under = key
+        found.action_switch()
+    assert found.chosen(None) == ("d",), "one stays"
+
+
+def test_the_present_target_is_marked_and_a_copy_has_its_key() -> None:
+    targets = TargetChooser(["east", "west"], "west")
+    assert [(row.name, row.now) for row in targets._rows] == [("east", ""), ("west", "on the screen")]
+    assert (targets.chosen(targets._rows[0]), targets.chosen(None)) == ("east", None)
+    offered, taken = [Copyable(key, key, key) for key in "ct"], list[object]()
+    copies = CopyChooser(offered)
+    copies.dismiss = taken.append  # type: ignore[assignment, method-assign]
+    for key in "tx":
+        copies.action_take(key)
+    assert taken == [offered[1]]
+
+
+def test_a_text_is_copied_on_one_line_with_whom_it_hits() -> None:
+    def copied(text: str, affects: str = "", why_not: str = "") -> str:
+        return _copied(SimpleNamespace(text=text, affects=affects, why_not=why_not))  # type: ignore[arg-type]
+
+    assert copied("a\nb", "RPT") == "a b   RPT"
+    assert copied("a") == "a"
+    assert (copied("", why_not="old"), copied("")) == ("old", "-")

@@ -1,0 +1,115 @@
+"""Lines of the fleet's screen: its first line, its state, what is wrong, all about one database; by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.fleet import ConnectionState, KeyFigures, Member
+from presman.figures.drawing.lines import length, plain
+from presman.tui.fleet_frame import about_in_short, about_lines, facts, first_line, fleet_alerts, fleet_state
+
+FIGURES = KeyFigures("PROD", "DAY", 6.0, 2.0, 24.0, 12, 221.0, 64, 256, 0, "good", "")
+LIVE = Member("east", ConnectionState.LIVE, FIGURES, 1.0)
+
+
+def member(name: str, connection: ConnectionState, **facts: Any) -> Member:
+    return Member(name, connection, **facts)
+
+
+def hurt(name: str, severity: str, alerts: int = 1, **more: Any) -> Member:
+    return replace(
+        LIVE, name=name, key_figures=replace(FIGURES, severity=severity, alerts=alerts, worst="it waits"), **more
+    )
+
+
+LOST = member("west", ConnectionState.LOST, reason="no route", retry_in=41.0, since=61.0)
+
+
+def test_the_first_line_counts_the_states_and_the_alerts() -> None:
+    runs = facts("all", [LIVE, hurt("b", "bad", 3), LOST, hurt("c", "warn", 2)], 2.5)
+    assert [text for text, _ in runs] == [
+        " all", "  4 databases", "  ● 3 live", "  ✕ 1 lost", "  ▲ 5 alerts in 2", "  every 2.5s",
+    ]  # fmt: skip
+    assert [text for text, _ in facts("one", [LIVE], 5.0)] == [" one", "  1 database", "  ● 1 live", "  every 5s"]
+    assert "  ▲ 1 alert in 1" in [text for text, _ in facts("one", [hurt("a", "bad")], 5.0)]
+
+
+def test_what_has_no_room_goes_from_behind() -> None:
+    """Of 21 + 10 cells of facts the interval's 10 go where the state with a blank on each side leaves fewer."""
+    state = ("● LIVE", "good")
+    assert sum(len(text) for text, _ in facts("one", [LIVE], 5.0)) == 4 + 12 + 10 + 10
+    told = {width: plain(first_line("one", [LIVE], 5.0, state, width)) for width in (44, 43, 34, 33, 12, 5)}
+    assert told[44] == " one  1 database  ● 1 live  every 5s" + " ● LIVE "
+    assert told[43] == " one  1 database  ● 1 live" + " " * 10 + "● LIVE "
+    assert told[34] == " one  1 database  ● 1 live ● LIVE "
+    assert told[33] == " one  1 database" + " " * 10 + "● LIVE "
+    assert told[12] == " one ● LIVE "
+    assert told[5] == " one ● LIVE "
+    assert length(first_line("one", [LIVE], 5.0, state, 80)) == 80
+
+
+@pytest.mark.parametrize(
+    ("members", "trouble", "paused", "told"),
+    [
+        ([LIVE, LOST], "", None, "● LIVE"),
+        ([member("a", ConnectionState.LATE)], "", None, "● LIVE"),
+        ([LOST], "", None, "✕ NO DATA"),
+        ([], "", None, "✕ NO DATA"),
+        ([member("a", ConnectionState.STARTING)], "", None, "… STARTING"),
+        ([member("a", ConnectionState.STARTING), LOST], "", None, "✕ NO DATA"),
+        ([LIVE], "", 61.0, "‖ PAUSED 1:01"),
+        ([LIVE], "gone", 61.0, "✕ STORE LOST"),
+    ],
+)
+def test_a_fleet_has_a_state(members: list[Member], trouble: str, paused: float | None, told: str) -> None:
+    assert fleet_state(members, trouble, paused=paused)[0] == told
+
+
+def test_what_is_wrong_is_told_database_by_database_the_worst_first() -> None:
+    late = member("late", ConnectionState.LATE, age=30.0)
+    refused = member("no", ConnectionState.REFUSED, reason="ORA-01017", outlook="not tried again")
+    found = fleet_alerts([LIVE, hurt("warned", "warn"), late, refused, hurt("bad", "bad"), LOST], "")
+    assert [(each.state, each.glyph, each.text) for each in found] == [
+        ("bad", "✕", "west: retry in 41s: no route"),
+        ("bad", "✕", "bad: it waits"),
+        ("warn", "✕", "no: ORA-01017; not tried again"),
+        ("warn", "▲", "warned: it waits"),
+        ("warn", "▲", "late: no answer for 0:30"),
+    ]
+    (store,) = fleet_alerts([LIVE], "the store is gone")
+    assert (store.state, store.text) == ("bad", "the store is gone")
+    assert [each.text for each in fleet_alerts([LIVE], "")] == ["Nothing is wrong in any database that answers."]
+    assert fleet_alerts([member("a", ConnectionState.STARTING)], "") == []
+    assert [each.short for each in fleet_alerts([member("x", ConnectionState.LOST)], "")] == ["x: LOST"]
+
+
+def told(member: Member | None, to_do: str = "") -> list[str]:
+    return [plain(line) for line in about_lines(member, to_do)]
+
+
+def test_all_about_the_database_under_the_cursor() -> None:
+    """6 of the 8 CPUs that were wanted were had: 25 % had to wait."""
+    figures = "plan DAY  CPU 6.0 used, 2.0 waited for, of 24  throttled 25 %  12 queued, head 3:41  PX servers 64/256"
+    assert told(LIVE) == [f" east  ● LIVE  PROD  {figures}"]
+    assert told(replace(LIVE, name="prod_east", since=61.0)) == [f" prod_east  ● LIVE for 1:01  {figures}"]
+    assert told(None) == []
+    idle = replace(LIVE, key_figures=replace(FIGURES, plan="", used=None, queued=0))
+    assert told(idle) == [" east  ● LIVE  PROD  plan none  PX servers 64/256"]
+    assert told(hurt("b", "bad"), "end it")[1:] == [" it waits", " DO  end it"]
+    assert told(LOST) == [" west  ✕ LOST for 1:01", " retry in 41s: no route"]
+    assert told(replace(LOST, age=90.0))[0] == " west  ✕ LOST for 1:01  last data 1:30 ago"
+
+
+def test_a_reason_has_the_colour_of_the_alert_or_of_the_state() -> None:
+    assert about_lines(hurt("b", "warn"), "")[1][0][1] == "warn"
+    assert about_lines(LOST, "")[1][0][1] == "bad"
+    late = replace(hurt("b", "bad"), connection=ConnectionState.LATE, age=5.0)
+    assert about_lines(late, "")[1][0][1] == "warn"
+    assert [plain(line) for line in about_in_short(hurt("b", "bad"), "end it")] == [
+        " b  ● LIVE",
+        " it waits",
+        " DO  end it",
+    ]

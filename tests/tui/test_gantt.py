@@ -1,0 +1,148 @@
+"""The Gantt chart as lines: a cell is a minute here, twenty of them from noon on; worked out by hand."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from presman.analysis.trends.statement_runs import StatementRun
+from presman.tui.widgets.gantt import GanttData, columns, gantt, label_width, window_end
+
+NOON = datetime(2026, 3, 12, 12).astimezone()
+END = NOON + timedelta(minutes=20)
+WIDTH = 43
+"""22 cells of labels, a blank, 20 of the chart."""
+
+
+def minute(at: float | None) -> datetime | None:
+    return None if at is None else NOON + timedelta(minutes=at)
+
+
+def run(queued: float | None, started: float | None = None, idle: float | None = None, ended: float | None = None,
+        servers: int = 8, name: str = "ETL", sql_id: str = "7xq3h0000kd0x") -> StatementRun:  # fmt: skip
+    times = {
+        key: minute(at)
+        for key, at in zip(("queued", "started", "idle", "ended"), (queued, started, idle, ended), strict=True)
+    }
+    return StatementRun(1, 7, 9, sql_id, 0, name, "RPT", servers, **times)
+
+
+def data(
+    *spans: StatementRun, in_use: tuple[float | None, ...] = (), target: int | None = None, **more: Any
+) -> GanttData:
+    return GanttData(spans, END, 1200.0, in_use, target, **more)
+
+
+def texts(found: GanttData, height: int = 9, width: int = WIDTH) -> list[str]:
+    return ["".join(text for text, _ in line) for line in gantt(found, width, height)]
+
+
+def chart(*spans: StatementRun, height: int = 9, **more: Any) -> list[str]:
+    """What is drawn of the statements."""
+    return [line[23:] for line in texts(data(*spans, **more), height)[1:-4]]
+
+
+def test_the_chart_takes_what_the_labels_leave() -> None:
+    assert [(label_width(width), columns(width)) for width in (109, 110, 30)] == [(22, 86), (30, 79), (22, 10)]
+
+
+@pytest.mark.parametrize(
+    ("span", "drawn"),
+    [
+        (run(2, 5, 9, 12), "  ░░░████▒▒▒        "),
+        (run(2, 5, 9), "  ░░░████▒▒▒▒▒▒▒▒▒▒▒"),
+        (run(2, 5), "  ░░░███████████████"),
+        (run(2), "  ░░░░░░░░░░░░░░░░░░"),
+        (run(None, 5, None, 5.1), "     █              "),
+        (run(2, 2.5, None, 2.7), "  █                 "),  # it has run, however short it was
+        (run(2, 2.5, 2.6, 2.7), "  ▒                 "),
+        (run(2, 2.9, 3.0, 4), "  █▒                "),
+        (run(-9, -5, 1, 3), "█▒▒                 "),
+        (run(20, 20), "                   █"),
+    ],
+)
+def test_a_statement_is_queued_runs_and_idles(span: StatementRun, drawn: str) -> None:
+    (line, *_) = chart(span)
+    assert line == drawn
+
+
+def test_before_the_newest_instant_what_is_there_ends_at_it() -> None:
+    assert chart(run(2, 5), now=minute(8))[0] == "  ░░░███            "
+
+
+def test_who_holds_most_servers_is_a_whole_line_high_and_nobody_less_than_two_eighths() -> None:
+    spans = [run(0, 1, servers=servers) for servers in (64, 32, 24, 1)]
+    assert [line[-1] for line in chart(*spans)] == ["█", "▄", "▃", "▂"]
+    assert chart(run(0, 1, servers=0))[0][-1] == "█"
+
+
+def test_where_there_is_no_room_for_all_those_stay_that_hold_most_then_the_queue_then_the_newest_that_ended() -> None:
+    spans = [run(1, 2, ended=3, name="OLD"), run(1, 2, ended=4, name="NEW"), run(2, name="LATE"), run(1, name="FIRST"),
+             run(1, 2, servers=4, name="SMALL"), run(1, 2, servers=8, name="BIG")]  # fmt: skip
+
+    def names(rows: int) -> list[str]:
+        return [line[:5].strip() for line in texts(data(*spans), rows + 5)[1:-4]]
+
+    assert names(1) == ["BIG"]
+    assert names(2) == ["SMALL", "BIG"]
+    assert names(3) == ["FIRST", "SMALL", "BIG"]
+    assert names(5) == ["NEW", "LATE", "FIRST", "SMALL", "BIG"]
+    assert names(7)[-1] == ""
+
+
+def test_a_label_has_the_group_the_sql_id_and_the_servers() -> None:
+    lines = texts(data(run(1, 2, name="A_VERY_LONG_NAME"), run(1, servers=0, sql_id="")))
+    assert lines[0] == "Statements  SQL    srv 20 min  ░ queued █ …"
+    assert [line[:23] for line in lines[1:3]] == ["A_VERY_LON… 7xq3h    8 ", "ETL         -        - "]
+    (name, *_, last) = gantt(data(run(1, 2, ended=3)), WIDTH, 9)[1]
+    assert name[1] == "dim"
+    assert last == (" " * 17, "")
+
+
+def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
+    """Of 180 stretches nine are a cell: the 45th is in the sixth."""
+    found = data(run(2, 4), run(8), marks=((0, "A"), (45, "DAY"), (171, "NIGHT")))
+    lines = texts(found, 10, 123)
+    assert lines[0].rstrip().endswith("┆ DAY  ┆ NIGHT"), "the last two have words"
+    assert [line[23:] for line in texts(found, 9)[1:3]] == ["┆ ░░████████████████", "┆    ┆  ░░░░░░░░░░░░"]
+    assert [line[23:] for line in texts(data(marks=((45, "DAY"),)), 7)[1:3]] == ["     ┆" + " " * 14] * 2
+
+
+def test_the_strip_has_the_servers_in_eighths_and_the_target_as_a_line() -> None:
+    """Three lines are 88 servers, the target of 80 and a tenth: 44 are a line and a half, 11 three eighths of one."""
+    use = (0.0,) * 5 + (11.0,) * 5 + (44.0,) * 5 + (None,) * 5
+    top, middle, bottom = texts(data(in_use=use, target=80, most=50.4))[-4:-1]
+    assert [line[23:] for line in (top, middle, bottom)] == [
+        "─" * 20, " " * 10 + "▄" * 5 + " " * 5, " " * 5 + "▃" * 5 + "█" * 5 + " " * 5,
+    ]  # fmt: skip
+    assert [line[:23].strip() for line in (top, middle, bottom)] == ["servers, ─ target 80", "", "most in use 50"]
+    full = texts(data(in_use=(100.0,), target=80))[-4:-1]
+    assert [line[23:] for line in full] == ["█" * 20] * 3, "100 servers are all of it, and cover the target's line"
+    assert [line[23:] for line in texts(data(in_use=(88.0, 44.0)))[-4:-1]] == [
+        "█" * 10 + " " * 10, "█" * 10 + "▄" * 10, "█" * 20,
+    ]  # fmt: skip
+    assert [line.strip() for line in texts(data(in_use=(0.0,)))[-4:-1]] == [""] * 3
+    assert [line.strip() for line in texts(data())[-4:-1]] == [""] * 3
+
+
+def test_times_stand_below_and_the_instant_that_is_shown() -> None:
+    """Of 20 cells two times are asked for: they are ten minutes apart, and the last does not fit any more."""
+    assert texts(data())[-1] == " " * 23 + "12:00     12:10     "
+    assert texts(data(cursor=minute(15.5)))[-1] == " " * 23 + "12:00     12:10▲    "
+    assert texts(data(cursor=END))[-1].endswith("    ▲")
+    for outside in (-0.1, 20.1):
+        assert "▲" not in texts(data(cursor=minute(outside)))[-1]
+
+
+def test_a_low_chart_has_no_statements() -> None:
+    assert len(texts(data(run(1, 2)), 5)) == 5
+    assert len(texts(data(run(1, 2)), 3)) == 3
+    assert len(texts(data(run(1, 2)), 6)) == 6
+
+
+def test_a_window_ends_with_a_whole_stretch() -> None:
+    """Of 1,800 s a stretch is 10 s."""
+    for seconds, end in ((0, 0), (0.1, 10), (10, 10), (10.1, 20)):
+        assert window_end(NOON + timedelta(seconds=seconds), 1800.0) == NOON + timedelta(seconds=end)

@@ -1,0 +1,230 @@
+"""The pages behind rows, in full: what hand-made rows have is told, what they lack is not; counted by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.readings.statement_readings import DopStory, Servers, WantsSource
+from presman.figures.drawing.lines import Line, plain
+from presman.figures.statement_figures import QUEUE
+from presman.tui.pages.row_details import (
+    _wants,
+    again,
+    dop_story,
+    group,
+    page,
+    queued,
+    running,
+    session,
+    sql_lines,
+    tells_degree,
+)
+from tests.tui.readings import AT, busy, cluster
+from tests.tui.readings import group as group_row
+from tests.tui.readings import queued as queued_row
+from tests.tui.readings import running as running_row
+from tests.tui.readings import session as session_row
+
+BUSY = busy()
+
+
+def told(lines: list[Line]) -> dict[str, list[str]]:
+    """The lines below each heading, the title's under ""."""
+    found: dict[str, list[str]] = {"": []}
+    own = found[""]
+    for line in lines:
+        if line and not plain(line).startswith(" "):
+            own = found.setdefault(plain(line), [])
+        elif line:
+            own.append(" ".join(plain(line).split()))
+    return found
+
+
+HINTED = "Its SQL text has the hint parallel."
+HELD = [
+    "32 servers, MARTIN 1:526,60805, 9md3ukh526j58, running for 31:04, ○ idle for 22:10",
+    "32 servers, ETL 1:144,60805, 9md3ukh144j58, running for 7:40",
+]
+
+
+def test_the_head_of_a_queue() -> None:
+    found = told(queued(BUSY.queue[0], BUSY))
+    assert found["Queued statement 7xq3h001jskd0 of BATCH"] == [
+        "user RPT", "program JDBC Thin Client", "module -", "service dwh", "machine app01",
+        "session instance 1, SID 501, SERIAL# 7", "cursor SQL_ID 7xq3h001jskd0, child 0",
+    ]  # fmt: skip
+    assert found["Why it waits"] == [
+        "Number 1 in the queue of BATCH, queued for 3 min 41 s: resmgr:pq queued.",
+        "It wants 32 servers (DOP 16, two sets); BATCH holds 64 of 64 allowed (25 % of 256); 206 of the target's 256 "
+        "are in use; short by 32.",
+        "It reaches its queue timeout in 56:26: then it ends with ORA-07454.",
+    ]
+    assert found["What it wants"] == ["servers 32 parallel servers, by its plan"]
+    assert found["Who holds servers in BATCH"] == HELD
+    assert found["SQL text"][0].startswith("select /*+ parallel */ region")
+
+
+def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() -> None:
+    row = replace(BUSY.queue[1], timeout_left=None, sql_id="", sql_text="", child=None)
+    found = told(queued(row, BUSY))
+    assert found["Queued statement (unknown) of BATCH"][-1] == "cursor SQL_ID -, child -"
+    assert found["Why it waits"][1].startswith("The head of its queue, 7xq3h001jskd0, wants 32 servers")
+    assert found["Why it waits"][2] == "Its group has no queue timeout: it waits until it starts."
+    assert found["SQL text"] == ["not known: V$SQL was not read for it, or no longer has it"]
+    assert plain(sql_lines("", "aged out")[-1]).strip() == "aged out"
+    other = told(queued(replace(row, con_id=3), BUSY))
+    assert len(other["Why it waits"]) == 2, "a queue of that name in another container has another head"
+
+
+@pytest.mark.parametrize(
+    ("wants", "said"),
+    [
+        (None, "not known: its plan could not be read"),
+        (
+            Servers(16, 16, WantsSource.MEAN),
+            "not known; those queued in its group wanted 16 each on average in the last minute",
+        ),
+        (Servers(16, 16, WantsSource.PLAN), "16 parallel servers, by its plan"),
+    ],
+)
+def test_how_many_servers_it_wants(wants: Servers | None, said: str) -> None:
+    assert _wants(wants) == said
+    assert "Oracle does not document" not in said
+    assert "DOP or twice the DOP" in _wants(Servers(8, 16, WantsSource.PLAN))
+    assert "DOP or twice the DOP" not in _wants(Servers(8, 16, WantsSource.DEGREE))
+
+
+def test_an_idle_holder_and_one_that_was_downgraded() -> None:
+    idle = told(running(BUSY.running[0], BUSY))
+    assert idle["What it does"] == [
+        "Idle holder: the coordinator has been INACTIVE for 22:10 and keeps 32 servers, because its cursor is neither "
+        "fetched to the end nor closed.",
+        "elapsed 31:04",
+    ]
+    assert idle["What it holds"] == ["servers 32 in 2 server sets", "degree 16 of 16 requested"]
+    assert idle["Why it has this degree"] == [
+        HINTED, "The optimizer chose DOP 16.", "Reason in the plan: hint.", "The execution asked for DOP 16.",
+    ]  # fmt: skip
+    fewer = told(running(BUSY.running[2], BUSY))
+    assert fewer["What it does"][0] == "The coordinator is ACTIVE: waits for PX Deq: Execute Reply."
+    assert fewer["What it holds"][1] == "degree ▼ 32 of 64 requested: downgraded by 50 %"
+    assert fewer["Who holds servers in ETL"] == ["64 servers, ETL 1:525,60805, 9md3ukh525j58, running for 2:02"]
+
+
+@pytest.mark.parametrize(
+    ("status", "event", "said"),
+    [
+        ("", "", "The coordinator's session is not visible: what it waits for is not known."),
+        ("ACTIVE", "", "The coordinator is ACTIVE: what it does is not known."),
+        ("ACTIVE", "on CPU", "The coordinator is ACTIVE: on CPU."),
+        ("", "db file", "The coordinator is there: waits for db file."),
+    ],
+)
+def test_what_a_coordinator_does(status: str, event: str, said: str) -> None:
+    assert told(running(running_row(status=status, event=event), BUSY))["What it does"][0] == said
+
+
+def test_servers_on_several_instances_are_told_apart_and_nobody_else_holds_none() -> None:
+    both = running_row(servers_by_instance={2: 8, 1: 24}, sets=1)
+    assert told(running(both, BUSY))["What it holds"][:2] == [
+        "servers 32 in 1 server set", "by instance instance 1: 24, instance 2: 8",
+    ]  # fmt: skip
+    assert "Who holds servers in X" not in told(running(replace(both, group="X"), BUSY))
+    crowd = tuple(running_row(n, servers=n) for n in range(1, 11))
+    held = told(running(both, replace(BUSY, running=crowd)))["Who holds servers in BATCH"]
+    assert [line.split()[0] for line in held] == [str(n) for n in range(10, 2, -1)], "the eight with most"
+
+
+def test_how_a_statement_came_to_its_degree() -> None:
+    assert dop_story(DopStory(None, ""), None) == ["V$SQL_PLAN.OTHER_XML does not say, or could not be read."]
+    derived = DopStory(12, "degree limit", cpu_degree=24, io_degree=12)
+    assert dop_story(derived, 8) == [
+        "Automatic DOP derived 24 from CPU and 12 from I/O.", "The optimizer chose 12, less than the 24 derived.",
+        "Reason in the plan: degree limit.", "The execution asked for DOP 8.",
+    ]  # fmt: skip
+    as_derived = DopStory(24, "", cpu_degree=24)
+    assert dop_story(as_derived, None) == ["Automatic DOP derived 24 from CPU.", "The optimizer chose DOP 24."]
+    assert dop_story(DopStory(8, "", io_degree=9), None)[1] == "The optimizer chose 8, less than the 9 derived."
+    assert tells_degree(derived)
+    assert tells_degree(DopStory(None, "", io_degree=9))
+    assert tells_degree(DopStory(None, "why"))
+    assert not tells_degree(DopStory(None, ""))
+
+
+def test_a_session_with_its_parallel_statement() -> None:
+    found = told(session(session_row(103, used=0.51, waited=61.0, last_call=12.0), BUSY))
+    assert found["Session 1:103,11 of APP"][-1] == "status ACTIVE for 0:12"
+    assert found["Session 1:103,11 of APP"][-2] == f"logged on {AT.astimezone():%Y-%m-%d %H:%M:%S}"
+    assert found["Resource Manager"][-5:] == [
+        "state RUNNING", "CPU uses 0.51, waits for 0.10 CPUs", "I/O 2.5 MB/s in 40.0 requests/s", "parallel -",
+        "servers 0, DOP -",
+    ]  # fmt: skip
+    assert found["Now"] == ["waits for on CPU (class not known), for 1:01", "cursor SQL_ID g5s2c0103hgq1, child 0"]
+    bare = session_row(103, event="", logon=None, px_role="QC", pq_status="ENABLED", wait_class="Idle")
+    found = told(session(bare, BUSY))
+    assert found["Now"][0] == "waits for -"
+    assert "logged on -" in found["Session 1:103,11 of APP"]
+    assert "parallel QC ENABLED" in found["Resource Manager"]
+    assert told(session(session_row(1, event="x"), BUSY))["Now"][0] == "waits for x"
+    own = told(session(session_row(501, serial=7), BUSY))
+    assert "Queued statement 7xq3h001jskd0 of BATCH" in own
+    assert "Queued statement 7xq3h001jskd0 of BATCH" not in told(session(session_row(501, serial=8), BUSY))
+
+
+def test_a_group_of_one_instance_and_of_a_cluster() -> None:
+    """2.9 CPUs were used and 0.4 waited for, which is 12 % of 3.3; 40 that queued waited for 1,200 s in all."""
+    found = told(group(BUSY.groups[2], BUSY))
+    assert found["Consumer group BATCH on instance 1"][0] == "CPU not throttled: uses 2.9, wants 3.3 of 24.0"
+    assert found["Consumer group BATCH on instance 1"][2:] == [
+        "entitled now 3.6 CPUs at the groups' current demand", "guaranteed 6.0 CPUs when all are busy (25 %)",
+        "limit 12.0 CPUs (UTILIZATION_LIMIT)", "throttled 12 % of its demand",
+        "sessions 3 active, 1 waiting for a time slice now",
+    ]  # fmt: skip
+    assert found["Parallel execution"] == [
+        "now 3 statements on 64 servers, 12 queued", "servers limit 64 servers, 25 % of the target",
+        "since the plan 300 completed, 40 had to queue, 0:30 each on average", "timeouts 2",
+    ]  # fmt: skip
+    assert found["I/O"] == [
+        "all 95 MB/s, 244.0 requests/s, 2.4 ms each", "large 90 MB/s read, 3.5 MB/s written",
+        "small 1 MB/s read, 0.5 MB/s written",
+    ]  # fmt: skip
+    assert len(found["Why its head waits"]) == 1
+    assert "By instance" not in found
+    both = told(group(cluster().groups[2], cluster()))
+    assert "Consumer group BATCH on the cluster" in both
+    assert both["By instance"] == [
+        f"instance {n} uses 1.4 of 12.0 CPUs, not throttled; 64 servers, 12 queued" for n in (1, 2)
+    ]
+    second = next(each for each in cluster().groups if (each.inst_id, each.name) == (2, "BATCH"))
+    assert "Consumer group BATCH on instance 2" in told(group(second, cluster()))
+
+
+def test_a_group_without_limits_queue_and_io() -> None:
+    bare = group_row("X", limit=None, servers_limit=None, io=None, totals=group_row("X").totals._replace(queued=0))
+    found = told(group(bare, BUSY))
+    assert "limit none" in found["Consumer group X on instance 1"]
+    assert found["Parallel execution"][1:3] == [
+        "servers limit none", "since the plan 300 completed, 0 had to queue, - each on average",
+    ]  # fmt: skip
+    assert not {"I/O", "Why its head waits", "Who holds servers in X"} & found.keys()
+    measured = told(group(bare._replace(servers_limit=1, servers_limit_percent=None), BUSY))
+    assert measured["Parallel execution"][1] == "servers limit 1 server (V$RSRCMGRMETRIC)"
+
+
+def test_a_row_is_found_again_in_a_later_reading() -> None:
+    started = replace(BUSY, queue=(), running=(running_row(501, serial=7, sql_id="7xq3h001jskd0"),))
+    rows: list[tuple[Any, Any, Any]] = [
+        (BUSY.queue[0], BUSY, BUSY.queue[0]),
+        (BUSY.queue[0], started, started.running[0]),
+    ]
+    for row, reading, found in rows:
+        assert again(row, QUEUE, reading) is found
+    assert again(queued_row(sid=999), QUEUE, BUSY) is None
+    for row, title in (
+        (BUSY.queue[0], "Queued statement 7xq3h001jskd0"), (BUSY.running[1], "Running statement 9md3ukh144j58"),
+        (BUSY.sessions[0], "Session 1:100,11 of APP"), (BUSY.groups[0], "Consumer group INTERACTIVE on instance 1"),
+    ):  # fmt: skip
+        assert plain(page(row, QUEUE, BUSY)[0]).startswith(title)

@@ -1,0 +1,204 @@
+"""The top line and the state at its right end: which parts there are, which go first, how old the data is; by hand."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.advice.to_do import Step, ToDo
+from presman.analysis.readings.reading import Alert, LateView, Reading
+from presman.figures.drawing.lines import Line, length, plain
+from presman.tabs.choices import Choices, Link, LinkState
+from presman.tui.widgets.top_lines import (
+    TopLine,
+    _coarse,
+    _is_live,
+    _servers,
+    alert_line,
+    do_line,
+    is_ticking,
+    silence,
+    state_runs,
+    state_width,
+    tab_key,
+    top_line,
+)
+from tests.tui.readings import AT, busy, cluster, header, quiet
+
+LIVE = Link(LinkState.LIVE, since=100.0, fresh=100.0)
+
+
+def top(reading: Reading | None = None, link: Link = LIVE, now: float = 101.0, **more: Any) -> TopLine:
+    """The line of a poll each two seconds, the newest a second old."""
+    choices = Choices(**{name: more.pop(name) for name in ("paused", "behind", "packs", "refresh") if name in more})
+    return TopLine("anna@db/prod", reading, choices, link, more.pop("cost", 0.004), more.pop("exporting", ""), now)
+
+
+def parts(line: TopLine, width: int = 400) -> list[str]:
+    """The parts of the line, the first without its blank."""
+    return [part.strip() for part in plain(top_line(line, width)).rstrip().split("   ") if part.strip()]
+
+
+def test_the_line_says_what_is_watched_and_how() -> None:
+    found = parts(top(busy()))
+    assert found[0] == "DWPROD"
+    assert found[1:6] == ["19.22", "up 41d", "plan DAYTIME_PLAN", "CPU on, caged 24  PX FULL", "PX servers 214/256"]
+    assert found[-4:] == ["max 640", "every 2s", "age ≤4s", "poll ≤5ms 1 trip"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "told", "untold"),
+    [
+        ({"database": ""}, ["anna@db/prod"], ["DWPROD"]),
+        ({"container": "SALES"}, ["SALES"], []),
+        ({"exadata": True}, ["19.22 Exadata"], []),
+        ({"autonomous": True}, ["19.22 Autonomous"], []),
+        ({"uptime": None}, [], ["up 41d"]),
+        ({"caging": "OFF", "cpu_managed": "OFF", "px_managed": ""}, ["CPU off 24  PX ?"], []),
+        ({"cpu_managed": ""}, ["CPU ?, caged 24  PX FULL"], []),
+        ({"mixed_plans": True}, ["plan DAYTIME_PLAN ≠ plans differ"], []),
+        ({"plan": ""}, ["plan none"], []),
+    ],
+)
+def test_what_is_there_has_a_part(facts: dict[str, Any], told: list[str], untold: list[str]) -> None:
+    found = parts(top(replace(busy(), header=replace(header(), **facts))))
+    assert set(told) <= set(found)
+    assert not set(untold) & set(found)
+
+
+def test_instances_packs_and_files_are_named() -> None:
+    found = parts(top(cluster(), packs=("diagnostics", "tuning"), exporting="a.csv"))
+    assert "19.22 RAC 2 instances" in found
+    assert "packs diagnostics + tuning" in found
+    assert "▸ a.csv" in found
+    assert parts(top()) == ["anna@db/prod"]
+
+
+def test_where_room_is_short_parts_go_by_their_rank() -> None:
+    """One part after the other goes: the cost, the uptime, the interval; the name is the last and is cut."""
+    seen = []
+    for room in range(260, 20, -1):
+        found = parts(top(busy()), room)
+        seen += [found] if not seen or found != seen[-1] else []
+        assert length(top_line(top(busy()), room)) == room
+    gone = [sorted(set(one) - set(other)) for one, other in pairwise(seen)]
+    assert gone[:3] == [["poll ≤5ms 1 trip"], ["up 41d"], ["every 2s"]]
+    assert gone[4] == ["19.22"], "behind the bar"
+    assert seen[-1] == ["DWPROD"]
+    # The state takes eight cells and stands a blank behind the rest: of 20 cells a name of 13 with its blank has 11.
+    assert plain(top_line(top(), 21)) == " anna@db/prod" + " " * 8
+    assert plain(top_line(top(), 20)) == " anna@db/p…" + " " * 9
+    assert plain(top_line(top(), 9)) == "…" + " " * 8
+
+
+def test_servers_are_marked_where_the_target_holds_a_queue_back() -> None:
+    pool = header().servers
+
+    def marked(in_use: int | None, target: int | None, queued: bool) -> bool:
+        return _servers(replace(pool, in_use=in_use, target=target), queued=queued)[0][1] == "warn"
+
+    assert marked(256, 256, True)
+    assert [marked(*each) for each in ((255, 256, True), (256, 256, False), (256, None, True), (0, 0, True),
+                                       (None, 256, True))] == [False] * 5  # fmt: skip
+    assert "PX servers 206/206 ▲" in parts(top(replace(busy(), header=replace(header(), servers=replace(
+        pool, in_use=206, target=206)))))  # fmt: skip
+    calm = replace(quiet(), basis=(), header=replace(header(), servers=replace(pool, in_use=206, target=206)))
+    assert "PX servers 206/206" in parts(top(calm))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0, "0m"), (119, "1m"), (3599, "59m"), (3600, "1h"), (86_399, "23h"), (86_400, "1d"), (863_999, "9d")],
+)
+def test_how_long_an_instance_is_up_is_told_roughly(seconds: float, told: str) -> None:
+    assert _coarse(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("cost", "trips", "told"),
+    [(0.001, 1, "poll ≤1ms 1 trip"), (0.0011, 2, "poll ≤2ms 2 trips"), (0.9, 0, "poll ≤1000ms"), (None, 0, "poll -"),
+     (10.0, 0, "poll ≤10000ms"), (10.1, 0, "poll -")],
+)  # fmt: skip
+def test_the_cost_of_a_poll_is_rounded_up(cost: float | None, trips: int, told: str) -> None:
+    assert parts(top(replace(busy(), round_trips=trips), cost=cost))[-1] == told
+
+
+def state(line: TopLine) -> str:
+    return plain(state_runs(line))
+
+
+def test_data_of_two_intervals_is_live_and_older_is_late() -> None:
+    late = replace(busy(), poll_seconds=0.5, late=(LateView("V$A", 2.5), LateView("V$B", 3.0), LateView("V$C", None)))
+    assert state(top(busy(), now=104.0)) == "● LIVE"
+    assert state(top(busy(), now=104.1)) == "◌ LATE 0:04"
+    assert state(top(late, now=100.5)) == "● LIVE"
+    # What was read 3 s before a poll that took 0.5 s, 1.5 s ago, is 5 s old, of the other 4.5 s have passed.
+    assert state(top(late, now=101.5)) == "◌ LATE 0:05 2 views"
+    assert state(top(late, now=101.0)) == "◌ LATE 0:04 1 view"
+    assert [is_ticking(top(reading, now=now)) for reading, now in (
+        (busy(), 104.0), (busy(), 104.1), (late, 100.5), (late, 101.0), (None, 101.0))] == [
+            False, True, False, True, False]  # fmt: skip
+    assert "age ≤4s" in parts(top(busy(), now=104.0))
+    assert "age 0:04" in parts(top(busy(), now=104.1))
+    assert is_ticking(top(busy(), paused=100.0))
+
+
+def test_each_state_has_its_words() -> None:
+    lost = Link(LinkState.LOST, since=40.0, fresh=40.0)
+    assert state(top(busy(), lost)) == "✕ REFUSED 1:01"
+    assert state(top(busy(), replace(lost, retry_at=142.0))) == "✕ LOST 1:01, retry in 41s"
+    assert is_ticking(top(busy(), lost))
+    replay = Link(LinkState.REPLAY, "▶ 2x", since=0.0, fresh=0.0)
+    assert (state(top(busy(), replay)), is_ticking(top(busy(), replay))) == ("▶ 2x", False)
+    assert "recorded" in parts(top(busy(), replay))
+    assert state(top(busy(), behind=3)) == f"◀ {AT.astimezone():%H:%M:%S} 3 back"
+    assert state(top(None, behind=3)) == "● LIVE"
+    assert state(top(busy(), paused=41.0)) == "‖ PAUSED 1:00"
+    connecting = Link(LinkState.CONNECTING, since=100.0, fresh=100.0)
+    assert state(top(None, connecting)) == "… CONNECTING"
+    assert state(top(None, connecting, now=105.0)) == "… CONNECTING 0:05"
+    assert state(top(busy(), Link(LinkState.ENDED))) == "■ END of data"
+
+
+def test_silence_is_an_alert_while_the_line_is_not_known_to_be_lost() -> None:
+    assert silence(top(busy(), now=104.0)) == ()
+    (found,) = silence(top(busy(), now=161.0))
+    assert (found.state, found.text) == ("warn", "No answer for 1:01: the data shown is that old")
+    assert silence(top(busy(), replace(LIVE, state=LinkState.LOST), now=161.0)) == ()
+    assert [_is_live(top(busy(), now=now)) for now in (104.0, 105.0)] == [True, False]
+    assert not _is_live(top(busy(), replace(LIVE, state=LinkState.LOST)))
+
+
+def test_the_state_takes_cells_in_steps_of_four() -> None:
+    assert [state_width((("x" * many, ""),)) for many in (1, 2, 3, 6, 7)] == [4, 4, 8, 8, 12]
+
+
+def test_what_to_do_is_told_in_the_words_that_fit() -> None:
+    """The label takes 5 cells, the hint 3 blanks, a key and 11."""
+    key = tab_key("parallel")
+    found = ToDo(next(iter(Step)), "the long words; and more", "short; more", "parallel")
+    hint = f"   {key} shows more"
+    told = {width: plain(do_line(found, width)) for width in (44, 43, 31, 30, 25, 24, 10, 9)}
+    assert told[44] == f" DO  the long words; and more{hint}"
+    assert told[43] == told[31] == f" DO  short; more{hint}"
+    assert told[30] == told[25] == f" DO  short{hint}"
+    assert told[24] == told[10] == " DO  short"
+    assert told[9].startswith(" DO  ")
+    assert plain(do_line(found, 44, "parallel")) == " DO  the long words; and more"
+    assert plain(do_line(found, 60, was_so=True)) == f" DO  when last seen: the long words; and more{hint}"
+
+
+def test_one_alert_takes_what_room_there_is() -> None:
+    one = (Alert("warn", "▲", "a long text of it", "short"),)
+
+    def told(width: int) -> Line:
+        return alert_line(one, width)
+
+    assert alert_line((), 40) == ()
+    # A blank, the sign and a blank before the text, and a blank at the end of the line.
+    assert plain(told(22)).rstrip() == " ▲ a long text of it"
+    assert plain(told(21)).rstrip() == " ▲ short"
+    assert all(length(told(width)) == width for width in (12, 22, 40))
