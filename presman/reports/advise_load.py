@@ -21,7 +21,7 @@ from presman.analysis.facts.plan_book import Branch
 from presman.analysis.goals import Goal
 from presman.analysis.parallel.queue_heads import has_one_queue
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, StatementRuns, arrival_of
 from presman.base.release import Release
 from presman.forecast.durations import Durations, Lasted, durations
 from presman.forecast.queue_now import PlanBranch, plan_branch
@@ -86,6 +86,21 @@ def _by_weight(branch: Branch) -> Iterator[Group]:
         if child.key is not None and branch.by_weight:
             yield Group(*child.key)
         yield from _by_weight(child)
+
+
+LONGEST = timedelta(hours=1)
+"""Of how much time before a reading the statements are taken that a screen has seen."""
+
+
+def seen_arrivals(runs: StatementRuns, reading: Reading, plan: SeenPlan) -> list[Arrival]:
+    """Return the statements of the last hour, by time. Those that came before all are remembered count for nothing."""
+    since = max(reading.at - LONGEST, runs.whole_since or reading.at - LONGEST)
+    timeouts = {group: (row.parallel_queue_timeout, row.pq_timeout_action) for group, row in plan.directives.items()}
+    found = (
+        arrival_of(run, reading, timeouts.get(Group(run.con_id, run.group), (None, "")), reading.at)
+        for run in runs.within(since, reading.at)
+    )
+    return sorted((each._replace(first=max(each.first, since)) for each in found), key=lambda each: each.at)
 
 
 class Change(NamedTuple):

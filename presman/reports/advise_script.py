@@ -43,6 +43,18 @@ def scripts(seen: ObservedLoad, choice: Choice) -> Scripts:
     return Scripts(_script("Makes the changes", new, target, seen), _script("Undoes the changes", old, former, seen))
 
 
+def written(seen: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
+    """Return the scripts of a choice, or why there are none."""
+    if not choice:
+        return None, []
+    if seen.plan.autonomous:
+        return None, ["an Autonomous Database is changed by CS_RESOURCE_MANAGER: there is no script for it"]
+    try:
+        return scripts(seen, choice), []
+    except InputError as problem:
+        return None, [str(problem)]
+
+
 def quoted(name: str) -> str:
     """Return a name as a literal of PL/SQL. Raises InputError where presman does not know the name exactly.
 
@@ -80,10 +92,13 @@ def _plan_of(seen: ObservedLoad, group: Group) -> str:
 def _parameter(seen: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
     """Return the parameter of a change, and what it is now."""
     row = seen.plan.directives.get(group)
+    is_old = seen.plan.release is not None and seen.plan.release < _DEFAULTS_OF_12
     if kind == "limits":
-        is_old = seen.plan.release is not None and seen.plan.release < _DEFAULTS_OF_12
         name = "new_parallel_target_percentage" if is_old else "new_parallel_server_limit"
         known = row.parallel_server_limit if row is not None else _of_file(seen, group)
+    elif kind == "cpu":
+        name = "new_max_utilization_limit" if is_old else "new_utilization_limit"
+        known = row.utilization_limit if row is not None else None
     elif kind == "degree":
         name, known = "new_parallel_degree_limit_p1", row.parallel_degree_limit_p1 if row is not None else None
     else:
@@ -123,10 +138,14 @@ def _levels(seen: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], 
 def _script(what: str, values: Values, target: int | None, seen: ObservedLoad) -> str:
     needed = ["ADMINISTER_RESOURCE_MANAGER"] * bool(values) + ["ALTER SYSTEM"] * (target is not None)
     lines = [
-        f"-- {what}. Written by presman advise, which runs nothing. Read it, and try it where it may fail, first.",
+        f"-- {what}. Written by presman, which runs nothing. Read it, and try it where it may fail, first.",
         f"-- It takes the privilege {' and '.join(needed)}",
         "SET DEFINE OFF",
     ]
+    if con_ids := sorted({group.con_id for _, group in values if group.con_id}):
+        lines.append(
+            f"-- Its directives are those of the container with CON_ID {' and '.join(map(str, con_ids))}: run it there"
+        )
     if any(plan == _UNNAMED_PLAN for plan, _ in values):
         lines.append(f"-- The plan is not known here: write its name in place of {_UNNAMED_PLAN}")
     if values:

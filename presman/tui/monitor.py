@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo
     from presman.analysis.readings.reading import Alert, Reading
     from presman.analysis.trends.database_events import DatabaseEvent, EventHistory
+    from presman.forecast.forecaster import Foresight
     from presman.rows.snapshot import Snapshot
     from presman.tabs.parts import Moment
     from presman.tui.timeline import Timeline
@@ -43,6 +44,8 @@ class Monitor:
         self.reading: Reading | None = None
         self.alerts: tuple[Alert, ...] = ()
         self.to_do: ToDo | None = None
+        self.foresight: Foresight | None = None
+        """What the forecasts of the newest reading are made of, None where it has none."""
         self._costs: list[float] = []
         self.events: Sequence[DatabaseEvent] = ()
         """What happened, oldest first."""
