@@ -9,6 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement
@@ -165,11 +166,24 @@ class StatementRuns:
         """Since when every execution is remembered that has ended, None where that is since the beginning."""
         return self._ended[0].ended if len(self._ended) == self._ended.maxlen else None
 
-    def within(self, start: datetime, end: datetime) -> list[StatementRun]:
-        """Return the executions that were there at some time between two instants, by when they came."""
+    def within(self, start: datetime, end: datetime, known: datetime | None = None) -> list[StatementRun]:
+        """Return the executions that were there at some time between two instants, by when they came.
+
+        They are as they were `known` at an instant, else as they are now.
+        """
         every: Iterable[StatementRun] = (*self._ended, *self._open.values())
+        if known is not None:
+            every = [_as_of(each, known) for each in every if (each.first_seen or each.began) <= known]
         found = [each for each in every if each.began <= end and (each.ended is None or each.ended >= start)]
         return sorted(found, key=lambda each: (each.began, each.inst_id, each.sid))
+
+
+def _as_of(run: StatementRun, at: datetime) -> StatementRun:
+    """Return an execution without what it did after an instant."""
+    started, idle, ended = (
+        None if each is not None and each > at else each for each in (run.started, run.idle, run.ended)
+    )
+    return replace(run, started=started, idle=idle, ended=ended)
 
 
 def _lasting(seconds: float) -> timedelta:
