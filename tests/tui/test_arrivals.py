@@ -26,7 +26,8 @@ def arrived(
         moments=SimpleNamespace(arrive=note("moments")), news=SimpleNamespace(is_any=lambda *_: news),
         poll_recording=SimpleNamespace(write=note("kept")), recording=SimpleNamespace(write=lambda _: problem),
         read_enough=note("enough"), notify=note("told"), set_timer=note("timer"), bind_tab_keys=None, settle=None,
-        panels=SimpleNamespace(mount_ahead=None),
+        panels=SimpleNamespace(mount_ahead=None, forget_unseen=None),
+        set_interval=note("each"),
     )  # fmt: skip
     event: Any = SimpleNamespace(whole=whole, reading=None, snapshot=None, age=0.0, foresight=None)
     FrameApp.on_arrived(app, event)
@@ -39,7 +40,7 @@ def arrived(
         ({}, ["arrive", "moments", "all", "kept"]),
         ({"frozen": True}, ["arrive", "moments", "lines", "kept"]),
         ({"whole": False}, ["preview", "all"]),
-        ({"cost": None}, ["arrive", "moments", "all", "kept", "timer", "timer", "timer"]),
+        ({"cost": None}, ["arrive", "moments", "all", "kept", "timer", "timer", "timer", "each"]),
         ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "told", "bell"]),
         ({"news": True}, ["arrive", "moments", "all", "bell", "kept"]),
     ],
