@@ -22,7 +22,7 @@ from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.forecast.queue_now import plan_branch
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, other_days
-from presman.reports.advise_report import advise
+from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import Search, bounds, quantile
 from presman.reports.whatif_replay import replay, rules_under
 from presman.rows.plan_rows import PlanDirective
@@ -195,7 +195,7 @@ def main() -> None:
         print(text, flush=True)
     arrivals, plan, goal = day()
     start = time.process_time()
-    found = advise(arrivals, plan, [goal], [], ("target", "limits", "levels", "shares"), 1)
+    found = advise(arrivals, plan, AdviceWanted([goal], (), ("target", "limits", "levels", "shares"))).advice
     seconds = time.process_time() - start
     print(
         f"\nadvice on a day of {len(arrivals):,} statements: {seconds:.1f} s of CPU, {found.replayed} choices replayed"

@@ -6,6 +6,9 @@ was. Beside it stand the errors that two simple guesses made at the same moments
 of its group that started, or as the head of its group has until now (Ibrahim and Whitt). Waits under five seconds
 are not counted: whoever is there at one poll and starts at the next needs no forecast.
 
+Where more hours than one are played there is a line for each of them: forecasts count in the hour in which they were
+made. Four are of `drift`, whose load drifts (benchmarks/drift.toml); it is played where it is named.
+
 The correlation is that of medians and outcomes. `a minute` is how many of those that waited less than ten minutes were
 within one minute of the median. The loss is the pinball loss of low, median and high together, in seconds; a guess
 stands for all three.
@@ -15,8 +18,10 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from statistics import correlation, fmean, median
 from typing import NamedTuple
 
@@ -33,8 +38,11 @@ from presman.sources.simulator_source import SimulatorSource
 
 SCENARIOS = ("mixed", "storm", "rac", "pdb", "changes")
 """Those in which statements queue again and again."""
+OWN = {"drift": Path(__file__).with_name("drift.toml")}
+"""Scenarios that only this benchmark plays."""
 EVERY = 5.0
-HOURS = 1.0
+HOURS = {"drift": 4}
+"""How many hours of a scenario are played, one if it is not named."""
 SEEDS = 3
 
 
@@ -45,6 +53,7 @@ class Forecasted(NamedTuple):
     outcome: float
     last_wait: float
     head_age: float
+    hour: int
 
     @property
     def held(self) -> bool:
@@ -70,19 +79,24 @@ class Forecasted(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Forecasts of one scenario; `statements` had to queue, CPU seconds of `polls` went into forecasting."""
+    """Forecasts of one scenario, how many `statements` had to queue in each hour, CPU seconds of so many `polls`."""
 
     forecasts: list[Forecasted]
-    statements: int
+    statements: Counter[int]
     polls: int
     cpu: float
+
+    def of_hour(self, hour: int) -> Scored:
+        """Return what counts in an hour, the first is 0."""
+        own = [each for each in self.forecasts if each.hour == hour]
+        return self._replace(forecasts=own, statements=Counter({hour: self.statements[hour]}))
 
 
 def readings(scenario: str, seed: int, seconds: float) -> Iterator[tuple[Snapshot | None, Snapshot, Reading, RowCache]]:
     """Yield what each poll of a scenario reads and means."""
     now = [0.0]
     start = datetime(2026, 3, 14, 9, tzinfo=UTC)
-    poller = Poller(SimulatorSource(scenario, seed=seed, clock=lambda: now[0], start=start))
+    poller = Poller(SimulatorSource(OWN.get(scenario, scenario), seed=seed, clock=lambda: now[0], start=start))
     poller.detail_level = DetailLevel.NARROW
     poller.open()
     previous: Snapshot | None = None
@@ -113,7 +127,8 @@ class Trial:
         self._waiting: dict[Executing, StatementRun] = {}
         self._last_wait: dict[tuple[int, str], float] = {}
         self.found: list[Forecasted] = []
-        self.cpu, self.polls, self.statements = 0.0, 0, 0
+        self.cpu, self.polls, self.statements = 0.0, 0, Counter[int]()
+        self._begun: datetime | None = None
 
     def add(self, previous: Snapshot | None, snapshot: Snapshot, plain: Reading, cache: RowCache) -> None:
         """Take a poll."""
@@ -121,6 +136,7 @@ class Trial:
         reading = self._forecaster.read(plain, previous, snapshot, cache)
         self.cpu += time.process_time() - begun
         self.polls += 1
+        self._begun = self._begun or reading.at
         self._runs.add(plain)
         for who, run in [(who, run) for who, run in self._waiting.items() if run.started or run.ended]:
             del self._waiting[who]
@@ -136,12 +152,16 @@ class Trial:
             self._tell(row, reading.at, ages[row.con_id, row.group])
 
     def _started(self, who: Executing, run: StatementRun, at: datetime) -> None:
-        self.statements += 1
+        self.statements[self._hour(at)] += 1
         self._last_wait[run.con_id, run.group] = (at - run.began).total_seconds()
         first = self._told.pop(who, None)
         if first is not None and at >= first.at:
             outcome = (at - first.at).total_seconds()
-            self.found.append(Forecasted(first.starts, outcome, first.last_wait, first.head_age))
+            hour = self._hour(first.at)
+            self.found.append(Forecasted(first.starts, outcome, first.last_wait, first.head_age, hour))
+
+    def _hour(self, at: datetime) -> int:
+        return 0 if self._begun is None else int((at - self._begun).total_seconds() // 3600)
 
     def _tell(self, row: QueuedStatement, at: datetime, head_age: float) -> None:
         last = self._last_wait.get((row.con_id, row.group))
@@ -162,7 +182,7 @@ def line(name: str, scored: Sequence[Scored]) -> str:
     """Return one line of the table."""
     found = [each for one in scored for each in one.forecasts if each.outcome >= EVERY]
     cost = 1000 * sum(each.cpu for each in scored) / (EVERY * sum(each.polls for each in scored))
-    begin = f"{name:<12} {sum(each.statements for each in scored):>8} {len(found):>8}"
+    begin = f"{name:<12} {sum(each.statements.total() for each in scored):>8} {len(found):>8}"
     if len(found) < 2:
         return begin
     held, wait = sum(each.held for each in found) / len(found), median(each.outcome for each in found)
@@ -189,14 +209,17 @@ HEAD = (
 )
 
 
-def table(scenarios: Iterable[str], seeds: Sequence[int], seconds: float) -> Iterator[str]:
+def table(scenarios: Iterable[str], seeds: Sequence[int], hours: int | None) -> Iterator[str]:
     """Yield the lines of the table."""
     yield HEAD
     every: list[Scored] = []
     for scenario in scenarios:
-        scored = [score(scenario, seed, seconds) for seed in seeds]
+        lasts = hours or HOURS.get(scenario, 1)
+        scored = [score(scenario, seed, 3600.0 * lasts) for seed in seeds]
         every += scored
         yield line(scenario, scored)
+        for hour in range(lasts) if lasts > 1 else ():
+            yield line(f"... hour {hour + 1}", [each.of_hour(hour) for each in scored])
     yield line("all", every)
 
 
@@ -206,10 +229,10 @@ def main() -> None:
     parser.add_argument("scenarios", nargs="*", default=SCENARIOS)
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how many")
     parser.add_argument("--first", type=int, default=100, help="the first seed")
-    parser.add_argument("--hours", type=float, default=HOURS)
+    parser.add_argument("--hours", type=int, help="1, and 4 of drift, if it is not given")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
-    for each in table(options.scenarios, seeds, 3600 * options.hours):
+    for each in table(options.scenarios, seeds, options.hours):
         print(each, flush=True)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from benchmarks.forecast import HOURS, OWN, Forecasted, Scored
 from benchmarks.report import Report
 from benchmarks.trace import traces
+from presman.analysis.readings.statement_readings import StartForecast
+from presman.sources.simulator.loading import load_scenario
 
 MODULES = sorted(path.stem for path in (Path(__file__).parents[1] / "benchmarks").glob("[a-z]*.py"))
 
@@ -21,3 +25,15 @@ def test_a_benchmark_finds_what_it_measures(name: str) -> None:
 def test_what_runs_outside_of_this_process_is_found_too(capsys: pytest.CaptureFixture[str]) -> None:
     traces(Report(), megabytes=1, runs=1)
     assert "against awk" in capsys.readouterr().out
+
+
+def test_a_forecast_counts_in_the_hour_in_which_it_was_made() -> None:
+    forecasts = [Forecasted(StartForecast(60.0, 30.0, 90.0), 60.0, 0.0, 0.0, hour) for hour in (0, 2, 2)]
+    found = Scored(forecasts, Counter({0: 4, 2: 5}), 2160, 1.0)
+    assert [len(found.of_hour(hour).forecasts) for hour in range(3)] == [1, 0, 2]
+    assert [found.of_hour(hour).statements.total() for hour in range(3)] == [4, 0, 5]
+
+
+def test_the_load_that_drifts_does_so_over_more_hours_than_one() -> None:
+    streams = load_scenario(OWN["drift"]).streams
+    assert min(each.wave.period for each in streams if each.wave.depth) > 3600 * HOURS["drift"]

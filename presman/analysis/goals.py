@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
@@ -72,6 +73,17 @@ def parse_goal(text: str) -> Goal:
         raise InputError(f"goal {text!r}: longer than three years")
     name = found["group"]
     return Goal(name[1:-1] if name.startswith('"') else name.upper(), part, seconds)
+
+
+USUAL = 0.9, 60.0
+"""Part and seconds of a goal where nobody said one."""
+
+
+def goals_of(group: str, goals: Iterable[Goal], seen: Collection[str]) -> tuple[Goal, ...]:
+    """Return the goals of a group, else all of them, as far as their groups were `seen`; else a usual one for it."""
+    known = [goal for goal in goals if goal.group in seen]
+    own = tuple(goal for goal in known if goal.group == group)
+    return own or tuple(known) or (Goal(group, *USUAL),)
 
 
 class GoalReading(Struct, frozen=True):

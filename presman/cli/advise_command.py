@@ -19,7 +19,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser
 from presman.cli.whatif_command import add_observed, arrivals_of
 from presman.reports.advise_load import SeenPlan, seen_plan
-from presman.reports.advise_report import advise, as_page, as_text
+from presman.reports.advise_report import AdviceWanted, advise, as_page, as_text
 from presman.reports.advise_search import KINDS, Scored
 from presman.reports.whatif_cpu import CpuDemands
 from presman.services.live import ReadingCame
@@ -100,10 +100,8 @@ def run(options: Namespace) -> int:
     _check(arrivals, [goal.group for goal in options.goal], "--goal")
     _check(arrivals, keep, "--keep")
     progress = _Progress(options.goal[0])
-    found = advise(
-        arrivals, watched.plan(), options.goal, keep, options.may_change, options.seed, progress.hear,
-        watched.demands.found,
-    )  # fmt: skip
+    wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
+    found = advise(arrivals, watched.plan(), wanted, progress.hear, watched.demands.found).advice
     if len(watched.plans) > 1:
         console.note("the plan was changed meanwhile: statements are replayed under the last one")
     if options.format == "json":

@@ -29,7 +29,7 @@ def run(options: Namespace) -> None:
     if not options.sql:
         raise Failure("collect prints a script: presman collect --sql > presman_collect.sql")
 
-    from presman.cli.grants_command import release_of
     from presman.config.collect import collect_script
+    from presman.config.target import release_of
 
-    console.put(collect_script(release_of(options.release)))
+    console.put(collect_script(release_of(options.release or "19", "--release ")))

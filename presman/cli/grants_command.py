@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from presman.base.release import SUPPORTED, Release
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import OneOf, Parser, command_parser
@@ -35,22 +34,13 @@ def arguments() -> Parser:
 def run(options: Namespace) -> None:
     """Run `presman grants`."""
     from presman.config.grants import AccountKind, grants_script
+    from presman.config.target import release_of
 
     account = AccountKind(options.account or ("pdb" if options.pdb else "local"))
     if options.pdb and account is not AccountKind.PDB:
         raise Failure("--pdb goes with --account pdb")
+    release = release_of(options.release or "19", "--release ")
     try:
-        console.put(grants_script(release_of(options.release), account, user=options.user or "", pdb=options.pdb or ""))
+        console.put(grants_script(release, account, user=options.user or "", pdb=options.pdb or ""))
     except ValueError as error:
         raise Failure(str(error)) from None
-
-
-def release_of(text: str | None) -> Release:
-    """Return the release that an option names, 19 without one. Raises Failure."""
-    try:
-        release = Release.parse(text) if text else Release(19)
-    except ValueError:
-        raise Failure(f"--release {text} is not a release such as 19 or 12.2") from None
-    if release < SUPPORTED[0]:
-        raise Failure(f"--release {text} is older than {SUPPORTED[0]}, the oldest presman reads")
-    return release

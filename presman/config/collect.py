@@ -143,10 +143,3 @@ def _prompts(views: Sequence[Spooled]) -> str:
     """Return what writes the file that asks for one cursor by its key. SQL*Plus has no loop: it writes and runs one."""
     asked = "\n".join(f"spool {each.file} append\n{each.sql}\n/\nspool off" for each in views)
     return "\n".join(f"prompt {line}" for line in asked.splitlines())
-
-
-def statements(script: str) -> list[str]:
-    """Return the SQL statements of a script that :func:`collect_script` wrote, without their semicolons."""
-    lines = [line for line in script.splitlines() if not line.startswith("--")]
-    found = re.findall(r"^((?:SELECT|ALTER)\b.*?);$", "\n".join(lines), re.MULTILINE | re.DOTALL)
-    return [str(statement) for statement in found]

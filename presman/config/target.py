@@ -189,16 +189,18 @@ def number_of(options: Mapping[str, str], name: str, kind: Callable[[str], Any])
         raise TargetError(f"{name}={options[name]} is not a number") from None
 
 
-def release_of(options: Mapping[str, str]) -> Release | None:
-    """Return the release that the option `release` names, None where it is not given. Raises TargetError."""
-    if "release" not in options:
-        return None
+def _release(options: Mapping[str, str]) -> Release | None:
+    return release_of(options["release"], "release=") if "release" in options else None
+
+
+def release_of(text: str, option: str) -> Release:
+    """Return the release that an option names; `option` stands before it in an error. Raises TargetError."""
     try:
-        release = Release.parse(options["release"])
+        release = Release.parse(text)
     except ValueError:
-        raise TargetError(f"release={options['release']} is not a release such as 19 or 12.2") from None
+        raise TargetError(f"{option}{text} is not a release such as 19 or 12.2") from None
     if release < SUPPORTED[0]:
-        raise TargetError(f"release={options['release']} is older than {SUPPORTED[0]}, the oldest presman reads")
+        raise TargetError(f"{option}{text} is older than {SUPPORTED[0]}, the oldest presman reads")
     return release
 
 
@@ -213,7 +215,7 @@ def spool_target(text: str, settings: Settings) -> Target:
     name, options = options_of(text, ("zone", "release", "encoding"), "spool")
     folder = _found(name, "spool", "folder")
     zone = parse_zone(options["zone"]) if "zone" in options else None
-    release, encoding = release_of(options), _encoding(options.get("encoding", ""))
+    release, encoding = _release(options), _encoding(options.get("encoding", ""))
 
     def make() -> Source:
         from presman.sources.spool.spool_source import SpoolSource
@@ -338,7 +340,7 @@ def demo_target(text: str, settings: Settings) -> Target:
         "seed": seed,
         "speed": 1.0 if speed is None else speed,
         "size": size,
-        "release": release_of(options),
+        "release": _release(options),
     }
     make = SourceRecipe("presman.sources.simulator_source", "SimulatorSource", given)
     return Target(f"demo:{text if name in text else name + text}", "simulator", settings, make)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from presman.analysis.fleet import ConnectionState, Member, rank
 from presman.analysis.readings.reading import SEVERITY_WORDS
@@ -92,6 +92,18 @@ def _weight(row: Member) -> tuple[bool, bool, int] | None:
     return None if found is None else (found.severity == "bad", found.severity == "warn", found.alerts)
 
 
+STATES: Mapping[ConnectionState, str] = {
+    ConnectionState.LIVE: "at most two intervals old",
+    ConnectionState.LATE: "older, because the database does not answer or its recorder does not write",
+    ConnectionState.LOST: "no connection, tried again after 1 to 60 seconds; in a central store its recorder has "
+    "stopped or lost it",
+    ConnectionState.REFUSED: "not retried by itself, because wrong passwords lock accounts: Enter, then F5 retries; a "
+    "locked account is retried every ten minutes",
+    ConnectionState.STARTING: "nothing was read yet",
+    ConnectionState.STOPPED: "its recorder was stopped, or there is no more data",
+}
+"""What each state of a connection means."""
+
 # fmt: off
 CAPACITY = Database("capacity_cpus", "CPUs", CPUS, "The CPUs that Resource Manager manages, of all instances.",
                     "key_figures.capacity")
@@ -105,10 +117,7 @@ FLEET: Table[Member] = Table(
         Database("target", "Database", NAME, "The section of config.ini, or what the recorder calls it.", "name",
                  width=12, most=40, vital=True),
         Database("state", "state", WORD,
-                 "How fresh its data is. ● LIVE: at most two intervals old; ◌ LATE: older; ✕ LOST: no connection, or "
-                 "(in a central store) its recorder writes nothing; ✕ REFUSED: not retried by itself, because a wrong "
-                 "password locks accounts (Enter, then F5 retries); a locked account is retried every ten minutes; … "
-                 "STARTING: nothing was read yet; ■ STOPPED: its recorder was ended, or the data is at its end.",
+                 f"How fresh its data is. {'. '.join(f'{state.text}: {told}' for state, told in STATES.items())}.",
                  "connection", text=lambda row: row.connection.text, order=rank, width=10, vital=True,
                  state=lambda row: row.connection.level),
         Database("alerts", "alerts", COUNT,

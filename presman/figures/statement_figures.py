@@ -10,6 +10,7 @@ from presman.analysis.readings.statement_readings import (
     ParallelStatement,
     QueuedStatement,
     RunningStatement,
+    StartForecast,
     group_title,
 )
 from presman.base.formats import ABSENT, count, duration
@@ -80,11 +81,14 @@ def _timeout_state(row: QueuedStatement) -> State:
     return "" if not near or row.timeout_action == "RUN" else "bad"
 
 
-def starts_in(row: QueuedStatement) -> str:
+def when(starts: StartForecast | None) -> str:
     """Return when a queued statement should start, in a word."""
-    if row.starts is None or row.starts.timeout:
-        return ABSENT if row.starts is None else "timeout"
-    return duration(row.starts.median)
+    return ABSENT if starts is None else "timeout" if starts.timeout else duration(starts.median)
+
+
+def between(starts: StartForecast | None) -> str:
+    """Return between when and when it should start, in 8 cases of 10."""
+    return ABSENT if starts is None or starts.low is None else f"{duration(starts.low)}-{duration(starts.high)}"
 
 
 def forecast_record(reading: Reading) -> str:
@@ -120,14 +124,6 @@ def no_forecast(row: QueuedStatement) -> str:
     if row.starts is None:
         return ""
     return "timeout" if row.starts.timeout else row.starts.why_none
-
-
-def starts_between(row: QueuedStatement) -> str:
-    """Return between when and when it should start, in 8 cases of 10."""
-    starts = row.starts
-    if starts is None or starts.low is None or starts.high is None:
-        return ABSENT
-    return f"{duration(starts.low)}-{duration(starts.high)}"
 
 
 def stands_for(row: QueuedStatement) -> int:
@@ -186,13 +182,14 @@ QUEUED: Figures[QueuedStatement] = Figures(
            "limits, order of the plan) from who runs now, how long such statements last (V$SESSION_LONGOPS, those of "
            "the same SQL_ID that ended, else of its group, else all) and what came in the last hour. `timeout`: it "
            "comes to its timeout before. Empty where it is not known; the statement's page says why. Of V$SESSION, "
-           "V$PX_SESSION. At the poll.", "starts.median", text=starts_in, width=9, narrow=False),
+           "V$PX_SESSION. At the poll.", "starts.median",
+           text=lambda row: when(row.starts), width=9, narrow=False),
     Queued("starts_low_s", "at least", SECONDS, "It should not start earlier: in 8 cases of 10 between this and at "
            "most.", "starts.low"),
     Queued("starts_high_s", "at most", SECONDS, "It should not start later: in 8 cases of 10 between at least and "
            "this.", "starts.high"),
     Queued("starts_between", "80 % between", TEXT, "Between when and when it should start in 8 cases of 10; as wide as "
-           "it took to hold 8 of the last 10 here.", starts_between,
+           "it took to hold 8 of the last 10 here.", lambda row: between(row.starts),
            order=lambda row: row.starts.high if row.starts else None, width=12, most=15, narrow=False),
     Queued("no_forecast", "not foreseen because", NAME, "Why there is no such figure: `timeout` where it comes to its "
            "timeout before it starts, else what is not known. Empty where there is one.", no_forecast),

@@ -34,6 +34,11 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def widened(self, factor: float, least: float) -> Interval:
+        """Return one whose halves, of `least` seconds at least, are so many times as wide."""
+        below, above = (factor * max(each, least) for each in _halves(self))
+        return Interval(self.median, max(0.0, self.median - below), self.median + above)
+
 
 class ForecastOutcome(NamedTuple):
     """What became of a forecast: its `distance` from the median in half widths, its `error` in seconds."""
@@ -49,12 +54,12 @@ class Calibration:
     def __init__(self) -> None:
         self._outcomes: deque[ForecastOutcome] = deque(maxlen=KEPT)
         self._part = _BEGIN
-        self._factor = _UNTRIED
+        self.factor = _UNTRIED
+        """How many times as wide as the courses make it an interval is."""
 
     def widened(self, raw: Interval, least: float) -> Interval:
         """Return an interval as it is to be shown."""
-        below, above = (self._factor * max(each, least) for each in _halves(raw))
-        return Interval(raw.median, max(0.0, raw.median - below), raw.median + above)
+        return raw.widened(self.factor, least)
 
     def judge(
         self, raw: Interval, shown: Interval, seconds: float, least: float, before: ForecastOutcome | None = None
@@ -73,7 +78,7 @@ class Calibration:
             self._part = min(_MOST, max(_LEAST, self._part))
         elif before in self._outcomes:
             self._outcomes[self._outcomes.index(before)] = found
-        self._factor = self._made_of_outcomes()
+        self.factor = self._made_of_outcomes()
         return found
 
     def record(self) -> ForecastRecord:

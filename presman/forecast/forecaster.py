@@ -57,7 +57,7 @@ _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"
 """Views without which nothing is foreseen: who waits, who holds servers, and by which limits."""
 
 _BEHIND_BROKEN = StartForecast(why_none="one before it should have started by now and did not")
-_NEVER = "it does not start within 4 hours in most courses"
+NEVER = "it does not start within 4 hours in most courses"
 
 
 _Wait = tuple[Executing, datetime | None]
@@ -96,6 +96,19 @@ class _FirstForecast(NamedTuple):
     least: float
 
 
+class Foresight(NamedTuple):
+    """What the forecasts of a reading `at` an instant are made of: the queue as the model takes it.
+
+    Intervals are `factor` times as wide as courses make them, and their halves `least` seconds before that.
+    """
+
+    at: datetime
+    model: Modelled
+    factor: float
+    least: float
+    seed: int
+
+
 class _Missed(NamedTuple):
     """A statement that did not start when it should have: what is said of it, and what it counts as until it starts."""
 
@@ -125,6 +138,8 @@ class Forecaster:
         self._judged_since: datetime | None = None
         self._least = 1.0
         self._is_recorded = False
+        self.foresight: Foresight | None = None
+        """What the newest forecasts are made of, None where there are none."""
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
         """Begin behind a reading at an instant, with the statements that were seen in the time `watched` before it."""
@@ -160,6 +175,7 @@ class Forecaster:
         model = modelled(reading, found, self._seen) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
+            self.foresight = Foresight(reading.at, model, self._calibration.factor, self._least, self._seed)
         return reading.foreseen(self._starts(reading, found), self._behind())
 
     def _nothing(self, reading: Reading, why: str) -> Reading:
@@ -182,6 +198,7 @@ class Forecaster:
 
     def _forget_courses(self) -> None:
         self._courses.clear()
+        self.foresight = None
         self._effects = Effects()
 
     def _forget_old(self, at: datetime, rules: QueueRules) -> None:
@@ -251,7 +268,7 @@ class Forecaster:
         if row.timeout_left is not None and raw.median >= row.timeout_left - self._least:
             return StartForecast(timeout=True)
         if raw.median == inf:
-            return StartForecast(why_none=_NEVER)
+            return StartForecast(why_none=NEVER)
         latest = HORIZON if row.timeout_left is None else row.timeout_left
         raw = raw._replace(high=min(raw.high, latest))
         shown = self._calibration.widened(raw, self._least)

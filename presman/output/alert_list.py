@@ -12,24 +12,6 @@ from presman.base.formats import spelled
 from presman.base.text import one_line
 
 _RANK = ("bad", "warn", "note", "good")
-_RESTS_ON = {
-    "queue_waits": "queue",
-    "queue_timeout": "queue",
-    "queue_length": "queue",
-    "cpu_starved": "starved group",
-    "cpu_zero_share": "starved group",
-    "cpu_capped": "starved group",
-    "throttled": "starved group",
-    "downgraded": "holders",
-    "idle_holder": "holders",
-    "blocked_holder": "holders",
-    "downgrades": "downgrade",
-    "session_pool": "pools",
-    "cpu_without_plan": "CPU",
-    "host_shared": "host",
-    "servers_at_maximum": "servers",
-}
-"""What must be seen for a rule to be silent with reason, by the names in `Reading.basis` and in `_unavailable`."""
 
 
 def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...]) -> str:
@@ -74,13 +56,13 @@ def _state(
         return "silent"
     if rule.key == "not_known":
         return "unknown" if lacking or reading.late or any(each.lacking for each in reading.basis) else "ok"
-    if _RESTS_ON.get(rule.key) in _unavailable(reading) or any(each.startswith(rule.key) for each in lacking):
+    if rule.rests_on in _unavailable(reading) or any(each.startswith(rule.key) for each in lacking):
         return "unknown"
     return "ok"
 
 
 def _unavailable(reading: Reading) -> set[str]:
-    """Return what is not known of a database, by names of `_RESTS_ON`."""
+    """Return what is not known of a database, by what rules rest on."""
     now, header = totals(reading), reading.header
     known = {
         "holders": not reading.why_unavailable("V$PX_SESSION"),

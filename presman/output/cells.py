@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from math import isfinite
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from presman.base.formats import ABSENT
 from presman.base.text import safe
@@ -68,12 +68,13 @@ def lines(rows: Iterable[Iterable[Cell]]) -> str:
 # ---- JSON lines: the rows of CSV as JSON objects by the same names, one a line; what is not known is null.
 
 _DIGITS = 6
+"""Decimals of a number; what is not finite is null."""
 
 
 def json_lines(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Return rows as lines."""
     return "".join(
-        json.dumps(dict(zip(names, map(_plain, row), strict=True)), ensure_ascii=False) + "\n" for row in rows
+        json.dumps(dict(zip(names, map(json_value, row), strict=True)), ensure_ascii=False) + "\n" for row in rows
     )
 
 
@@ -86,7 +87,8 @@ def has_names(line: str, names: Sequence[str]) -> bool:
     return isinstance(found, dict) and list(found) == list(names)
 
 
-def _plain(value: Cell) -> Any:
+def json_value(value: Cell) -> str | int | float | bool | None:
+    """Return the value of one cell in JSON's own types."""
     if isinstance(value, float):
         return round(value, _DIGITS) + 0.0 if isfinite(value) else None
     if isinstance(value, datetime):

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from math import isfinite
 from typing import Any
 
 from msgspec import Struct
@@ -27,7 +26,7 @@ from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.session_list import CpuWaiter, cpu_waiters
-from presman.output.cells import instant, word
+from presman.output.cells import json_value, word
 from presman.rows.commands import Command
 from presman.rows.snapshot import Snapshot
 
@@ -76,8 +75,6 @@ def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> As
 
 FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""
-
-_DIGITS = 6
 
 
 def document(reading: Reading, assessment: Assessment | None = None) -> dict[str, Any]:
@@ -153,16 +150,8 @@ def dump(reading: Reading, assessment: Assessment | None = None, *, ascii_only: 
 
 def plain(value: Any) -> Any:
     """Return `value` in JSON's own types. Numbers keep six decimals; what is not finite becomes null."""
-    if isinstance(value, float):
-        return round(value, _DIGITS) if isfinite(value) else None
-    if isinstance(value, Enum):
-        return word(value)
-    if isinstance(value, datetime):
-        return instant(value)
-    return value if value is None or isinstance(value, bool | int | str) else _compound(value)
-
-
-def _compound(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float | bool | datetime | Enum):
+        return json_value(value)
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Struct) or hasattr(value, "_fields"):

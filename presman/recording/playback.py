@@ -109,9 +109,11 @@ class StoredRows:
             self._note(str(error))
         return []
 
-    def _each(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
-        """Run a statement for the polls between two instants, in each store."""
-        return [each for part in self.parts(start, end) for each in self.made(make, part, statement)]
+    def each(
+        self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, /, **binds: Any
+    ) -> list[T]:
+        """Run a statement about the polls between two instants in each store, as `made` does in one."""
+        return [each for part in self.parts(start, end) for each in self.made(make, part, statement, **binds)]
 
     def _timed(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
         low, high = _bounds(start, end)
@@ -247,7 +249,7 @@ class Playback(StoredRows):
     def figures(self, measure: str, start: datetime | None = None, end: datetime | None = None) -> list[Row]:
         """Return the rows of a measure between two instants: what CSV has, by the same names. Raises KeyError."""
         statement = text(window_selects()[measure] + " ORDER BY p.poll" * (measure != "latency"))
-        return self._each(lambda row: figure_row(measure, row), statement, start, end)
+        return self.each(lambda row: figure_row(measure, row), statement, start, end)
 
     def marks(self, start: datetime | None = None, end: datetime | None = None) -> list[PollMark]:
         """Return the polls between two instants as marks: queue, servers, CPUs."""
@@ -257,7 +259,7 @@ class Playback(StoredRows):
             .where(c.database_id == text(":database_id"), c.poll.between(text(":first"), text(":last")))
             .order_by(c.poll)
         )
-        return self._each(mark_of, statement, start, end)
+        return self.each(mark_of, statement, start, end)
 
     def strip(self, count: int) -> list[Stretch]:
         """Return the whole playback in `count` stretches of equal length, oldest first."""

@@ -252,8 +252,7 @@ def time_bins_of(playback: Playback, part: PlaybackPart) -> tuple[datetime, date
 
 def usual_interval(playback: Playback, start: datetime, end: datetime) -> float:
     """Return the median of the seconds between polls; 1 where there are too few to tell."""
-    parts = playback.parts(start, end)
-    found = [each for part in parts for each in playback.made(lambda row: row["interval_us"] / 1e6, part, _USUAL)]
+    found = playback.each(lambda row: row["interval_us"] / 1e6, _USUAL, start, end)
     return sorted(found)[len(found) // 2] if found else 1.0
 
 
@@ -394,7 +393,7 @@ def event_marks(playback: Playback, start: datetime, end: datetime, stretches: i
     """Return the events between two instants, those of a kind within one of `stretches` as one mark."""
     low, high = microseconds(start), microseconds(end)
     binds = {"start": low, "end": high, "width": max(1, (high - low) // stretches + 1)}
-    return [each for part in playback.parts(start, end) for each in playback.made(_mark, part, _MARKS, **binds)]
+    return playback.each(_mark, _MARKS, start, end, **binds)
 
 
 def _mark(row: Row) -> EventMark:
@@ -406,8 +405,7 @@ def told_events(playback: Playback, start: datetime, end: datetime, most: int, *
     """Return the first events between two instants, at most so many; `calm` leaves out comings and goings of queues."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     statement = text(_EVENTS.format(others=_CALM if calm else ""))
-    found = [each for part in playback.parts(start, end) for each in playback.made(event_of, part, statement, **binds)]
-    return sorted(found)[:most]
+    return sorted(playback.each(event_of, statement, start, end, **binds))[:most]
 
 
 def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
@@ -421,7 +419,7 @@ def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
 def busiest_lives(playback: Playback, start: datetime, end: datetime, most: int) -> list[StatementLife]:
     """Return the statements that wanted or held most servers x time between two instants, at most so many."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
-    found = whole(each for part in playback.parts(start, end) for each in playback.made(life_of, part, _MOST, **binds))
+    found = whole(playback.each(life_of, _MOST, start, end, **binds))
 
     def work(life: StatementLife) -> float:
         return life.servers * (min(life.gone, end) - max(life.came, start)).total_seconds()

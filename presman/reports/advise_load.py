@@ -21,7 +21,7 @@ from presman.analysis.facts.plan_book import Branch
 from presman.analysis.goals import Goal
 from presman.analysis.parallel.queue_heads import has_one_queue
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, StatementRuns, arrival_of
 from presman.base.release import Release
 from presman.forecast.durations import Durations, Lasted, durations
 from presman.forecast.queue_now import PlanBranch, plan_branch
@@ -32,9 +32,6 @@ from presman.rows.snapshot import Snapshot
 
 TRAINED = 0.6
 """The part of the statements with a goal that the search sees; the rest is held back to judge it."""
-
-_SINCE_12 = Release(12, 1)
-"""From here on UTILIZATION_LIMIT is one of servers, too."""
 
 _STRETCHES = 20
 """Into so many stretches an observation is cut to draw other days from it."""
@@ -55,6 +52,11 @@ class SeenPlan(Struct, frozen=True):
     maximum: int | None = None
     release: Release | None = None
     autonomous: bool = False
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is before 12.1: limits have other names, and UTILIZATION_LIMIT is none of servers."""
+        return self.release is not None and self.release < Release(12, 1)
 
     @property
     def is_ordered(self) -> bool:
@@ -86,6 +88,21 @@ def _by_weight(branch: Branch) -> Iterator[Group]:
         if child.key is not None and branch.by_weight:
             yield Group(*child.key)
         yield from _by_weight(child)
+
+
+LONGEST = timedelta(hours=1)
+"""Of how much time before a reading the statements are taken that a screen has seen."""
+
+
+def seen_arrivals(runs: StatementRuns, reading: Reading, plan: SeenPlan) -> list[Arrival]:
+    """Return the statements of the last hour, by time. Those that came before all are remembered count for nothing."""
+    since = max(reading.at - LONGEST, runs.whole_since or reading.at - LONGEST)
+    timeouts = {group: (row.parallel_queue_timeout, row.pq_timeout_action) for group, row in plan.directives.items()}
+    found = (
+        arrival_of(run, reading, timeouts.get(Group(run.con_id, run.group), (None, "")), reading.at)
+        for run in runs.within(since, reading.at)
+    )
+    return sorted((each._replace(first=max(each.first, since)) for each in found), key=lambda each: each.at)
 
 
 class Change(NamedTuple):
@@ -156,11 +173,18 @@ class ObservedLoad(Struct, frozen=True):
         row = self.plan.directives.get(group)
         percent = None
         if row is not None:
-            of_cpu = None if self.plan.release is not None and self.plan.release < _SINCE_12 else row.utilization_limit
+            of_cpu = None if self.plan.is_old else row.utilization_limit
             percent = of_cpu if row.parallel_server_limit is None else row.parallel_server_limit
         elif group in self.rules.limits:
             percent = ceil(100 * self.rules.limits[group] / self.rules.target)
         return 100 if percent is None or not 0 <= percent <= 100 else percent
+
+    def limits_servers(self, kind: str, group: Group) -> bool:
+        """Whether a kind of change limits a group's servers: one of CPU does where there is no other."""
+        row = self.plan.directives.get(group)
+        return kind == "limits" or (
+            kind == "cpu" and row is not None and row.parallel_server_limit is None and not self.plan.is_old
+        )
 
     def allowed(self, group: Group, percent: int) -> int:
         """Return the servers that a group may hold at a limit: within a container's limit percent are of less."""
@@ -237,7 +261,9 @@ def rules_of(seen: ObservedLoad, choice: Choice) -> Rules:
     own: dict[Knob, int] = {(each.kind, each.group): each.value for each in choice}
     target = own.get(("target", None), rules.target)
     limits = dict(rules.limits)
-    limits |= {group: seen.allowed(group, value) for kind, group, value in choice if kind == "limits" and group}
+    for kind, group, value in sorted(choice, key=str):  # a limit of servers comes after that of CPU, and counts
+        if group is not None and seen.limits_servers(kind, group):
+            limits[group] = seen.allowed(group, value)
     limits = {group: limit * target // rules.target for group, limit in limits.items()}
     timeouts = {group: float(value) for kind, group, value in choice if kind == "timeouts" and group is not None}
     plan = rules.plan

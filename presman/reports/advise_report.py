@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import partial
 from math import ceil, inf
 from textwrap import wrap
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival
-from presman.base.errors import InputError
 from presman.base.formats import count, counted, duration, spelled
 from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
 from presman.figures.drawing.lines import bar_runs, shared_scale
@@ -24,16 +22,17 @@ from presman.reports.advise_load import (
     PRESENT,
     Change,
     Choice,
+    Knob,
     ObservedLoad,
     ReplayOutcome,
     SeenPlan,
     other_days,
     short_of_cpu,
 )
-from presman.reports.advise_script import Scripts, scripts
+from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored, Search, bounds, percents, quantile, servers_needed, sizes
-from presman.reports.html_page import page, section, word_table
-from presman.reports.whatif_cpu import CpuChange, CpuDemand, replay_cpu
+from presman.reports.html_page import bullets, page, section, word_table
+from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import COURSES, error, observed
 
 T = TypeVar("T")
@@ -148,45 +147,67 @@ class Advice(Struct, frozen=True):
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
 
+class AdviceWanted(NamedTuple):
+    """What advice is to be on: goals, groups that must not lose, kinds of changes, the seed of the random order.
+
+    A `quick` one tries at most so many choices, in fewer orders and on fewer days, and has no curves; 0 for a whole.
+    """
+
+    goals: Sequence[Goal]
+    keep: Iterable[str]
+    kinds: Sequence[str]
+    seed: int = 1
+    quick: int = 0
+
+
+class AdviceFound(NamedTuple):
+    """Advice, and the changes of each of its choices."""
+
+    advice: Advice
+    choices: tuple[Choice, ...]
+
+
 def advise(
     arrivals: Sequence[Arrival],
     plan: SeenPlan,
-    goals: Sequence[Goal],
-    keep: Iterable[str],
-    kinds: Sequence[str],
-    seed: int,
+    wanted: AdviceWanted,
     heard: Callable[[int, Scored], None] = lambda *_: None,
     cpu: Sequence[CpuDemand] = (),
-) -> Advice:
-    """Return advice on statements by time, each goal's group among them. Ctrl-C ends the search early.
+) -> AdviceFound:
+    """Return advice on statements by time, each goal's group among them. KeyboardInterrupt ends the search early.
 
     `cpu` are the demands of the same time, where they were seen.
     """
-    seen = ObservedLoad.of(arrivals, plan, goals, seed)
-    courses = _few(arrivals, COURSES, 3)
+    goals, keep, kinds, seed, quick = wanted
+    seen, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _few(arrivals, COURSES, 3)
     before = seen.played(PRESENT, courses)
     found = tuple(_finding(goal, before, seen) for goal in goals)
     verdict, message = _at_once(found, goals, plan)
-    search, patience = Search(seen, goals, keep, kinds), _Patience()
+    search, is_over = Search(seen, goals, keep, kinds, quick), False
     finals: list[tuple[Choice, ReplayOutcome]] = []
+    days: list[ReplayOutcome] = []
+    curves, needed = list[WaitCurve](), None
+    try:
+        if not verdict:
+            search.run(heard)
+            finals = _finals(search, before, courses, 5 if quick else _few(arrivals, 19, 5))
+            needed = None if _is_met(finals, goals) else servers_needed(seen, goals, courses)
+        if finals and finals[0][0]:
+            many = other_days(seen, 19 if quick else _few(arrivals, 99, 39), held_back=True)
+            days = [seen.played(finals[0][0], 1, day) for day in many]
+        curves += _curves(seen, () if quick else goals, courses)
+    except KeyboardInterrupt:
+        is_over = True
     if not verdict:
-        patience.while_it_lasts(lambda: search.run(heard), None)
-        once_more = partial(_finals, search, before)
-        finals = patience.while_it_lasts(lambda: once_more(courses, _few(arrivals, 19, 5)), finals) or once_more(1, 1)
-        verdict, message = ("advised", "") if finals and _meets(finals[0][1], goals) else ("unmet", _unmet(kinds))
-    needed = None
-    if verdict == "unmet":
-        needed = patience.while_it_lasts(lambda: servers_needed(seen, goals, courses), None)
+        finals = finals or _finals(search, before, 1, 1)
+        unmet = f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
+        verdict, message = ("advised", "") if _is_met(finals, goals) else ("unmet", unmet)
     best = finals[0][0] if finals else PRESENT
     if best:
-        nothing: list[ReplayOutcome] = []
-        days = patience.while_it_lasts(lambda: _days(seen, best), nothing)
         found = tuple(_promised(*each, finals[0][1], days, seen) for each in zip(found, goals, strict=True))
-    no_curves: tuple[WaitCurve, ...] = ()
-    curves = patience.while_it_lasts(lambda: tuple(_curves(seen, goals, courses)), no_curves)
-    written, notes = _written(seen, best)
+    script, notes = written(seen, best)
     begin, end = min(each.first for each in arrivals), max(each.last for each in arrivals)
-    return Advice(
+    advice = Advice(
         verdict,
         message,
         len(arrivals),
@@ -194,31 +215,22 @@ def advise(
         seed,
         error(observed(arrivals), before.replayed.statements),
         len(search.scored),
-        patience.is_over,
+        is_over,
         found,
-        curves,
+        tuple(curves),
         _told(seen, PRESENT, before, before, goals),
         tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
         needed,
-        written,
-        (*notes, *_on_no_more_cpu(seen, best), *_notes(seen, kinds)),
+        script,
+        (
+            *notes,
+            *_on_no_more_cpu(seen, best),
+            *_notes(seen, kinds),
+            "who must not lose by a choice is named with --keep",
+        ),
         _cpu(best, cpu),
     )
-
-
-class _Patience:
-    """That of whoever waits: over with the first Ctrl-C, after which nothing is begun that takes long."""
-
-    def __init__(self) -> None:
-        self.is_over = False
-
-    def while_it_lasts(self, work: Callable[[], T], otherwise: T) -> T:
-        """Return what the work comes to, `otherwise` where it is broken off or not begun."""
-        try:
-            return otherwise if self.is_over else work()
-        except KeyboardInterrupt:
-            self.is_over = True
-            return otherwise
+    return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
 
 def _few(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
@@ -257,10 +269,6 @@ def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: SeenPlan
     return "", ""
 
 
-def _unmet(kinds: Sequence[str]) -> str:
-    return f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
-
-
 def _finals(search: Search, before: ReplayOutcome, courses: int, days: int) -> list[tuple[Choice, ReplayOutcome]]:
     """Return the best choices and replays of all statements, the best first, none that another beats.
 
@@ -293,9 +301,8 @@ def _meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
     return all(quantile(outcome.of(goal.group), goal.part) <= goal.seconds for goal in goals)
 
 
-def _days(seen: ObservedLoad, best: Choice) -> list[ReplayOutcome]:
-    """Return other days under the best choice, of statements that the search did not see."""
-    return [seen.played(best, 1, day) for day in other_days(seen, _few(seen.arrivals, 99, 39), held_back=True)]
+def _is_met(finals: Sequence[tuple[Choice, ReplayOutcome]], goals: Sequence[Goal]) -> bool:
+    return bool(finals) and _meets(finals[0][1], goals)
 
 
 def _promised(
@@ -313,19 +320,14 @@ def _promised(
     if not waits or len(waits) < len(days):
         return found
     far = [quantile(own, goal.part) for own in waits]
-    advised = quantile(far, 0.5), *bounds(far)
-    low, high = bounds([within(own) for own in waits])
-    names = ("advised", "advised_low", "advised_high")
-    return replace(found, **dict(zip(names, map(_finite, advised), strict=True)), low=low, high=high)
+    median, low, high = (_finite(each) for each in (quantile(far, 0.5), *bounds(far)))
+    least_within, most_within = bounds([within(own) for own in waits])
+    return replace(found, advised=median, advised_low=low, advised_high=high, low=least_within, high=most_within)
 
 
 def _cpu(choice: Choice, demands: Sequence[CpuDemand]) -> tuple[CpuLack, ...]:
     """Return what levels and shares of a choice do to CPU, of the groups that wanted a second or more of it."""
-    changes: dict[str, CpuChange] = {}
-    for kind, group, value in choice:
-        if group is not None and kind in {"levels", "shares"}:
-            name = "level" if kind == "levels" else "share"
-            changes[group.name] = changes.get(group.name, CpuChange())._replace(**{name: value})
+    changes = changes_of_cpu(choice)
     found = replay_cpu(demands, changes) if changes else {}
     return tuple(
         CpuLack(*key, each.wanted, each.replayed, each.changed)
@@ -336,15 +338,6 @@ def _cpu(choice: Choice, demands: Sequence[CpuDemand]) -> tuple[CpuLack, ...]:
 
 def _finite(seconds: float) -> float | None:
     return None if seconds == inf else seconds
-
-
-def _written(seen: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
-    if not choice:
-        return None, []
-    try:
-        return scripts(seen, choice), []
-    except InputError as problem:
-        return None, [str(problem)]
 
 
 def _on_no_more_cpu(seen: ObservedLoad, best: Choice) -> Iterable[str]:
@@ -380,30 +373,17 @@ def _curves(seen: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable
     factors = (0.5, 0.75, 0.875, 1, 1.125, 1.25, 1.5, 2)
     targets = sorted({max(1, round(target * factor / instances)) * instances for factor in factors} | {target})
     for goal in goals:
-        yield _curve(seen, goal, "PARALLEL_SERVERS_TARGET", ("target", None), target, targets, courses)
+        knobs: list[tuple[str, Knob, int, list[int]]] = [("PARALLEL_SERVERS_TARGET", ("target", None), target, targets)]
         for group in (each for each in seen.groups if each.name == goal.group):
             steps = percents(seen, group, min(sizes(seen, group), default=1))
             values = sorted({*steps[:: max(1, len(steps) // 8)], seen.percent(group), 100})
-            what = f"the limit of {group.name}"
-            yield _curve(seen, goal, what, ("limits", group), seen.percent(group), values, courses)
-
-
-def _curve(
-    seen: ObservedLoad,
-    goal: Goal,
-    what: str,
-    knob: tuple[str, Group | None],
-    now: int,
-    values: Sequence[int],
-    courses: int,
-) -> WaitCurve:
-    points = []
-    for value in values:
-        choice = PRESENT if value == now else frozenset({Change(*knob, value)})
-        waits = seen.played(choice, courses).of(goal.group)
-        points.append((value, _finite(quantile(waits, goal.part))))
-    unit = "servers" if knob[0] == "target" else "%"
-    return WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, tuple(points))
+            knobs.append((f"the limit of {group.name}", ("limits", group), seen.percent(group), values))
+        for what, knob, now, values in knobs:
+            choices = (PRESENT if value == now else frozenset({Change(*knob, value)}) for value in values)
+            waits = (quantile(seen.played(choice, courses).of(goal.group), goal.part) for choice in choices)
+            points = tuple(zip(values, map(_finite, waits), strict=True))
+            unit = "servers" if knob[0] == "target" else "%"
+            yield WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, points)
 
 
 def _told(
@@ -416,20 +396,12 @@ def _told(
 
 
 def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome) -> GroupWaits:
-    own = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group]
-    first, then = ([outcome.waits[n] for n in own] for outcome in (before, after))
-    return GroupWaits(
-        con_id=group.con_id,
-        group=group.name,
-        statements=len(own),
-        median_before=_finite(quantile(first, 0.5)),
-        median_after=_finite(quantile(then, 0.5)),
-        p95_before=_finite(quantile(first, 0.95)),
-        p95_after=_finite(quantile(then, 0.95)),
-        unstarted_before=sum(n in before.unstarted for n in own),
-        unstarted_after=sum(n in after.unstarted for n in own),
-        runs_longer=sum(after.slower[n] for n in own) / len(own),
-    )
+    own, both = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group], (before, after)
+    waits = [[outcome.waits[n] for n in own] for outcome in both]
+    (m1, m2), (q1, q2) = ([_finite(quantile(each, part)) for each in waits] for part in (0.5, 0.95))
+    unstarted = [sum(n in outcome.unstarted for n in own) for outcome in both]
+    longer = sum(after.slower[n] for n in own) / len(own)
+    return GroupWaits(group.con_id, group.name, len(own), m1, m2, q1, q2, unstarted[0], unstarted[1], longer)
 
 
 def in_words(seen: ObservedLoad, change: Change) -> str:
@@ -459,7 +431,7 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     for curve in advice.curves:
         lines += [*_drawn(curve), ""]
     lines += _choices(advice)
-    for line in _closing(advice):
+    for line in closing(advice):
         lines += wrap(line, wide)
     if advice.scripts is not None:
         lines += ["", "The first choice as a script, which presman never runs:", "", advice.scripts.change]
@@ -480,11 +452,12 @@ def _first(advice: Advice) -> str:
 
 def _goals(advice: Advice) -> Iterable[str]:
     for each in advice.goals:
-        now = f"{each.percentile} was {_time(each.observed)}, replayed {_time(each.now)}"
+        now = f"{each.percentile} was {wait_words(each.observed)}, replayed {wait_words(each.now)}"
         yield f"goal: {each.goal}; {now}, of {count(each.statements)} statements"
 
 
-def _time(seconds: float | None) -> str:
+def wait_words(seconds: float | None) -> str:
+    """Return a wait in words; None is one of which nobody knows how long it was."""
     return "timed out" if seconds is None else duration(seconds)
 
 
@@ -496,7 +469,7 @@ def _drawn(curve: WaitCurve) -> Iterable[str]:
     for (value, wait), bar in zip(curve.points, bars, strict=True):
         cells = "".join(text for text, _ in bar_runs(bar, _BAR, scale)) if bar is not None else "".ljust(_BAR)
         mark = "now" if value == curve.now else ""
-        yield f"{value:>7} {curve.unit:<7} {mark:<3} {cells} {_time(wait):>9}".rstrip()
+        yield f"{value:>7} {curve.unit:<7} {mark:<3} {cells} {wait_words(wait):>9}".rstrip()
 
 
 def _choices(advice: Advice) -> Iterable[str]:
@@ -508,19 +481,16 @@ def _choices(advice: Advice) -> Iterable[str]:
         told = "; ".join(choice.changes) or "as it is"
         meets, peak = "meets" if choice.meets else "misses", counted(choice.peak, "server")
         yield f"{number:>2}. {told} ({meets} the goals; peak {peak})"
-        yield from (_row(each) for each in choice.groups)
+        for name, statements, middle, most, unstarted, longer in map(_cells, choice.groups):
+            line = f"{'':3} {name:<24} {statements:>10} {middle:>18} {most:>18} {unstarted:>11}  {longer}"
+            yield line.rstrip()
     yield "(not started: timed out, or still queued at the end, where waits are cut)"
     yield ""
 
 
-def _row(each: GroupWaits) -> str:
-    name, statements, middle, most, unstarted, longer = _cells(each)
-    return f"{'':3} {name:<24} {statements:>10} {middle:>18} {most:>18} {unstarted:>11}  {longer}".rstrip()
-
-
 def _cells(each: GroupWaits) -> tuple[str, ...]:
     middle, most = (
-        f"{_time(before)} -> {_time(after)}"
+        f"{wait_words(before)} -> {wait_words(after)}"
         for before, after in ((each.median_before, each.median_after), (each.p95_before, each.p95_after))
     )
     return (
@@ -533,7 +503,7 @@ def _cells(each: GroupWaits) -> tuple[str, ...]:
     )
 
 
-def _closing(advice: Advice) -> Iterable[str]:
+def closing(advice: Advice) -> Iterable[str]:
     """Yield what comes of it, and how sure that is."""
     if advice.message:
         yield advice.message[0].upper() + advice.message[1:] + "."
@@ -547,7 +517,7 @@ def _closing(advice: Advice) -> Iterable[str]:
     if any(advice.replay_error > each.limit for each in advice.goals) and advice.choices:
         yield "A replayed wait is off by more than a goal allows: take the waits under other directives as rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
-        yield f"The first choice costs others: {'; '.join(losers)}. Who must not lose is named with --keep."
+        yield f"The first choice costs others: {'; '.join(losers)}."
     if advice.cpu:
         moved = [each for each in advice.cpu if abs(each.after - each.before) > max(1, 0.01 * each.wanted)]
         lacks = (f"{each.group} {duration(each.before)} -> {duration(each.after)}" for each in moved)
@@ -571,14 +541,24 @@ def _lost(each: GroupWaits) -> str:
     return ", ".join([f"{each.group} median {middle}, p95 {most}", *more])
 
 
+def still_takes(advice: Advice) -> str:
+    """Return how long it still takes until so many statements were seen as the goals need, as a sentence."""
+    few = max(advice.goals, key=lambda goal: goal.needed - goal.statements)
+    missing, rate = few.needed - few.statements, few.statements / max(1.0, advice.seconds)
+    when = f"at this rate in some {spelled(60 * ceil(missing / (60 * rate)))}" if rate else "when is not known"
+    seen = f"{counted(few.statements, 'statement')} seen in {spelled(advice.seconds)}"
+    return f"Too early for advice on {few.goal}: {seen}, and it takes {few.needed}: {when}."
+
+
 def _sureness(each: GoalFinding) -> str:
     if each.within is None:
         return f"{each.goal}: nothing was held back to judge the first choice by."
     own = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
     if each.low is None or each.high is None:
         return f"{each.goal}: under the first choice {own}; how sure that is was not worked out."
-    promise = f"{each.percentile} {_time(each.advised)} ({_time(each.advised_low)} to {_time(each.advised_high)} "
-    promise += f"on 9 days of 10 like this one, when {100 * each.low:.0f} to {100 * each.high:.0f} % start in time)"
+    usual, low, high = map(wait_words, (each.advised, each.advised_low, each.advised_high))
+    part = f"{100 * each.low:.0f} to {100 * each.high:.0f} %"
+    promise = f"{each.percentile} {usual} ({low} to {high} on 9 days of 10 like this one, when {part} start in time)"
     return f"{each.goal}: the first choice promises {promise}; {own}."
 
 
@@ -589,7 +569,7 @@ _LINE, _TOP, _LEFT, _ROOM = 20.0, 6.0, 150.0, 100.0
 
 def as_page(advice: Advice, made: datetime) -> str:
     """Return all of it as one HTML page without a script."""
-    story = [_first(advice), *_goals(advice), *_closing(advice)]
+    story = [_first(advice), *_goals(advice), *closing(advice)]
     parts = [element("header", element("h1", "Advice on goals of service"), *(element("p", line) for line in story))]
     for curve in advice.curves:
         note = f"The mark is the goal, {duration(curve.seconds)}."
@@ -602,7 +582,7 @@ def as_page(advice: Advice, made: datetime) -> str:
         parts.append(section("The script that undoes it", element("pre", advice.scripts.undo)))
     for name, texts in (("Notes", advice.notes), ("Assumptions", advice.assumptions)):
         if texts:
-            parts.append(section(name, element("ul", *(element("li", text) for text in texts))))
+            parts.append(section(name, bullets(texts)))
     parts.append(element("p", f"Seed {advice.seed}; {made.astimezone():%Y-%m-%d %H:%M:%S}.", class_="note"))
     return page("Advice on goals of service", *parts)
 
@@ -625,7 +605,7 @@ def _picture(curve: WaitCurve) -> Markup:
         parts.append(label(_LEFT - 8, y + 13, f"{value} {curve.unit}{mark}", "end"))
         width = (longest if wait is None else wait) * scale
         parts.append(element("rect", x=_LEFT, y=y, width=max(1.0, width), height=_LINE - 4, fill="#0072b2"))
-        parts.append(label(_LEFT + width + 6, y + 13, _time(wait), "start"))
+        parts.append(label(_LEFT + width + 6, y + 13, wait_words(wait), "start"))
     bottom, at = _TOP + _LINE * len(curve.points), _LEFT + curve.seconds * scale
     parts.append(element("path", d=f"M{at:.1f} {_TOP}V{bottom}", stroke=BAD, stroke_width=2))
     return drawing(bottom + 8, f"{curve.goal} against {curve.what}", parts)

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from presman.base.errors import InputError
-from presman.base.release import Release
 from presman.forecast.scheduler import LEVELS, Group
 from presman.reports.advise_load import Choice, ObservedLoad
 
@@ -21,7 +20,6 @@ _UNSAFE = re.compile('["\ufffd\u2400-\u2421…]')
 
 _UNNAMED_PLAN = "YOUR_PLAN"
 _CLEARED = -1
-_DEFAULTS_OF_12 = Release(12, 1)
 
 
 class Scripts(Struct, frozen=True):
@@ -41,6 +39,18 @@ def scripts(seen: ObservedLoad, choice: Choice) -> Scripts:
     target = next((each.value for each in choice if each.kind == "target"), None)
     former = None if target is None else seen.rules.target
     return Scripts(_script("Makes the changes", new, target, seen), _script("Undoes the changes", old, former, seen))
+
+
+def written(seen: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
+    """Return the scripts of a choice, or why there are none."""
+    if not choice:
+        return None, []
+    if seen.plan.autonomous:
+        return None, ["an Autonomous Database is changed by CS_RESOURCE_MANAGER: there is no script for it"]
+    try:
+        return scripts(seen, choice), []
+    except InputError as problem:
+        return None, [str(problem)]
 
 
 def quoted(name: str) -> str:
@@ -81,9 +91,11 @@ def _parameter(seen: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
     """Return the parameter of a change, and what it is now."""
     row = seen.plan.directives.get(group)
     if kind == "limits":
-        is_old = seen.plan.release is not None and seen.plan.release < _DEFAULTS_OF_12
-        name = "new_parallel_target_percentage" if is_old else "new_parallel_server_limit"
+        name = "new_parallel_target_percentage" if seen.plan.is_old else "new_parallel_server_limit"
         known = row.parallel_server_limit if row is not None else _of_file(seen, group)
+    elif kind == "cpu":
+        name = "new_max_utilization_limit" if seen.plan.is_old else "new_utilization_limit"
+        known = row.utilization_limit if row is not None else None
     elif kind == "degree":
         name, known = "new_parallel_degree_limit_p1", row.parallel_degree_limit_p1 if row is not None else None
     else:
@@ -123,10 +135,14 @@ def _levels(seen: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], 
 def _script(what: str, values: Values, target: int | None, seen: ObservedLoad) -> str:
     needed = ["ADMINISTER_RESOURCE_MANAGER"] * bool(values) + ["ALTER SYSTEM"] * (target is not None)
     lines = [
-        f"-- {what}. Written by presman advise, which runs nothing. Read it, and try it where it may fail, first.",
+        f"-- {what}. Written by presman, which runs nothing. Read it, and try it where it may fail, first.",
         f"-- It takes the privilege {' and '.join(needed)}",
         "SET DEFINE OFF",
     ]
+    if con_ids := sorted({group.con_id for _, group in values if group.con_id}):
+        lines.append(
+            f"-- Its directives are those of the container with CON_ID {' and '.join(map(str, con_ids))}: run it there"
+        )
     if any(plan == _UNNAMED_PLAN for plan, _ in values):
         lines.append(f"-- The plan is not known here: write its name in place of {_UNNAMED_PLAN}")
     if values:

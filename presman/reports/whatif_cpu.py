@@ -16,6 +16,7 @@ from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups.entitlement import DIVIDED, FULL, QUIET, Load
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.base.formats import counted, duration
+from presman.forecast.scheduler import Group
 
 ASSUMPTIONS = (
     "a group wants at each poll the CPUs that it used and those that it waited for, whatever it got before: work that "
@@ -31,6 +32,18 @@ class CpuChange(NamedTuple):
     share: float | None = None
     level: int | None = None
     limit: float | None = None
+
+
+_FIELDS = {"shares": "share", "levels": "level", "cpu": "limit"}
+
+
+def changes_of_cpu(changes: Iterable[tuple[str, Group | None, int]]) -> dict[str, CpuChange]:
+    """Return what changes of directives (a kind, a group, a value) are to the CPU of each group."""
+    found: dict[str, CpuChange] = {}
+    for kind, group, value in changes:
+        if group is not None and kind in _FIELDS:
+            found[group.name] = found.get(group.name, CpuChange())._replace(**{_FIELDS[kind]: value})
+    return found
 
 
 class CpuDemand(NamedTuple):

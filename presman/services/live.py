@@ -34,7 +34,7 @@ from presman.sources import Source
 if TYPE_CHECKING:
     from presman.analysis.caches import RowCache
     from presman.analysis.readings.reading import Reading
-    from presman.forecast.forecaster import Forecaster
+    from presman.forecast.forecaster import Forecaster, Foresight
 
 INTERVAL = 5.0
 """Seconds between two polls where nobody chose otherwise."""
@@ -131,11 +131,15 @@ class HeadStart:
 
 
 class ReadingCame(Struct, frozen=True):
-    """A poll, what it means, and the poll that its rates are taken from, None for none."""
+    """A poll, what it means, and the poll that its rates are taken from, None for none.
+
+    `foresight` is what its forecasts are made of, None where it has none.
+    """
 
     reading: Reading
     snapshot: Snapshot
     previous: Snapshot | None = None
+    foresight: Foresight | None = None
 
 
 class Preview(Struct, frozen=True):
@@ -204,7 +208,8 @@ class Readings:
             reading = self._notifier.read(reading)
         before, self._reading = self._reading, reading
         prepare(before.sessions if before else None, reading.sessions)
-        return ReadingCame(reading, snapshot, previous)
+        foresight = None if self.forecaster is None else self.forecaster.foresight
+        return ReadingCame(reading, snapshot, previous, foresight)
 
     def _foreseen(self, reading: Reading, previous: Snapshot | None, snapshot: Snapshot) -> Reading:
         from presman.forecast.forecaster import Forecaster

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from presman.analysis.readings.reading import Reading
+    from presman.forecast.forecaster import Foresight
     from presman.polling.poll_events import CarryOut, Event
     from presman.polling.sampler import Sampler
     from presman.rows.commands import Command
@@ -28,7 +29,8 @@ class Arrived(Message):
     """A poll succeeded. `snapshot` is what the reading was made of.
 
     `whole` is not so for the very first, when it has come so far that there is something to see; that began to be
-    read `age` seconds ago. In a replay so many `keys` asked for a poll before this one was shown.
+    read `age` seconds ago. In a replay so many `keys` asked for a poll before this one was shown. `foresight` is what
+    its forecasts are made of.
     """
 
     reading: Reading
@@ -37,6 +39,7 @@ class Arrived(Message):
     whole: bool = True
     age: float = 0.0
     keys: int = 0
+    foresight: Foresight | None = None
 
 
 @dataclass(eq=False)
@@ -167,7 +170,7 @@ def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
     from presman.services import live
 
     if isinstance(live_event, live.ReadingCame):
-        return Arrived(live_event.reading, live_event.snapshot)
+        return Arrived(live_event.reading, live_event.snapshot, foresight=live_event.foresight)
     if isinstance(live_event, live.Preview):
         return Arrived(live_event.reading, whole=False, age=live_event.age)
     if isinstance(live_event, live.NotUnderstood):

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from presman.analysis.fleet import Member
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
-from presman.figures.fleet_figures import FLEET
+from presman.figures.fleet_figures import FLEET, STATES
 from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
 from presman.tui.fleet_frame import FleetFrame, FleetView
@@ -141,19 +141,6 @@ def offered(app: FleetFrame) -> list[Labelled]:
     return [each.labelled(app) for each in _OFFERED if each.when(app)]
 
 
-STATES = (
-    ("● LIVE", "good", "at most two intervals old"),
-    ("◌ LATE", "warn", "older: the database does not answer, or its recorder does not write"),
-    (
-        "✕ LOST",
-        "bad",
-        "no connection, tried again after 1 to 60 seconds; in a store: its recorder has stopped or lost it",
-    ),
-    ("✕ REFUSED", "warn", "presman does not retry, because wrong passwords lock accounts: Enter, then F5 retries"),
-    ("… STARTING", "note", "nothing was read yet"),
-    ("■ STOPPED", "note", "its recorder was stopped, or there is no more data"),
-)
-
 NOTES = (
     "Databases are sorted worst first: lost, with a critical alert (✕), refused, with a warning (▲) or late, then the "
     "others by name. The cursor stays on the worst until you move it, then on its database.",
@@ -165,8 +152,9 @@ def help_lines(keys: Sequence[Key]) -> list[Line]:
     from presman.tui.pages.content import help_page  # it takes imports that the first frame does not wait for
 
     bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
+    states = [(state.text, state.level, told) for state, told in STATES.items()]
     in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
-    return help_page("Fleet", keys, in_table, [FLEET], NOTES, STATES)
+    return help_page("Fleet", keys, in_table, [FLEET], NOTES, states)
 
 
 class FleetApp(FleetFrame):

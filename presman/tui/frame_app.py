@@ -153,6 +153,7 @@ class FrameApp(KeyedApp):
             return
         first = monitor.cost is None
         monitor.arrive(event.reading, event.snapshot)
+        monitor.foresight = event.foresight
         self.moments.arrive(event.reading, event.snapshot)
         if monitor.is_frozen:
             self.paint_lines()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo
     from presman.analysis.readings.reading import Alert, Reading
     from presman.analysis.trends.database_events import DatabaseEvent, EventHistory
+    from presman.forecast.forecaster import Foresight
     from presman.rows.snapshot import Snapshot
     from presman.tabs.parts import Moment
     from presman.tui.timeline import Timeline
@@ -43,9 +44,13 @@ class Monitor:
         self.reading: Reading | None = None
         self.alerts: tuple[Alert, ...] = ()
         self.to_do: ToDo | None = None
+        self.foresight: Foresight | None = None
+        """What the forecasts of the newest reading are made of, None where it has none."""
         self._costs: list[float] = []
         self.events: Sequence[DatabaseEvent] = ()
         """What happened, oldest first."""
+        self._events_then: Sequence[DatabaseEvent] = ()
+        """What was known of that when the view was paused."""
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -142,6 +147,8 @@ class Monitor:
         if self.is_frozen:
             self.live()
         elif self.reading is not None:
+            self.timeline.watch.sql_minutes.hold()
+            self._events_then = tuple(self.events)
             self.choose(paused=self.clock())
 
     def live(self) -> None:
@@ -184,15 +191,18 @@ class Monitor:
         if self.reading is None or self.latest is None:
             return None
         line, number = self.timeline, self.reading.number
+        choices, newest, events = self.choices, self.latest.at, self.events
+        if choices.paused is not None:  # nothing moves, whatever is drawn again: what came since is not there yet
+            choices, newest, events = replace(choices, behind=0), self.reading.at, self._events_then
         return Moment(
             self.reading,
-            self.choices,
+            choices,
             self.alerts,
-            self.latest.at,
+            newest,
             line.series,
             line.latencies,
             line.watch,
-            self.events,
+            events,
             partial(line.moment, self.latest.number - number, number),
         )
 

@@ -19,7 +19,7 @@ from presman.tui.feed import Arrived, Failed, Feed, Lost, Post
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent
-    from presman.forecast.forecaster import Forecaster
+    from presman.forecast.forecaster import Forecaster, Foresight
     from presman.recording.playback import Pair, Playback
     from presman.recording.playback_values import Stretch
     from presman.recording.recording_source import RecordingSource
@@ -55,6 +55,7 @@ class Jumped(Message):
     snapshot: Snapshot
     message: str = ""
     keys: int = 0
+    foresight: Foresight | None = None
 
 
 @dataclass(eq=False)
@@ -410,7 +411,7 @@ class Player(Feed):
             if jumped or self._forecaster is None:
                 self._forecaster = forecaster_before(playback, previous)
             reading = self._forecaster.read(reading, previous, current, None)
-            reading = with_recorded_goals(playback, source.goals, reading)
+            reading, foresight = with_recorded_goals(playback, source.goals, reading), self._forecaster.foresight
         except RecordingError as error:  # a store that is lost may return: who follows goes on looking
             self._shown = wanted
             if jumped or not self._follow:
@@ -424,9 +425,9 @@ class Player(Feed):
         self._at_end = index + 1 == len(playback)
         keys = self._keys
         if timeline is None:
-            self._post(Arrived(reading, current, keys=keys))
+            self._post(Arrived(reading, current, keys=keys, foresight=foresight))
         else:
-            self._post(Jumped(timeline, reading, current, message, keys))
+            self._post(Jumped(timeline, reading, current, message, keys, foresight))
         if index != wanted:
             self._post(Passed(_passed(wanted, index)))
 

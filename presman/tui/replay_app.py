@@ -166,10 +166,11 @@ class ReplayApp(MonitorApp):
         """Show another time."""
         first = self.monitor.latest is None
         self.monitor.jump(event.timeline, event.reading, event.snapshot)
+        self.monitor.foresight = event.foresight
         if event.message:
             self.notify(event.message, timeout=8)
         if first:
-            super().on_arrived(Arrived(event.reading, None))
+            super().on_arrived(Arrived(event.reading, None, foresight=event.foresight))
         self.say_state(paint=False)
         self.repaint()
         self._arrive(event.keys)

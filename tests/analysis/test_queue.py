@@ -61,7 +61,8 @@ def test_the_group_limit_in_the_words_of_its_arithmetic() -> None:
     assert head.cause is Cause.GROUP
     assert (head.wants, head.held, head.allowed, head.short) == (Servers(32, 32, WantsSource.RUNNING), 40, 64, 8)
     assert head.sentence == (
-        "wants 32 servers (DOP 16, two sets by one that runs); BATCH holds 40 of 64 allowed (50 % of 128); short by 8"
+        "wants 32 servers (DOP 16, two sets by one that runs); BATCH holds 40 of 64 allowed (50 % of 128); short by 8 "
+        "servers"
     )
 
 
@@ -72,7 +73,7 @@ def test_documented_case_sixty_in_use_and_sixteen_wanted_of_sixty_four() -> None
     assert (head.held, head.allowed) == (None, None), "no view tells what the group holds"
     assert (
         head.sentence
-        == "wants 16 servers (DOP 16, one set by PQ_SERVERS); 60 of the target's 64 are in use; short by 12"
+        == "wants 16 servers (DOP 16, one set by PQ_SERVERS); 60 of the target's 64 are in use; short by 12 servers"
     )
 
 
@@ -184,7 +185,11 @@ def test_the_cause_is_what_must_give_way(
 
 @pytest.mark.parametrize(
     ("asked", "end"),
-    [(Servers(8, 8), "short by 6"), (Servers(4, 8), "short by 2 to 6"), (Servers(2, 4), "short by up to 2")],
+    [
+        (Servers(8, 8), "short by 6 servers"),
+        (Servers(4, 8), "short by 2 to 6 servers"),
+        (Servers(2, 4), "short by up to 2 servers"),
+    ],
 )
 def test_what_is_not_known_exactly_is_given_as_a_range(asked: Servers, end: str) -> None:
     assert explain(asked, 4, QueueState(ServerBudget(62, 64)))[2].endswith(end)
@@ -198,7 +203,7 @@ def test_both_limits_are_named_where_both_bind() -> None:
         Cause.GROUP,
         12,
         "wants 16 servers (DOP 8, two sets); G holds 60 of 64 allowed (50 % of 128); 120 of the target's 128 are in "
-        "use; short by 12",
+        "use; short by 12 servers",
     )
 
 
@@ -315,13 +320,13 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
 @pytest.mark.parametrize(
     ("wants", "found", "cause", "short", "said"),
     [
-        (Servers(32, 32), state(), Cause.SYSTEM, 18, "; 50 of the target's 64 are in use; short by 18"),
+        (Servers(32, 32), state(), Cause.SYSTEM, 18, "; 50 of the target's 64 are in use; short by 18 servers"),
         (Servers(32, 32), state(50, 64, GROUP), Cause.GROUP, 20,
-         "; BATCH holds 20 of 32 allowed (50 % of 64); 50 of the target's 64 are in use; short by 20"),
+         "; BATCH holds 20 of 32 allowed (50 % of 64); 50 of the target's 64 are in use; short by 20 servers"),
         (Servers(13, 13), state(50, 64, GROUP), Cause.GROUP, 1,
-         "; BATCH holds 20 of 32 allowed (50 % of 64); short by 1"),
-        (Servers(8, 16), state(), Cause.SYSTEM, None, "; 50 of the target's 64 are in use; short by up to 2"),
-        (Servers(16, 32), state(), Cause.SYSTEM, None, "; 50 of the target's 64 are in use; short by 2 to 18"),
+         "; BATCH holds 20 of 32 allowed (50 % of 64); short by 1 server"),
+        (Servers(8, 16), state(), Cause.SYSTEM, None, "; 50 of the target's 64 are in use; short by up to 2 servers"),
+        (Servers(16, 32), state(), Cause.SYSTEM, None, "; 50 of the target's 64 are in use; short by 2 to 18 servers"),
         (Servers(32, 32), state(None, 64), Cause.UNKNOWN, None, "; how many are in use or allowed is not known"),
         (Servers(65, 65), state(), Cause.NEVER_FITS, None,
          ", more than the target's 64, 50 in use: it may start only when none are"),
@@ -354,7 +359,7 @@ def test_the_targets_of_several_instances_are_said_to_be_added_up() -> None:
     _, _, sentence = explain(Servers(32, 32), 16, QueueState(ServerBudget(50, 64, instances=2)))
     assert sentence == (
         "wants 32 servers (DOP 16, two sets); 50 of the target's 64 are in use (the targets of 2 instances added "
-        "up); short by 18"
+        "up); short by 18 servers"
     )
 
 
@@ -449,7 +454,7 @@ def test_one_set_stays_a_range_whoever_tells() -> None:
     assert wanted(*execution((1, 1))) == Servers(8, 16, WantsSource.RUNNING)
     (head,) = read(*ONE_SET).heads
     assert head.sentence == (
-        "wants 8 to 16 servers (DOP 8, one set by its plan); 60 of the target's 64 are in use; short by 4 to 12"
+        "wants 8 to 16 servers (DOP 8, one set by its plan); 60 of the target's 64 are in use; short by 4 to 12 servers"
     )
 
 

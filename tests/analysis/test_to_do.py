@@ -117,7 +117,7 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
     [
         (
             running(526, servers=8, **IDLE),  # of the 32 that the head is short of
-            "MARTIN 1:526 (idle 15:00) keeps 8 servers; the head of BATCH is short of 32: ending it is enough "
+            "MARTIN 1:526 (idle 15:00) keeps 8 servers; the head of BATCH is short of 32 servers: ending it is enough "
             "once 24 more are free; wait, or decide whose work to end",
             "wait: ending MARTIN 1:526 lets BATCH start once 24 more are free",
         ),
@@ -135,7 +135,7 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         ),
         (
             running(526, servers=8, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is too little
-            "MARTIN 1:526 (idle 1:20) keeps 8 servers; the head of BATCH is short of 32: ending it is enough "
+            "MARTIN 1:526 (idle 1:20) keeps 8 servers; the head of BATCH is short of 32 servers: ending it is enough "
             "once 24 more are free; wait, or decide whose work to end",
             "wait: ending MARTIN 1:526 lets BATCH start once 24 more are free",
         ),

@@ -80,10 +80,11 @@ def test_oracles_sample_is_throttled_everywhere_and_yet_kept() -> None:
     assert kept.sentence.startswith("The plan is met: every group that wants CPU gets its due.")
     assert "all CPUs are in use" in kept.sentence
     assert explain(of(reading, "INTERACTIVE")) == (
-        "Wants 17.2, gets 10.4 of 16 CPUs; entitled to 10.2 now; 4.6 of that unused by others, others use the rest."
+        "Wants 17.2, gets 10.4 of 16 CPUs; entitled to 10.2 now: 5.6 by the plan and 4.6 that others do not want; "
+        "others use the rest."
     )
     assert explain(of(reading, "BATCH")).endswith(
-        "entitled to 3.3 now; 0.9 of that unused by others, others use the rest."
+        "entitled to 3.3 now: 2.4 by the plan and 0.9 that others do not want; others use the rest."
     )
     assert explain(of(reading, "ETL")) == "Wants no CPU now; guaranteed 2.4 of 16 when all are busy."
 
@@ -92,7 +93,8 @@ def test_who_waits_although_nobody_else_runs_is_not_told_of_others() -> None:
     plan = [directive("DAY", "GOLD", 75), directive("DAY", "LEAD", 25)]
     reading = read(loads({"GOLD": (15.9, 8.0), "LEAD": (0.0, 0.0)}, *plan))
     assert explain(of(reading, "GOLD")) == (
-        "Wants 23.9, gets 15.9 of 16 CPUs; entitled to 15.9 now; 3.9 of that unused by others, nobody else uses CPU."
+        "Wants 23.9, gets 15.9 of 16 CPUs; entitled to 15.9 now: 12.0 by the plan and 3.9 that others do not want; "
+        "nobody else uses CPU."
     )
 
 
@@ -337,8 +339,8 @@ def test_who_waited_while_cpus_were_free_on_average_is_not_said_to_have_waited_f
     reading = read(loads({"REPORTS": (6.2, 0.2), "BATCH": (7.4, 0.0)}, *plan))
     assert of(reading, "REPORTS").verdict is Verdict.CONTENDED
     assert explain(of(reading, "REPORTS")).endswith(
-        "3.2 of that unused by others, 2.4 CPUs were free on average, so they were all in use only part of the "
-        "time, if at all."
+        "entitled to 6.4 now: 3.2 by the plan and 3.2 that others do not want; 2.4 CPUs were free on average, so they "
+        "were all in use only part of the time, if at all."
     )
 
 

@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.config.collect import SCRIPT, collect_script, keys_of_cursors, spooled, statements
+from presman.config.collect import SCRIPT, collect_script, keys_of_cursors, spooled
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
 from presman.rows.cursor_rows import PlanXml, SqlText
@@ -34,6 +34,13 @@ FIXED = {
     "ALTER SESSION SET NLS_DATE_FORMAT = 'YYYY-MM-DD HH24:MI:SS'",
     "ALTER SESSION SET NLS_NUMERIC_CHARACTERS = '.,'",
 }
+
+
+def statements(script: str) -> list[str]:
+    """Return the SQL statements of a script that :func:`collect_script` wrote, without their semicolons."""
+    lines = [line for line in script.splitlines() if not line.startswith("--")]
+    found = re.findall(r"^((?:SELECT|ALTER)\b.*?);$", "\n".join(lines), re.MULTILINE | re.DOTALL)
+    return [str(statement) for statement in found]
 
 
 @releases

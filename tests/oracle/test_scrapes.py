@@ -24,10 +24,10 @@ def watched(bench19: Bench) -> Iterator[ObservedDatabase]:
     bench19.put("GV$RSRC_CONSUMER_GROUP", columns, [(1, 0, HOSTILE, 5000, 2), (1, 0, "ETL", 7000, 1)])
     target = LiveTarget("prod", bench19.source, 3600.0)
     database = ObservedDatabase(target, lambda _: None)
-    database.start()
+    database.sampler.begin()
     until(lambda: database.state().is_up, "the first poll")
     yield database
-    database.stop()
+    database.sampler.stop()
 
 
 def test_scrapes_leave_no_trace(bench19: Bench, watched: ObservedDatabase) -> None:

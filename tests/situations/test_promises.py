@@ -238,12 +238,15 @@ def test_an_instance_that_is_not_open_adds_no_servers(tmp_path: Path) -> None:
     views = cluster((1, "DAY", 64, 64), (2, "DAY", 0, 64), statuses=("OPEN", "MOUNTED"))
     found = reading(tmp_path, views)
     assert found.header.servers.target == 64
-    assert "64 of the target's 64 are in use; short by 16" in head(found).sentence
+    assert "64 of the target's 64 are in use; short by 16 servers" in head(found).sentence
 
 
 def test_on_a_cluster_the_targets_are_said_to_be_added_up(tmp_path: Path) -> None:
     found = head(reading(tmp_path, cluster((1, "DAY", 64, 64), (2, "DAY", 60, 64))))
-    assert "124 of the target's 128 are in use (the targets of 2 instances added up); short by 12" in found.sentence
+    assert (
+        "124 of the target's 128 are in use (the targets of 2 instances added up); short by 12 servers"
+        in found.sentence
+    )
 
 
 def test_instances_with_different_plans_have_limits_of_their_own(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def header() -> Header:
 
 WHY = (
     "wants 32 servers (DOP 16, two sets); BATCH holds 64 of 64 allowed (25 % of 256); 206 of the target's 256 are in "
-    "use; short by 32"
+    "use; short by 32 servers"
 )
 
 
@@ -132,7 +132,7 @@ def busy(number: int = 1) -> Reading:
         QueueHead("BATCH", waiting[0], Cause.GROUP, Servers(32, 32), 64, 64, 206, 256, 32, WHY,
                   shortages=(Shortage(32, group="BATCH"),)),
         QueueHead("ETL", waiting[12], Cause.SYSTEM, Servers(64, 64), 64, 128, 206, 256, 14,
-                  "wants 64 servers (DOP 32, two sets); 206 of the target's 256 are in use; short by 14",
+                  "wants 64 servers (DOP 32, two sets); 206 of the target's 256 are in use; short by 14 servers",
                   shortages=(Shortage(14, everybody=True),)),
     )  # fmt: skip
     return Reading(

@@ -93,7 +93,12 @@ SENTENCES = {
     ),
     "rac": Sentence(
         "ANALYSIS queues at half of the cluster's servers, though most are free.",
-        ("PX servers 32/128", "holds 32 of 64 allowed (50 % of 128)", "short by 16", "decide whose work to end"),
+        (
+            "PX servers 32/128",
+            "holds 32 of 64 allowed (50 % of 128)",
+            "short by 16",
+            "decide whose work to end",
+        ),
         ("2 queued 1:1", "the head of ANALYSIS"),
         ("ANALYSIS: 2 queued",),
     ),

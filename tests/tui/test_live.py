@@ -133,3 +133,16 @@ async def test_a_window_of_time_can_be_chosen() -> None:
         assert "CPUs used, 15 min" in acting.screen
         assert "CPUs used, 60 min" in await acting.press("w")
         assert "CPUs used, 5 min" in await acting.press("w")
+
+
+@acted
+async def test_while_it_is_paused_nothing_moves_whatever_is_drawn_again() -> None:
+    """With the next key or size one saw what came since: averages of the minute, charts, runs, events told of late."""
+    async with playing("storm", (200, 50)) as (acting, polls):
+        await polls(4)
+        await acting.keys("space")
+        paused = [(await acting.press(key)).splitlines() for key in "2479E"]
+        assert "PAUSED" in paused[0][0]
+        await polls(7)
+        for key, before in zip("2479E", paused, strict=True):
+            assert (await acting.press(key)).splitlines()[1:-1] == before[1:-1], key

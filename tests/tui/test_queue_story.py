@@ -128,7 +128,10 @@ def test_who_ends_it_in_one_line() -> None:
     assert second.count("①") == 1
     short = plain(ends_it(unblock(busy())[0], 90, key=True))
     same = "; ETL wants the same servers"
-    assert short == f" TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32 …{same}   c 1 copies ①"
+    named = " TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
+    assert short == f"{named} …{same}   c 1 copies ①"
+    roomy = plain(ends_it(unblock(busy())[0], 135, key=True))  # not room enough for ②, but to say that there is one
+    assert roomy == f"{named}  or 1 more{same}   c 1 copies ①"
 
 
 def test_a_plan_as_dbms_xplan_writes_it() -> None:

@@ -44,3 +44,13 @@ async def test_the_cursor_stands_on_the_busiest_statement_at_once(size: tuple[in
         assert (tmp_path / "state" / "presman" / "copied.txt").read_text() == f"{sql_id}\n"
         await acting.press("enter")
         assert f"Statement {sql_id}\n" in acting.app.reader.text
+
+
+@acted
+async def test_the_help_begins_with_what_is_always_shown() -> None:
+    async with playing("storm", (120, 300)) as (acting, polls):
+        await polls(1)
+        assert "Who waits for whom" not in await acting.press("9")
+        headings = [line.strip() for line in (await acting.press("question_mark")).splitlines() if " Table " in line]
+        assert headings[0] == "Table Active sessions by wait class"
+        assert headings[3].endswith("   shown only while it has rows")

@@ -429,7 +429,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     if _helps_nobody(candidate.effect):
         why = _NO_USE
     elif candidate.frees == candidate.perhaps and more > 0:
-        why = f"{whose} is short of {missing}: ending it is enough once {more} more are free"
+        why = f"{whose} is short of {counted(missing, 'server')}: ending it is enough once {more} more are free"
         short = f"wait: ending {each.who} lets {_name(found.head)} start once {more} more are free"
     return f"{held}; {why}; wait, or decide whose work to end", short
 

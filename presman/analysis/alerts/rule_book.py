@@ -131,7 +131,8 @@ class AlertRule(NamedTuple):
     """One key. `usual` is its severity in words; a rule with an `answer` is silent until config.ini asks it.
 
     `unit` is what thresholds are in: s, % or "" for a count; None where it takes none. `amount` says what is compared
-    with them, `subject` what such an alert is about ("" for the database).
+    with them, `subject` what such an alert is about ("" for the database). It `rests_on` what must be seen for it to be
+    silent with reason: one of `Reading.basis`, holders, pools, CPU, host or servers; "" for nothing in particular.
     """
 
     key: str
@@ -141,6 +142,7 @@ class AlertRule(NamedTuple):
     unit: str | None = None
     amount: str = ""
     answer: _Answer | None = None
+    rests_on: str = ""
 
     @property
     def asked(self) -> bool:
@@ -156,38 +158,40 @@ class AlertRule(NamedTuple):
 _RULES = (
     AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first can never start, or "
         "the waits of a queue add up to an hour",
-              "group", "s", "seconds the head of the queue has waited"),
+              "group", "s", "seconds the head of the queue has waited", rests_on="queue"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
-              "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group"),
+              "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group", rests_on="queue"),
     AlertRule("goal_missed", "warning", "too few statements started in time in the last half hour (goal in config.ini)",
               "group", "%", "percent of the statements that did not start in time"),
     AlertRule("cpu_starved", "critical", "a group gets less CPU than it is due",
-              "group", "%", "percent of its CPU demand that waits"),
+              "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
     AlertRule("cpu_zero_share", "critical", "a group gets no share of the CPU while others run",
-              "group", "%", "percent of its CPU demand that waits"),
+              "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
     AlertRule("cpu_capped", "note", "a group is at its limit of CPU",
-              "group", "%", "percent of its CPU demand that waits"),
+              "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
     AlertRule("session_pool", "warning", "sessions wait for the active session pool; critical 5:00 before its timeout",
-              "group", "s", "seconds the first session has waited"),
+              "group", "s", "seconds the first session has waited", rests_on="pools"),
     AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in"),
-    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them", "instance"),
-    AlertRule("host_shared", "warning", "the host is full, and other processes use part of it", "instance"),
+    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them", "instance",
+              rests_on="CPU"),
+    AlertRule("host_shared", "warning", "the host is full, and other processes use part of it", "instance",
+              rests_on="host"),
     AlertRule("io_limit", "warning", "MAX_IOPS or MAX_MBPS throttles a container's I/O", "container"),
-    AlertRule("servers_at_maximum", "warning", "PARALLEL_MAX_SERVERS are all in use", "instance"),
+    AlertRule("servers_at_maximum", "warning", "PARALLEL_MAX_SERVERS are all in use", "instance", rests_on="servers"),
     AlertRule("idle_holder", "warning", "an idle session keeps parallel servers",
-              "", "s", "seconds the longest idle holder has been idle"),
+              "", "s", "seconds the longest idle holder has been idle", rests_on="holders"),
     AlertRule("blocked_holder", "warning", "a session that holds parallel servers waits for another one",
-              "", "", "servers these sessions hold"),
+              "", "", "servers these sessions hold", rests_on="holders"),
     AlertRule("downgraded", "warning", "statements run with fewer servers than they asked for",
-              "", "", "statements downgraded"),
+              "", "", "statements downgraded", rests_on="holders"),
     AlertRule("downgrades", "warning", "operations began with fewer servers than they asked for, or none (V$SYSSTAT)",
-              "", "", "operations downgraded per minute"),
+              "", "", "operations downgraded per minute", rests_on="downgrade"),
     AlertRule("plan_switched", "note", "the plan changed less than 10:00 ago", "plan"),
     AlertRule("no_plan", "warning", "no resource plan is in force", "", answer=_no_plan),
     AlertRule("queue_length", "warning", "many parallel statements are queued",
-              "group", "", "statements queued", answer=_queue_length),
+              "group", "", "statements queued", answer=_queue_length, rests_on="queue"),
     AlertRule("throttled", "warning", "a group waits for CPU, even if it gets its due",
-              "group", "%", "percent of its CPU demand that waits", answer=_throttled),
+              "group", "%", "percent of its CPU demand that waits", answer=_throttled, rests_on="starved group"),
     AlertRule("servers_used", "warning", "most parallel servers are in use",
               "", "%", "percent of PARALLEL_MAX_SERVERS in use", answer=_servers_used),
     AlertRule("latency", "warning", "waits for an event are slow, by its histogram",

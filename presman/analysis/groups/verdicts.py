@@ -91,10 +91,10 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
         case Verdict.ZERO_SHARE:
             return f"{_due(group)}, and to nothing while the levels above use all CPU: its sessions can hang"
         case Verdict.CONTENDED:
-            return "; ".join(part for part in (_due(group), _left(group, host_busy), minute) if part)
+            return "; ".join(part for part in (_whence(group), _left(group, host_busy), minute) if part)
         case Verdict.CAGED:
             tail = f", while {host}" if host else ", while the host has CPUs to spare"
-            return f"{_due(group)}; {_left(group, host_busy)}; all of CPU_COUNT is in use{tail}"
+            return f"{_whence(group)}; {_left(group, host_busy)}; all of CPU_COUNT is in use{tail}"
         case Verdict.THROTTLED:
             return f"{group.hidden or 'a plan above it cannot be read'}, so what it is entitled to is not known"
         case _:
@@ -133,22 +133,25 @@ def _free(group: Judged) -> float:
     return free if free > (1 - FULL) * group.capacity else 0.0
 
 
+def _whence(group: Judged) -> str:
+    """Return what it is due, and how much of that others leave to it."""
+    guaranteed = group.guaranteed or 0.0
+    more = (group.entitled or 0.0) - guaranteed
+    return _due(group) + (
+        f": {guaranteed:.1f} by the plan and {more:.1f} that others do not want" if more >= 0.05 else ""
+    )
+
+
 def _left(group: Judged, host_busy: float | None) -> str:
-    """Return how what it is due comes about, and who has the rest."""
-    more = (group.entitled or 0.0) - (group.guaranteed or 0.0)
-    found = [f"{more:.1f} of that unused by others"] if more >= 0.05 else []
+    """Return who has the rest."""
     free = _free(group)
     if free and host_busy is not None and host_busy >= FULL:
-        return ", ".join(
-            [*found, f"the groups left {free:.1f} CPUs unused, but the host is {100 * host_busy:.0f} % busy"]
-        )
+        return f"the groups left {free:.1f} CPUs unused, but the host is {100 * host_busy:.0f} % busy"
     if free:  # a mean over the interval: nothing tells when in it they were taken
-        return ", ".join(
-            [*found, f"{free:.1f} CPUs were free on average, so they were all in use only part of the time, if at all"]
-        )
+        return f"{free:.1f} CPUs were free on average, so they were all in use only part of the time, if at all"
     alone = group.all_used is not None and group.all_used - (group.used or 0.0) < QUIET
     here = " in this container" if group.inside else ""
-    return ", ".join([*found, f"nobody else{here} uses CPU" if alone else f"others{here} use the rest"])
+    return f"nobody else{here} uses CPU" if alone else f"others{here} use the rest"
 
 
 def _capped(group: Judged) -> str:

@@ -364,8 +364,8 @@ def _used(system: ServerBudget) -> str:
 def _short(wants: Servers, free: int) -> str:
     low, high = wants.low - free, wants.high - free
     if low == high:
-        return f"short by {low}"
-    return f"short by {low} to {high}" if low > 0 else f"short by up to {high}"
+        return f"short by {counted(low, 'server')}"
+    return f"short by {low} to {counted(high, 'server')}" if low > 0 else f"short by up to {counted(high, 'server')}"
 
 
 class Placement(NamedTuple):

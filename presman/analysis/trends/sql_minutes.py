@@ -73,6 +73,7 @@ class SqlMinutes:
     def __init__(self) -> None:
         self._minutes: deque[_Minute] = deque(maxlen=KEPT)
         self._last: float | None = None
+        self._held: tuple[float, _Minute] | None = None
 
     def begin(self, at: datetime) -> None:
         """Begin behind a reading at an instant: the first sample stands for the time since then."""
@@ -103,9 +104,18 @@ class SqlMinutes:
             self._minutes.append(_Minute(begin))
         return self._minutes[-1]
 
+    def hold(self) -> None:
+        """Keep the newest minute as it is: who goes on looking at this instant sees nothing of what comes in it."""
+        if self._minutes and self._last is not None:
+            last = self._minutes[-1]
+            self._held = self._last, _Minute(last.begin, last.seconds, dict(last.sums), dict(last.who))
+
     def _chosen(self, at: datetime, minutes: int) -> list[_Minute]:
         end = at.timestamp()
-        return [each for each in self._minutes if end - 60 * minutes < each.begin <= end]
+        found = [each for each in self._minutes if end - 60 * minutes < each.begin <= end]
+        if self._held is not None and found and self._held[0] == end and self._held[1].begin == found[-1].begin:
+            found[-1] = self._held[1]
+        return found
 
     def watched(self, at: datetime, minutes: int) -> float:
         """Return the seconds that were watched of the same minutes."""

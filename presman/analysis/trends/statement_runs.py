@@ -9,6 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement
@@ -160,11 +161,29 @@ class StatementRuns:
         """Return the executions that have ended after an instant, as far as they are remembered."""
         return [each for each in self._ended if each.ended is not None and each.ended > at]
 
-    def within(self, start: datetime, end: datetime) -> list[StatementRun]:
-        """Return the executions that were there at some time between two instants, by when they came."""
+    @property
+    def whole_since(self) -> datetime | None:
+        """Since when every execution is remembered that has ended, None where that is since the beginning."""
+        return self._ended[0].ended if len(self._ended) == self._ended.maxlen else None
+
+    def within(self, start: datetime, end: datetime, known: datetime | None = None) -> list[StatementRun]:
+        """Return the executions that were there at some time between two instants, by when they came.
+
+        They are as they were `known` at an instant, else as they are now.
+        """
         every: Iterable[StatementRun] = (*self._ended, *self._open.values())
+        if known is not None:
+            every = [_as_of(each, known) for each in every if (each.first_seen or each.began) <= known]
         found = [each for each in every if each.began <= end and (each.ended is None or each.ended >= start)]
         return sorted(found, key=lambda each: (each.began, each.inst_id, each.sid))
+
+
+def _as_of(run: StatementRun, at: datetime) -> StatementRun:
+    """Return an execution without what it did after an instant."""
+    started, idle, ended = (
+        None if each is not None and each > at else each for each in (run.started, run.idle, run.ended)
+    )
+    return replace(run, started=started, idle=idle, ended=ended)
 
 
 def _lasting(seconds: float) -> timedelta:
@@ -229,27 +248,31 @@ class ArrivalTracker:
 
     def _arrival(self, run: StatementRun, last: datetime) -> Arrival:
         assert self._reading is not None
-        key = (run.con_id, run.group)
-        group = next((each for each in self._reading.cluster_groups() if (each.con_id, each.name) == key), None)
-        timeout, action = self._timeouts.get(key, (None, ""))
-        end = run.ended or last
-        started = run.started
-        return Arrival(
-            at=run.began,
-            con_id=run.con_id,
-            group=run.group,
-            servers=run.servers,
-            waited=((started or end) - run.began).total_seconds() if run.queued else 0.0,
-            ran=None if started is None else (end - started).total_seconds(),
-            outcome=_outcome(run),
-            target=self._reading.header.servers.target,
-            limit=group.servers_limit if group else None,
-            weight=group.share if group else 0.0,
-            timeout=timeout,
-            action=action,
-            first=run.first_seen or run.began,
-            last=end,
-        )
+        return arrival_of(run, self._reading, self._timeouts.get((run.con_id, run.group), (None, "")), last)
+
+
+def arrival_of(run: StatementRun, reading: Reading, timeout: tuple[float | None, str], last: datetime) -> Arrival:
+    """Return a run as an arrival under the limits of a reading; `timeout` is that of its group, and what comes then."""
+    key = (run.con_id, run.group)
+    group = next((each for each in reading.cluster_groups() if (each.con_id, each.name) == key), None)
+    end = run.ended or last
+    started = run.started
+    return Arrival(
+        at=run.began,
+        con_id=run.con_id,
+        group=run.group,
+        servers=run.servers,
+        waited=((started or end) - run.began).total_seconds() if run.queued else 0.0,
+        ran=None if started is None else (end - started).total_seconds(),
+        outcome=_outcome(run),
+        target=reading.header.servers.target,
+        limit=group.servers_limit if group else None,
+        weight=group.share if group else 0.0,
+        timeout=timeout[0],
+        action=timeout[1],
+        first=run.first_seen or run.began,
+        last=end,
+    )
 
 
 def _outcome(run: StatementRun) -> ArrivalOutcome:

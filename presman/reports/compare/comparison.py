@@ -28,10 +28,6 @@ _MILLISECOND = 1024
 """Microseconds: the bound of the buckets that V$EVENT_HISTOGRAM_MICRO has nearest to 1 ms."""
 
 
-Histograms = Mapping[str, Sequence[Mapping[int, int]]]
-"""By event and poll: waits by the upper bound of their bucket in microseconds."""
-
-
 class Line(NamedTuple):
     """A figure of both windows; None where it is not known. `percent` is of the first, None where that says nothing.
 

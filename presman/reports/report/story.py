@@ -88,15 +88,19 @@ def _queue(incident: Incident) -> list[str]:
     else:
         found.append("No parallel statement was seen waiting in the queue." + _unseen(incident))
     if servers is not None:
-        found.append(f"Up to {counted(servers, 'parallel server')} were in use; the target is {count(target)}.")
+        found.append(f"Up to {_were(servers, 'parallel server')} in use; the target is {count(target)}.")
     if incident.sums:
         top = incident.sums[0]
         found.append(
-            f"{counted(sum(each.statements for each in incident.sums), 'parallel statement')} were seen; most server "
+            f"{_were(sum(each.statements for each in incident.sums), 'parallel statement')} seen; most server "
             f"time went to {top.sql_id or 'a statement without SQL_ID'} of {top.user or '?'} "
             f"({counted(top.executions, 'execution')}, {number(top.server_seconds / 60)} server minutes)."
         )
     return found
+
+
+def _were(many: int, noun: str) -> str:
+    return f"{counted(many, noun)} {'was' if many == 1 else 'were'}"
 
 
 def _unseen(incident: Incident) -> str:

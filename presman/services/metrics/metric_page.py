@@ -95,19 +95,6 @@ class ObservedDatabase:
 
     # ---- from outside
 
-    def start(self) -> None:
-        """Begin. Where no thread can be had it counts as lost."""
-        self.sampler.begin()
-
-    def stop(self) -> None:
-        """Poll no more; one that is under way is broken off."""
-        self.sampler.stop()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it is polled, or would be as soon as it can be reached."""
-        return self.sampler.is_alive
-
     @property
     def trouble(self) -> str:
         """Why there are no figures, in one line; "" while there are."""
@@ -200,13 +187,13 @@ class Exporter:
         for index, database in enumerate(self.databases):
             if index:
                 wait(min(database.target.interval, MOST_SPREAD) / len(self.databases))
-            database.start()
+            database.sampler.begin()  # where no thread can be had it counts as lost
         self._begun.set()
 
     @property
     def is_healthy(self) -> bool:
         """Whether every database is polled, or would be if it could be reached."""
-        return not self._begun.is_set() or all(database.is_alive for database in self.databases)
+        return not self._begun.is_set() or all(database.sampler.is_alive for database in self.databases)
 
     def stop(self) -> None:
         """End all polls at once; those that do not let go die with the process."""

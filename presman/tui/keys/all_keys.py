@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey, has_tables
-from presman.tui.keys import drill_keys, page_keys, table_keys, take_keys, time_keys
+from presman.tui.keys import drill_keys, page_keys, table_keys, take_keys, time_keys, what_if_keys
 from presman.tui.keys.page_keys import TABS, TABS_IN_HELP
 from presman.tui.widgets.tab_line import Labelled
 
@@ -33,7 +33,7 @@ HELP = AppKey(
     show_help,
 )
 
-_MODULES = (drill_keys, page_keys, table_keys, take_keys, time_keys)
+_MODULES = (drill_keys, page_keys, table_keys, take_keys, time_keys, what_if_keys)
 _NAMED = {each.key.name: each for module in _MODULES for each in vars(module).values() if isinstance(each, AppKey)}
 
 
@@ -47,8 +47,8 @@ APP_KEYS = (
     *TABS,
     *_keys(
         "details describe escape leave pause back forward far_back far_forward live jump next_event previous_event "
-        "filter sort reverse unfold follow instances columns window slower faster poll_now copy copy_to_do act export "
-        "record report go targets theme signs palette next_table suspend quit"
+        "filter sort reverse unfold follow instances columns window slower faster poll_now copy copy_to_do what_if act "
+        "export record report go targets theme signs palette next_table suspend quit"
     ),
 )
 """In the order of the help page."""
@@ -57,7 +57,7 @@ TAB_NAMES = tuple(each.name for each in tab_names())
 
 _BEFORE = HELP, *_keys("leave poll_now details describe pause live back forward filter sort reverse unfold instances")
 _MOMENTS = _keys("jump next_event previous_event")
-_TAKEN = _keys("copy copy_to_do act export record report")
+_TAKEN = _keys("copy copy_to_do what_if act export record report")
 _BEHIND = *_TAKEN, *_keys("follow go"), *_MOMENTS, *_keys("window slower faster targets columns theme palette")
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 

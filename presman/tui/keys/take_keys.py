@@ -84,6 +84,16 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
     app.notify(f"Copied, not run: {text}\n({kept}){kills}{_as_old(app)}\n{affects}", timeout=12)
 
 
+def copy_script(app: FrameApp, script: str) -> None:
+    """Copy a script that changes limits; nothing is run."""
+    kept = _keep(app, script)
+    affects = "Run, it counts at once and for everybody."
+    app.notify(
+        f"Copied, not run: a script of {counted(len(script.splitlines()), 'line')} ({kept}).\n{affects}{_as_old(app)}",
+        timeout=12,
+    )
+
+
 def copy_to_do(app: FrameApp) -> None:
     """Copy the commands of the line DO, to the clipboard and to a file; nothing is run."""
     found = app.monitor.to_do

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
@@ -17,6 +17,8 @@ from presman.rows.commands import Command
 NUMBERS = "①②③④⑤⑥⑦⑧⑨"
 SHOWN = 3
 """Candidates named on the tab itself."""
+
+_AND, _OR = " + ", "  or "
 
 _AND_MORE = 9
 """Cells kept to say that there are more."""
@@ -33,18 +35,14 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     first = _blockers(found)
     if found.names_nobody:
         return (label, *first, (found.sentence, "dim"), *hint)
-    if found.blocked and found.soon is None:
-        chosen, joint = found.blockers, "  or "  # nobody else is named before who holds others up
-    elif found.needed > 1:
-        chosen, joint = found.candidates[: min(found.needed, len(NUMBERS))], " + "
-    else:
-        alone = [each for each in found.candidates if each.is_named and (each.enough or not found.needed)]
-        chosen, joint = tuple(alone[:SHOWN]), "  or "
+    every, joint = _named_of(found)
+    chosen = every if joint == _AND or found.blocked else every[:SHOWN]
     runs: list[Run] = [label, *first]
     for index, candidate in enumerate(chosen):
         more = _named(index, candidate, joint if index else "")
         if index and room is not None and length((*runs, *more, *hint)) > room - (index + 1 < len(chosen)) * _AND_MORE:
-            runs.append((f"{joint}{len(chosen) - index} more" if found.needed > 1 else " …", "dim"))
+            others = f"{joint}{len(every) - index} more"
+            runs.append((others if joint == _AND or length((*runs, *hint)) + len(others) <= room else " …", "dim"))
             break
         runs += more
         if found.needed < 2 and candidate.effect is not None:
@@ -57,6 +55,15 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     if not found.needed and not found.blocked:
         runs.append((f"   {found.sentence}", "dim"))
     return (*runs, *hint)
+
+
+def _named_of(found: Unblock) -> tuple[Sequence[Candidate], str]:
+    """Return whom one may end or wait for, and what stands between them: all together, or each alone."""
+    if found.blocked and found.soon is None:
+        return found.blockers, _OR  # nobody else is named before who holds others up
+    if found.needed > 1:
+        return found.candidates[: min(found.needed, len(NUMBERS))], _AND
+    return [each for each in found.candidates if each.is_named and (each.enough or not found.needed)], _OR
 
 
 def _blockers(found: Unblock) -> Line:

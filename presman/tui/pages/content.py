@@ -81,7 +81,8 @@ def _named(lines: list[Line], row: Any, watch: Watch) -> list[Line]:
 def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]) -> Content:
     """Return the help of a tab; it does not depend on the data."""
 
-    lines = help_page(title, list(keys), list(in_table), tab.tables, tab.notes)
+    always, at_times = ([each.table for each in tab.rows() if each.optional is away] for away in (False, True))
+    lines = help_page(title, list(keys), list(in_table), always, tab.notes, at_times=at_times)
     return lambda _reading: lines
 
 
@@ -107,11 +108,17 @@ _STATES = (
 
 
 def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]], tables: Sequence[Table[Any]],
-              more: Sequence[str] = (), states: Sequence[tuple[str, str, str]] = _STATES) -> list[Line]:  # fmt: skip
-    """Return the help of a tab: every column with its source, what else there is to know, its keys, the states."""
+              more: Sequence[str] = (), states: Sequence[tuple[str, str, str]] = _STATES,
+              at_times: Sequence[Table[Any]] = ()) -> list[Line]:  # fmt: skip
+    """Return the help of a tab: every column with its source, what else there is to know, its keys, the states.
+
+    Tables that are there `at_times` come behind those that are always shown.
+    """
     lines: list[Line] = [((f"Help: {tab}", "title"), ("   / searches, q or Esc goes back", "dim"))]
     for table in tables:
         lines += columns(table)
+    for table in at_times:
+        lines += columns(table, "   shown only while it has rows")
     for text in more:
         lines += [(), ((text, ""),)]
     lines += [(), (("Keys", "title"),)]

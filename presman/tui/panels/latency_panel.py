@@ -140,11 +140,12 @@ class LatencyPanel(Panel):
 
     def _show_maps(self, moment: Moment, track: Track) -> None:
         history = moment.latencies
-        columns = track.columns
-        first = history.dropped + len(history) - len(columns)
+        columns: Sequence[LatencyColumn] = track.columns
+        first, at = history.dropped + len(history) - len(columns), moment.reading.at.timestamp()
+        if moment.choices.paused is not None:
+            columns = [column for column in columns if column.at <= at]
         cursor = None
         if moment.choices.behind or moment.choices.paused is not None:
-            at = moment.reading.at.timestamp()
             cursor = first + max((i for i, column in enumerate(columns) if column.at <= at), default=0)
         column = columns[-1 if cursor is None else cursor - first] if columns else None
         waited = next((each for each in reversed(columns) if each.counts), None)

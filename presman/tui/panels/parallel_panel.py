@@ -408,7 +408,7 @@ def gantt_data(moment: Moment) -> GanttData:
     step = seconds / STRETCHES
     found = moment.series.buckets(("in_use", CLUSTER, 0, ""), start.timestamp(), step, STRETCHES)
     return GanttData(
-        spans=moment.watch.runs.within(start, end),
+        spans=moment.watch.runs.within(start, end, None if moment.choices.paused is None else reading.at),
         end=end,
         seconds=seconds,
         in_use=bridged(found, max(1, round(BRIDGE / step))),

@@ -131,10 +131,6 @@ class BucketRows(Struct, frozen=True):
         first = self.low + (self.count - 1 - row) * self.merged
         return range(first, min(NUMBERS, first + self.merged))
 
-    def holds(self, numbers: Sequence[int]) -> bool:
-        """Whether all these buckets are on a row."""
-        return all(0 <= self.row_of(number) < self.count for number in numbers)
-
 
 def rows_for(numbers: Sequence[int], height: int) -> BucketRows:
     """Return the rows that hold these buckets and fill `height` lines.

@@ -28,7 +28,7 @@ from presman.reports.advise_load import (
     SeenPlan,
     other_days,
 )
-from presman.reports.advise_report import Advice, advise, as_page, as_text, in_words, least
+from presman.reports.advise_report import Advice, AdviceWanted, advise, as_page, as_text, in_words, least, still_takes
 from presman.reports.advise_script import quoted, scripts
 from presman.reports.advise_search import KINDS, Scored, Search, bounds, quantile, servers_needed
 from presman.reports.whatif_cpu import CpuDemand
@@ -58,7 +58,8 @@ def best(arrivals: list[Arrival], *kinds: str, plan: SeenPlan | None = None, goa
 def given(
     arrivals: list[Arrival], goal: Goal = GOAL, kinds: tuple[str, ...] = ("target", "limits"), **more: object
 ) -> Advice:
-    return advise(arrivals, more.pop("plan", SeenPlan()), [goal], more.pop("keep", ()), kinds, 1, **more)  # type: ignore[arg-type]
+    wanted = AdviceWanted([goal], more.pop("keep", ()), kinds)  # type: ignore[arg-type]
+    return advise(arrivals, more.pop("plan", SeenPlan()), wanted, **more).advice  # type: ignore[arg-type]
 
 
 LIMITED = steady(16, 50, 100, limit=16)
@@ -153,6 +154,7 @@ def test_what_is_said_of_a_limit_too_low() -> None:
     assert "25 %       now" in text
     assert "presman never runs" in text
     assert "a run time does not depend on what runs beside it" in " ".join(text.split())
+    assert "who must not lose by a choice is named with --keep" in text
     assert text == as_text(given(LIMITED)), "the same seed says the same"
 
 
@@ -247,6 +249,11 @@ def test_too_short_met_unmet_and_autonomous() -> None:
     assert "12 statements of the 40 or more that p95 takes" in few.message
     assert not few.choices
     assert few.curves, "the curve is there all the same"
+    assert still_takes(few) == (
+        "Too early for advice on 95 % of BATCH start within 30 s: 12 statements seen in 50 min, and it takes 40: at "
+        "this rate in some 1 h 57 min."
+    )
+    assert "when is not known" in still_takes(replace(few, goals=(replace(few.goals[0], statements=0),)))
     met = given([each._replace(waited=0.0, limit=None) for each in LIMITED])
     assert (met.verdict, met.choices, met.scripts) == ("met", (), None)
     unmet = given(SMALL, kinds=("limits",))

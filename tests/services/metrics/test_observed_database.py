@@ -60,12 +60,12 @@ def watch(told: list[LogEvent]) -> Iterator[Watch]:
     def begin(source: Any, clock: Clock | None = None, **more: Any) -> ObservedDatabase:
         database = ObservedDatabase(target(source, **more), told.append, clock=clock or Clock())
         begun.append(database)
-        database.start()
+        database.sampler.begin()
         return database
 
     yield begin
     for database in begun:
-        database.stop()
+        database.sampler.stop()
 
 
 def test_it_says_when_heads_of_the_queue_should_start(watch: Watch) -> None:
@@ -79,7 +79,7 @@ def test_it_says_when_heads_of_the_queue_should_start(watch: Watch) -> None:
 
 def test_what_was_polled_last_is_shown(watch: Watch) -> None:
     database = watch(FakeSource())
-    assert database.is_alive
+    assert database.sampler.is_alive
     until(lambda: database.state().polls >= 3, "three polls")
     state = database.state()
     assert state.is_up
@@ -134,7 +134,7 @@ def test_a_wrong_password_is_not_tried_again(watch: Watch, told: list[LogEvent])
     database = watch(FakeSource(failures=[SourceError("ORA-01017: no", code="ORA-01017", retry=False)]))
     until(lambda: said(told), "the reason")
     assert said(told) == ["prod: ORA-01017: no; not tried again before a restart"]
-    assert database.is_alive
+    assert database.sampler.is_alive
     assert not database.state().is_up
 
 
@@ -171,7 +171,7 @@ def test_an_error_of_presman_costs_one_database_alone(
     bad, good = watch(FakeSource(name="bad"), label="bad"), watch(FakeSource())
     until(lambda: good.state().polls >= 2, "polls of the other")
     until(lambda: bad.state().failures >= 2, "errors of the one")
-    assert bad.is_alive
+    assert bad.sampler.is_alive
     assert not bad.state().is_up
     assert said(told) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
 
@@ -225,7 +225,7 @@ def test_databases_begin_one_after_the_other_and_end_together(told: list[LogEven
     assert exporter.is_healthy
     until(lambda: all(source.entered.is_set() for source in sources), "five polls that hang")
     exporter.stop()
-    until(lambda: not any(database.is_alive for database in exporter.databases), "the end of all")
+    until(lambda: not any(database.sampler.is_alive for database in exporter.databases), "the end of all")
     assert not exporter.is_healthy
 
 

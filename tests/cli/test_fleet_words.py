@@ -1,0 +1,98 @@
+"""What `presman fleet` makes of its words and its databases, without a database: patterns, names, codes, waiting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.analysis.fleet import ConnectionState, Member
+from presman.base.secret import Secret
+from presman.cli import exit_codes, fleet_command
+from presman.cli.exit_codes import Failure
+from presman.cli.fleet_command import _code, _seen_once, _settled, described, is_pattern
+from presman.config.config_file import Config, Settings
+
+LIVE, LOST = (Member(name, ConnectionState[name]) for name in ("LIVE", "LOST"))
+
+
+@pytest.mark.parametrize(
+    ("word", "pattern"),
+    [("prod*", True), ("p?", True), ("[ab]", True), ("prod", False), ("demo:x?seed=1", False), ("a@b*", False),
+     ("/a/*", False)],
+)  # fmt: skip
+def test_a_pattern_is_no_target(word: str, pattern: bool) -> None:
+    assert is_pattern(word) is pattern
+
+
+def test_a_fleet_is_called_after_where_its_databases_come_from() -> None:
+    config = Config(Path("c.ini"), {"a": Settings(connection=Secret("demo")), "b": Settings()})
+    assert described(["a", "b"], [], config) == "c.ini"
+    assert described(["a", "demo"], ["a", "demo"], config) == "c.ini a demo"
+    assert described(["demo", "demo:storm"], ["demo", "demo:storm"], config) == "2 targets"
+    assert described(["demo"], ["demo"], config) == "1 target"
+
+
+def test_the_code_tells_whether_all_were_seen() -> None:
+    assert [_code(members) for members in ([LIVE, LIVE], [LIVE, LOST], [LOST])] == [
+        exit_codes.OK, exit_codes.PARTIAL, exit_codes.SOURCE,
+    ]  # fmt: skip
+
+
+def test_what_was_looked_at_once_is_not_tried_again_by_itself() -> None:
+    found = _seen_once(Member("a", ConnectionState.REFUSED, retry_in=9.0, outlook="not tried again"))
+    assert (found.retry_in, found.outlook) == (None, "tried again by the next presman fleet")
+    assert _seen_once(LOST).outlook == ""
+
+
+class Fleet:
+    """One that is settled after so many looks."""
+
+    name, trouble, started, stopped = "all", "", 0, 0
+
+    def __init__(self, looks: int, *members: Member) -> None:
+        self.looks, self.found = looks, list(members)
+
+    @property
+    def is_settled(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+    def start(self) -> None:
+        self.started += 1
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+    def members(self) -> list[Member]:
+        return self.found
+
+
+def test_it_waits_until_all_is_known_that_can_be_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, slept = [0.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += 1.0
+
+    monkeypatch.setattr(fleet_command.time, "sleep", sleep)
+    monkeypatch.setattr(fleet_command.time, "monotonic", lambda: now[0])
+
+    def settled(fleet: Any, timeout: float = 30.0) -> list[Member]:
+        slept.clear()
+        return _settled(fleet, timeout)
+
+    fleet = Fleet(3, LIVE)
+    assert (settled(fleet), len(slept), fleet.started, fleet.stopped) == ([LIVE], 3, 1, 1)
+    assert (settled(Fleet(99, LIVE), 5.0), len(slept)) == ([LIVE], 5)
+    for looks, why in ((0, "all: it has no database"), (99, "all: no answer within 5 s")):
+        empty = Fleet(looks)
+        with pytest.raises(Failure, match=why):
+            settled(empty, 5.0)
+        assert empty.stopped == 1
+    broken = Fleet(0, LIVE)
+    broken.trouble = "the store is gone"
+    with pytest.raises(Failure, match="the store is gone"):
+        settled(broken)
+    assert broken.stopped == 1

@@ -1,0 +1,189 @@
+"""The story of a report, sentence by sentence, and what a page does not know: from values made here."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.readings.reading import Alert, Evidence, LateView, UnansweredQuery, UnavailableView
+from presman.recording.time_bins import EventMark, PollGap
+from presman.reports.report.incident import CHECKED
+from presman.reports.report.story import seen_alerts, story, unknown
+from tests.recording.recorded import START
+from tests.tui.readings import busy
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def clock(seconds: float) -> str:
+    return f"{at(seconds).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+CALM = replace(busy(), basis=(), troubles=(), unseen=(), late=())
+
+
+def look(seconds: float, *alerts: Alert, why: str = "", **facts: Any) -> Any:
+    return SimpleNamespace(at=at(seconds), alerts=alerts, why=why, to_do=None, reading=replace(CALM, **facts))
+
+
+def alert(state: Any, text: str, key: str = "k", subject: str = "") -> Alert:
+    return Alert(state, "▲", text, text)._replace(key=key, subject=subject)
+
+
+def stretch(key: int, known: int = 10, **facts: Any) -> Any:
+    plain = {"queued": 0, "servers": None, "target": None, "busy": 0, "used": None, "waited": None}
+    return SimpleNamespace(key=key, known=known, **(plain | facts))
+
+
+def incident(**facts: Any) -> Any:
+    plain: dict[str, Any] = {
+        "polls": 120, "start": at(0), "end": at(600), "target": "prod", "looks": (), "goals": (), "bins": (),
+        "groups": (), "sums": (), "marks": (), "moment": None, "gaps": (), "step": 1, "damaged": (), "damage": (),
+    }  # fmt: skip
+    return SimpleNamespace(**(plain | facts))
+
+
+def whole(**facts: Any) -> str:
+    return story(incident(**facts))[0]
+
+
+def test_a_stretch_of_which_little_is_known() -> None:
+    assert story(incident()) == [
+        "120 polls of prod in 10 min. No parallel statement was seen waiting in the queue. CPU used by the groups is "
+        "not known: no poll has rates. No event was recorded.",
+        "None of its polls can be read: only the figures are known, not the alerts.",
+    ]
+
+
+def test_the_frame_has_the_database_its_plans_and_its_cpus() -> None:
+    night = replace(CALM.header, plan="NIGHT", num_cpus=16.0)
+    looks = (look(0), look(5), look(10, header=night))
+    assert whole(looks=looks).startswith(
+        "120 polls of DWPROD in 10 min. Resource plan: DAYTIME_PLAN, then NIGHT; 16 CPUs managed. "
+    )
+    unknown_cpus = replace(CALM.header, database="", num_cpus=0.0)
+    told = whole(looks=(look(0, header=unknown_cpus),))
+    assert "120 polls of prod in" in told
+    assert "- CPUs managed" in told
+    assert " Goal: met by 3 of 4. " in whole(goals=(SimpleNamespace(sentence="met by 3 of 4"),))
+
+
+def test_the_queue_is_told_at_its_longest() -> None:
+    bins = (stretch(0, queued=3, servers=64, target=128, busy=4), stretch(1, queued=12, servers=None, busy=7),
+            stretch(2, queued=1, servers=96, target=256, busy=1))  # fmt: skip
+    looks = (look(0, why="the first"), look(30, why="the longest queue"))
+    told = whole(bins=bins, looks=looks)
+    assert (
+        f"Up to 12 parallel statements waited in the queue, at {clock(30)} (in 12 of 120 polls a statement waited). "
+        "Up to 96 parallel servers were in use; the target is 256." in told
+    )
+    assert "waited in the queue (in 12 of" in whole(bins=bins)
+    assert "Up to 1 parallel server was in use; the target is -." in whole(bins=(stretch(0, servers=1),))
+    lacking = replace(CALM, basis=(Evidence("queue", (), "V$SESSION: ORA-00942"), Evidence("skew", (), "x")))
+    assert (
+        "No parallel statement was seen waiting in the queue. Whether one did is not known: V$SESSION: ORA-00942."
+        in whole(looks=(SimpleNamespace(at=at(0), alerts=(), why="", to_do=None, reading=lacking),))
+    )
+
+
+def test_who_took_most_server_time_is_named() -> None:
+    def total(**facts: Any) -> Any:
+        plain = {"sql_id": "7xq3h", "user": "RPT", "statements": 3, "executions": 2, "server_seconds": 90.0}
+        return SimpleNamespace(**(plain | facts))
+
+    assert (
+        "5 parallel statements were seen; most server time went to 7xq3h of RPT (2 executions, 1.5 server minutes)."
+        in whole(sums=(total(), total(sql_id="other", statements=2)))
+    )
+    assert "1 parallel statement was seen; most server time went to a statement without SQL_ID of ? (1 execution," in (
+        whole(sums=(total(sql_id="", user="", statements=1, executions=1),))
+    )
+
+
+def group(key: int, name: str, waiting: float | None) -> Any:
+    return SimpleNamespace(key=key, group=name, waiting=waiting)
+
+
+def test_cpu_is_the_mean_of_the_polls_that_know_it() -> None:
+    """10 polls with 6 CPUs used and 2 waited for, 30 with 2 and 0: 3 and 0.5 on average, of 3.5 14 % had to wait."""
+    bins = (stretch(0, 10, used=6.0, waited=2.0), stretch(1, 30, used=2.0, waited=None), stretch(2, 0))
+    groups = (group(0, "ETL", 1.6), group(0, "BATCH", 0.4), group(1, "BATCH", None))
+    told = whole(bins=bins, groups=groups)
+    assert (
+        "The groups used 3.0 CPUs on average; 14 % of their demand had to wait, most of it for ETL (0.4 CPUs)." in told
+    )
+    assert "had to wait. No event" in whole(bins=bins, groups=(group(0, "ETL", 0.19),)), "less than 0.05 is nobody's"
+    assert "most of it for ETL (0.1 CPUs)" in whole(bins=bins, groups=(group(0, "ETL", 0.2),))
+    calm = whole(bins=(stretch(0, 10, used=6.0, waited=0.0),))
+    assert "The groups used 6.0 CPUs on average. No event" in calm
+
+
+def test_events_are_counted_by_kind() -> None:
+    marks = (EventMark("timeout", at(0), at(9), 3, "x"), EventMark("plan changed", at(5), at(5), 1, "y"),
+             EventMark("plan changed", at(6), at(6), 1, "z"))  # fmt: skip
+    assert whole(marks=marks).endswith(" Events: 2 changes of plan, 3 timeouts.")
+
+
+def test_the_moment_has_its_three_worst_alerts_and_what_was_advised() -> None:
+    bad = [alert("bad", f"a{n}.") for n in range(3)] + [alert("warn", "b"), alert("note", "c"), alert("good", "d")]
+    worst = look(30, *bad, why="most throttled")
+    assert story(incident(moment=worst))[1] == (
+        f"At {clock(30)} (most throttled): a0; a1; a2. 1 more alert of that moment in the table below."
+    )
+    worst.to_do, worst.why, worst.alerts = SimpleNamespace(text="end 1:526"), "", (alert("warn", "b"),)
+    assert story(incident(moment=worst))[1] == f"At {clock(30)}: b. What presman advised at that moment: DO end 1:526."
+    calm = look(30, alert("note", "c"))
+    assert story(incident(moment=calm))[1] == f"At {clock(30)} nothing was wrong."
+    blind = look(30, basis=(Evidence("queue", (), "x"), Evidence("skew", (), "y"), Evidence("seen", (), "")))
+    assert story(incident(moment=blind))[1] == (
+        f"At {clock(30)} nothing was wrong, but it is not known whether there was a queue, or a skew."
+    )
+
+
+def test_an_alert_is_told_once_as_it_was_at_its_worst() -> None:
+    looks = (
+        look(0, alert("warn", "w0", "queue", "ETL"), alert("note", "n0", "other")),
+        look(5, alert("warn", "w1", "queue", "ETL"), alert("warn", "again", "queue", "ETL"), alert("warn", "b", "q2"),
+             why="chosen"),
+        look(9, alert("bad", "x", "queue", "BATCH"), alert("warn", "b", "q2"), alert("warn", "b", "q2")),
+    )  # fmt: skip
+    found = [(each.alert.text, each.polls, each.first.at, each.last.at) for each in seen_alerts(looks)]
+    assert found == [
+        ("x", 1, at(9), at(9)), ("w1", 2, at(0), at(5)), ("b", 2, at(5), at(9)), ("n0", 1, at(0), at(0)),
+    ]  # fmt: skip
+
+
+def test_what_a_page_does_not_know() -> None:
+    assert unknown(incident()) == []
+    gaps = tuple(PollGap(at(100 * n), at(100 * n + 61)) for n in range(22))
+    told = unknown(incident(gaps=gaps))
+    assert told[0] == "22 gaps without polls, 22 min 22 s in all; nothing is known of that time:"
+    assert (len(told), told[-1]) == (22, "and 2 gaps more")
+    assert len(unknown(incident(gaps=gaps[:20]))) == 21
+    assert unknown(incident(step=3))[0].endswith("use 32 polls in every 96")
+    assert unknown(incident(polls=CHECKED)) == []
+    assert unknown(incident(polls=CHECKED + 1, looks=(look(0),)))[0].startswith("Only the 1 read for the table")
+    assert unknown(incident(damage=("a chain is lost",))) == ["a chain is lost"]
+
+
+@pytest.mark.parametrize(("many", "said"), [(1, "3 polls "), (2, "6 polls in 2 blocks ")])
+def test_damaged_polls_are_told_from_the_first_to_the_last(many: int, said: str) -> None:
+    damaged = tuple(SimpleNamespace(polls=3, start=at(60 * n), end=at(60 * n + 10)) for n in range(many))[::-1]
+    (told,) = unknown(incident(damaged=damaged))
+    assert told.startswith(f"{said}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
+
+
+def test_views_that_told_nothing_are_counted_by_what_they_said() -> None:
+    lost = UnavailableView("GV$OSSTAT", "GV$OSSTAT: ORA-00942")
+    query = UnansweredQuery("osstat", "", "no grant", "")
+    looks = (look(0, unseen=(lost,)), look(5, unseen=(lost,), troubles=(query,)), look(9, late=(LateView("V$A", 3.0),)))
+    assert unknown(incident(looks=looks)) == [
+        "GV$OSSTAT: ORA-00942 (in 2 of 3 polls checked)", "V$A did not answer in time (in 1 of 3 polls checked)",
+        "osstat: no grant (in 1 of 3 polls checked)",
+    ]  # fmt: skip

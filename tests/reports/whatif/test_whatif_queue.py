@@ -1,0 +1,344 @@
+"""What if, of the queue now: starts under other limits, worked out by hand; limits, which is meant, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from benchmarks.advise import directive
+from presman.analysis.caches import RowCache
+from presman.analysis.goals import Goal, goals_of
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    ForecastRecord,
+    QueuedStatement,
+    QueueForecast,
+    QueueHead,
+    Servers,
+    Shortage,
+    StartForecast,
+)
+from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
+from presman.base.release import Release
+from presman.forecast.course import HORIZON, Came, Holder, QueueNow, Waiting
+from presman.forecast.durations import Durations
+from presman.forecast.forecaster import Foresight
+from presman.forecast.queue_now import Modelled
+from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
+from presman.polling.poll_events import Polled
+from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, rules_of, seen_arrivals
+from presman.reports.advise_script import written
+from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, PresentLimits, of_alerts, of_group
+from presman.reports.whatif_queue import LaterStart, QueueCourses, under, why_unknown
+from presman.reports.whatif_replay import Rules
+from presman.services.live import ReadingCame, Readings
+from tests.recording.recorded import polled
+from tests.tui.readings import AT, busy, queued
+
+BATCH, ETL = Group(0, "BATCH"), Group(0, "ETL")
+TEN = Durations((10.0, 10.000001), (1.0, 1e-9), 1e-9)
+"""All last for ten seconds."""
+
+
+@dataclass
+class Knowing:
+    """A queue of 64 servers: ETL holds `held` for six seconds more; those of BATCH may hold 32 of 64."""
+
+    held: int = 48
+    rows: tuple[QueuedStatement, ...] = (queued(1, timeout_left=None), queued(2, timeout_left=None))
+    shown: tuple[StartForecast, ...] = (StartForecast(6.0, 5.0, 7.0), StartForecast(16.0, 15.0, 17.0))
+    came: tuple[Came, ...] = ()
+
+    @property
+    def reading(self) -> Reading:
+        pairs = zip(self.rows, self.shown, strict=True)
+        return replace(busy(), queue=tuple(replace(row, starts=starts) for row, starts in pairs))
+
+    @property
+    def load(self) -> ObservedLoad:
+        none = ArrivalDay((), frozenset())
+        plan = SeenPlan({BATCH: directive("BATCH", 1, 50, limit=50), ETL: directive("ETL", 1, 50)})
+        return ObservedLoad(none, none, Rules(64, {BATCH: 32}), plan, 1, 0)
+
+    @property
+    def now(self) -> QueueNow:
+        pools = (ServerPoolLimit("0 BATCH", 32), ServerPoolLimit("0 ", 60))
+        limits = Limits(64, 1000, Queueing.FIFO, {BATCH: QueueRule(pools), ETL: QueueRule()})
+        waits = tuple(Waiting(BATCH, 32, 32, row.waited or 0.0, TEN) for row in self.rows)
+        return QueueNow(limits, (Holder(ETL, self.held, 4.0, TEN),), waits, self.came, 60.0 if self.came else 0.0)
+
+    def under(self, *changes: Change) -> list[LaterStart]:
+        foresight = Foresight(AT, Modelled(self.now, (None,), self.rows), 1.0, 0.0, 1)
+        return QueueCourses(foresight).compare(self.reading, self.load, frozenset(changes))
+
+
+def medians(found: list[LaterStart]) -> list[float | None]:
+    return [None if each.then.median is None else round(each.then.median, 2) for each in found]
+
+
+def test_without_changes_a_start_is_as_it_is_shown() -> None:
+    found = Knowing().under()
+    assert medians(found) == [6.0, 16.0]
+    assert [(each.sooner, each.later, each.courses) for each in found] == [(0, 0, 40)] * 2
+    assert found[0].then.high == pytest.approx(7.0)
+
+
+def test_a_larger_target_starts_the_first_at_once_and_its_own_limit_still_holds_the_second() -> None:
+    found = Knowing().under(Change("target", None, 96))
+    assert medians(found) == [0.0, 10.0], "48 of 96 are the group's then: the second waits for the first"
+    assert [each.sooner for each in found] == [40, 40]
+    both = Knowing().under(Change("target", None, 128), Change("limits", BATCH, 100))
+    assert medians(both) == [0.0, 10.0], "60 servers are all that its container may have"
+
+
+def test_a_smaller_limit_makes_it_wait_for_an_empty_group() -> None:
+    none = Knowing(held=16)
+    assert medians(none.under(Change("limits", BATCH, 25))) == [6.0, 16.0], "too large for 16: alone, as before"
+    fewer = none.under(Change("target", None, 40))
+    assert fewer[0].later == 40
+    assert fewer[0].then.median == pytest.approx(12.0), "six seconds later than is shown"
+
+
+def test_what_is_shown_as_unknown_stays_so_but_never_and_a_timeout_are_answered() -> None:
+    missed = StartForecast(why_none="it should have started by 12:00:00 and did not")
+    found = Knowing(shown=(missed, missed)).under(Change("target", None, 96))
+    assert [each.then for each in found] == [missed, missed]
+    rows = tuple(queued(place, timeout_left=8.0) for place in (1, 2))
+    timeout = StartForecast(timeout=True)
+    late = Knowing(rows=rows, shown=(StartForecast(6.0, 5.0, 7.0), timeout)).under(Change("target", None, 96))
+    assert medians(late) == [0.0, None]
+    assert late[1].then.timeout, "it would start after ten seconds"
+
+
+def test_a_lower_degree_is_for_those_that_come_and_they_run_longer() -> None:
+    some = Knowing(came=(Came(1.0, BATCH, 32, TEN),))
+    then = under(some.now, some.load, frozenset({Change("degree", BATCH, 4)}))
+    assert then.waiting == some.now.waiting
+    (each,) = then.came
+    assert (each.servers, each.lasts.times[0], each.lasts.mean) == (8, 40.0, pytest.approx(4e-9))
+
+
+def test_another_level_is_another_order_and_what_a_container_may_have_stays() -> None:
+    some, (_, limits) = Knowing(), present()
+    both = frozenset({BATCH, Group(0, "REPORTS")})
+    now = some.now._replace(limits=replace(some.now.limits, root=limits.load.plan.tree, target=64))
+    assert set(now.limits.draws(both).groups) == both
+    first = under(now, limits.load, frozenset({Change("levels", BATCH, 1)})).limits
+    assert first.draws(both).groups == (BATCH,)
+    order = under(some.now, some.load, frozenset({Change("limits", BATCH, 100)})).limits
+    assert order.root is some.now.limits.root
+    assert order.rules[BATCH].pools == (ServerPoolLimit("0 ", 60), ServerPoolLimit("0 BATCH", 64))
+
+
+def test_nobody_is_shown_to_start_before_who_stands_before_him() -> None:
+    shown = (StartForecast(40.0, 30.0, 50.0), StartForecast(16.0, 15.0, 17.0))
+    first, second = Knowing(shown=shown).under(Change("limits", BATCH, 60))
+    assert (first.then.median, second.then.median) == (40.0, 40.0)
+    assert (second.then.low, second.then.high) == (30.0, 50.0)
+
+
+def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
+    some = Knowing()
+    foresight = Foresight(AT, Modelled(some.now, (None,), some.rows), 1.0, 0.0, 1)
+    poor = replace(some.reading, forecast=QueueForecast(ForecastRecord(10, 4, 30.0)))
+    assert why_unknown(poor, foresight) == "forecasts held 4 of 10 here, which is too few"
+    assert why_unknown(some.reading, foresight) == ""
+    assert why_unknown(some.reading, None) == "it is being worked out"
+    few = StartForecast(why_none="3 statements of the 5 it takes have ended since presman watches")
+    assert why_unknown(Knowing(shown=(few, few)).reading, None) == few.why_none
+    assert why_unknown(replace(poor, queue=()), None) == "", "nobody waits"
+
+
+# ---- Limits.
+
+
+def came(scenario: str, polls: int) -> ReadingCame:
+    """The last of some polls, with what its forecasts are made of."""
+    readings = Readings(foresees=True)
+    for snapshot, _ in polled(scenario, polls):
+        found = readings.of(Polled(snapshot))
+    assert isinstance(found, ReadingCame)
+    return found
+
+
+def present(scenario: str = "mixed", polls: int = 12) -> tuple[Reading, PresentLimits]:
+    found = came(scenario, polls)
+    return found.reading, PresentLimits.of(found.reading, found.previous, found.snapshot, RowCache())
+
+
+def of(limits: PresentLimits, kind: str, group: Group | None) -> PlanLimit:
+    return next(limit for limit in limits.limits(group) if limit.knob == (kind, group))
+
+
+def test_limits_are_those_of_the_plan_the_first_group_first() -> None:
+    reading, limits = present()
+    found = list(limits.limits(BATCH))
+    assert [limit.knob for limit in found[:6]] == [
+        *((kind, BATCH) for kind in ("limits", "cpu", "shares", "levels", "degree")), TARGET,
+    ]  # fmt: skip
+    assert [limit.now for limit in found[:6]] == [50, 60, 10, 2, None, 64]
+    assert found[0].name == "PARALLEL_SERVER_LIMIT"
+    had = {row.name: row.totals.completed or 0 for row in reading.cluster_groups()}
+    others = [had[limit.whose] for limit in found[6:]]
+    assert others == sorted(others, reverse=True), "those with most parallel statements first"
+    assert (found[5].step, found[5].most) == (4, 96), "a sixteenth; PARALLEL_MAX_SERVERS"
+    old = replace(limits, load=replace(limits.load, plan=replace(limits.load.plan, release=Release(11, 2))))
+    assert [limit.name for limit in old.limits(BATCH)][:2] == ["PARALLEL_TARGET_PERCENTAGE", "MAX_UTILIZATION_LIMIT"]
+
+
+def test_a_plan_of_containers_has_neither_levels_nor_shares_and_one_without_plan_the_target() -> None:
+    _, limits = present("pdb")
+    assert {limit.knob[0] for limit in limits.limits(None)} == {"limits", "cpu", "degree", "target"}
+    _, none = present("noplan")
+    assert [limit.knob for limit in none.limits(None)] == [TARGET]
+
+
+def test_a_limit_of_cpu_is_one_of_servers_where_the_group_has_no_other() -> None:
+    _, limits = present()
+    interactive = Group(0, "INTERACTIVE")
+    target = limits.load.rules.target
+
+    def allowed(load: ObservedLoad, *choice: Change) -> list[int | None]:
+        return [rules_of(load, frozenset(choice)).limits.get(group) for group in (interactive, BATCH)]
+
+    assert allowed(limits.load, Change("cpu", interactive, 50), Change("cpu", BATCH, 25)) == [target // 2, target // 2]
+    assert allowed(limits.load, Change("cpu", interactive, 50), Change("limits", interactive, 25))[0] == target // 4
+    old = replace(limits.load, plan=replace(limits.load.plan, release=Release(11, 2)))
+    assert allowed(old, Change("cpu", interactive, 50))[0] is None
+
+
+def test_what_a_change_does_besides_is_said() -> None:
+    reading, limits = present()
+    (cpu,) = limits.cautions(frozenset({Change("cpu", BATCH, 1)}))
+    wanted = next(row.wanted for row in reading.cluster_groups() if row.name == "BATCH")
+    assert wanted is not None
+    assert f"-> {wanted - 0.16:.1f}" in cpu, "one percent of 16 CPUs"
+    (more,) = limits.cautions(frozenset({Change("target", None, 65)}))
+    assert more.startswith("More servers at once share the same CPUs")
+    assert limits.cautions(frozenset({Change("target", None, 63)})) == []
+    (degree,) = limits.cautions(frozenset({Change("degree", BATCH, 4)}))
+    assert "keeps its degree" in degree
+
+
+def test_digits_are_typed_behind_each_other_and_steps_stay_within_bounds() -> None:
+    _, limits = present()
+    limit, changes = of(limits, "limits", BATCH), LimitChanges()
+    assert (changes.type(limit, "7"), changes.type(limit, "5")) == ("", "")
+    assert changes.values == {limit.knob: 75}
+    assert changes.type(limit, "0") == "PARALLEL_SERVER_LIMIT is from 1 to 100."
+    assert changes.values == {limit.knob: 75}, "what was there stays"
+    assert (changes.type(limit, "5"), changes.type(limit, "0")) == ("", "")
+    assert changes.values == {}, "50 is what is in force"
+    for _ in range(30):
+        changes.step(limit, 1)
+    assert changes.choice == {Change("limits", BATCH, 100)}
+    assert changes.type(limit, "9") == "", "after a step a number begins anew"
+    assert changes.values == {limit.knob: 9}
+    changes.step(limit, 0)
+    assert changes.choice == frozenset()
+    changes.step(of(limits, "degree", BATCH), -1)
+    assert changes.choice == {Change("degree", BATCH, 1)}
+
+
+def head(cause: Cause, *shortages: Shortage) -> QueueHead:
+    return QueueHead("BATCH", queued(1), cause, Servers(32, 32), 16, 32, 60, 64, 8, "waits", shortages=shortages)
+
+
+@pytest.mark.parametrize(
+    ("first", "knob"),
+    [
+        (head(Cause.GROUP, Shortage(8, group="BATCH")), ("limits", BATCH)),
+        (head(Cause.SYSTEM, Shortage(8, everybody=True)), TARGET),
+        (head(Cause.NOT_CHOSEN), ("shares", BATCH)),
+        (head(Cause.NEVER_FITS), ("limits", BATCH)),
+    ],
+)
+def test_the_limit_that_is_meant_is_that_by_which_the_head_waits(first: QueueHead, knob: object) -> None:
+    reading = replace(busy(), heads=(first,))
+    assert of_group(BATCH, reading) == knob
+    alone = replace(first, wants=Servers(80, 80), allowed=None)
+    if first.cause is Cause.NEVER_FITS:
+        assert of_group(BATCH, replace(reading, heads=(alone,))) == TARGET
+
+
+def test_an_alert_of_cpu_means_the_cpu_of_its_group_and_that_of_do_comes_first() -> None:
+    from presman.analysis.alerts.alert_rules import worst_first, wrong
+
+    reading, _ = present("throttled")
+    alerts = worst_first(wrong(reading))
+    for subject in ("", *{alert.subject for alert in alerts if alert.key.startswith("cpu_")}):
+        group, knob = of_alerts(alerts, reading, subject)
+        assert group is not None
+        assert knob[0] in {"shares", "cpu"}
+        assert subject in {"", group.name}
+    assert of_alerts((), reading, "") == (None, TARGET)
+
+
+# ---- What advice is on.
+
+
+def test_statements_that_a_screen_has_seen_are_those_of_an_hour() -> None:
+    reading = replace(busy(), at=AT)
+
+    def run(sid: int, minutes: float, ended: float | None) -> StatementRun:
+        began = AT - timedelta(minutes=minutes)
+        end = None if ended is None else AT - timedelta(minutes=ended)
+        return StatementRun(1, sid, 1, f"{sid}", 0, "BATCH", "U", 8, began, began + timedelta(seconds=30), ended=end,
+                            first_seen=began)  # fmt: skip
+
+    runs = StatementRuns()
+    runs.begin(AT, [run(1, 90, 70), run(2, 70, 50), run(3, 40, 30), run(4, 5, None)])
+    plan = SeenPlan({BATCH: directive("BATCH", 1, 50)._replace(parallel_queue_timeout=600, pq_timeout_action="RUN")})
+    found = seen_arrivals(runs, reading, plan)
+    assert [round((AT - each.at).total_seconds() / 60) for each in found] == [70, 40, 5]
+    assert min(each.first for each in found) == AT - timedelta(hours=1), "the first one came before: it counts not"
+    assert ObservedLoad.of(found, plan, [Goal("BATCH", 0.9, 60.0)], 1).skipped == 1
+    assert {(each.timeout, each.action) for each in found} == {(600, "RUN")}
+    few = StatementRuns(kept=1)
+    few.begin(AT, [run(2, 70, 50), run(3, 40, 30)])
+    assert [each.first for each in seen_arrivals(few, reading, plan)] == [AT - timedelta(minutes=30)]
+
+
+def test_goals_are_those_of_the_group_else_all_else_a_usual_one() -> None:
+    own, other, unseen = Goal("BATCH", 0.95, 30.0), Goal("ETL", 0.5, 10.0), Goal("X", 0.5, 10.0)
+    assert goals_of("BATCH", [own, other, unseen], {"BATCH", "ETL"}) == (own,)
+    assert goals_of("REPORTS", [own, other, unseen], {"BATCH", "ETL"}) == (own, other)
+    assert str(goals_of("REPORTS", [unseen], {"REPORTS"})[0]) == "90 % of REPORTS start within 1 min"
+
+
+def test_a_script_names_the_container_and_a_limit_of_cpu() -> None:
+    inside = Group(3, "BATCH")
+    load = replace(Knowing().load, plan=SeenPlan({inside: directive("BATCH", 1, 50)}))
+    script, _ = written(load, frozenset({Change("cpu", inside, 40)}))
+    assert script is not None
+    assert "new_utilization_limit => 40" in script.change
+    assert "new_utilization_limit => -1" in script.undo
+    assert "-- Its directives are those of the container with CON_ID 3: run it there" in script.change
+    none, why = written(replace(load, plan=SeenPlan(autonomous=True)), frozenset({Change("target", None, 9)}))
+    assert none is None
+    assert "CS_RESOURCE_MANAGER" in why[0]
+
+
+def test_of_a_real_queue_every_start_is_within_the_horizon() -> None:
+    found = came("storm", 90)
+    assert found.foresight is not None
+    limits = PresentLimits.of(found.reading, found.previous, found.snapshot, RowCache())
+    courses = QueueCourses(found.foresight)
+    same = courses.compare(found.reading, limits.load, frozenset())
+    assert {each.row.executing() for each in same} == {row.executing() for row in found.reading.queue}
+    for each in same:
+        shown = each.row.starts
+        assert shown is not None
+        assert shown.median is None or each.then.median == pytest.approx(shown.median)
+    choice: Choice = frozenset({Change("target", None, 2 * limits.load.rules.target), Change("limits", BATCH, 100)})
+    then = courses.compare(found.reading, limits.load, choice)
+    known = [each for each in then if each.then.median is not None]
+    assert known
+    assert all(
+        0 <= (each.then.low or 0) <= (each.then.median or 0) <= (each.then.high or 0) <= HORIZON for each in known
+    )
+    assert sum(each.sooner for each in known) > 10 * sum(each.later for each in known)

@@ -1,0 +1,201 @@
+"""The panel of what if by keys: limits, the queue now and then, the script, advice, at three sizes and in a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from presman.recording.recording_source import RecordingSource
+from presman.tui.replay_app import ReplayApp
+from presman.tui.what_if_screen import WhatIfScreen
+from presman.tui.what_if_work import LiveAdvice
+from tests.recording.recorded import polled, record
+from tests.tui.drive import NEVER, Stage, acted, stage
+from tests.tui.readings import busy
+from tests.tui.test_live import playing
+from tests.tui.test_replay import waited
+
+POLLS = 22
+"""After so many of them the queue of `storm` has forecasts."""
+
+
+def panel(acting: Stage) -> WhatIfScreen:
+    """The panel, which stands above the screen."""
+    assert isinstance(acting.app.screen, WhatIfScreen)
+    return acting.app.screen
+
+
+def answered(acting: Stage) -> Callable[[], bool]:
+    """Whether what is on show is what was asked."""
+
+    def is_answered() -> bool:
+        on_show = panel(acting)
+        sight = on_show._sight
+        return sight is not None and not on_show._is_busy and sight.choice == on_show._changes.choice
+
+    return is_answered
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+@acted
+async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int, int], tmp_path: Path) -> None:
+    async with playing("storm", size=size) as (acting, polls):
+        await polls(POLLS)
+        before = await acting.press("4")
+        reading = acting.app.monitor.reading
+        assert reading is not None
+        assert reading.queue
+        await acting.keys("W")
+        await waited(acting, answered(acting))
+        screen = acting.screen
+        assert " What if  nothing is changed in the database" in screen
+        assert "Sooner in" not in screen, "nothing is changed yet"
+        row = panel(acting)._limits.row
+        assert row is not None
+        assert row.knob[1] is None or row.whose == reading.queue[0].group
+        assert "The last of the " in screen
+        await acting.keys("right")
+        await waited(acting, answered(acting))
+        screen = acting.screen
+        assert f"{row.now + row.step}{row.unit}" in screen
+        assert "Sooner in" in screen
+        assert "More servers at once share the same CPUs" in screen
+        script = await acting.press("s")
+        assert "SET DEFINE OFF" in script
+        await acting.keys("c")
+        assert acting.app.clipboard.startswith("-- Makes the changes.")
+        assert (tmp_path / "state" / "presman" / "copied.txt").read_text().startswith("-- Makes the changes.")
+        assert "Copied, not run" in "".join(str(each.message) for each in acting.app._notifications)
+        await acting.keys("s", "backspace")
+        await waited(acting, answered(acting))
+        assert panel(acting)._changes.values == {}
+        await acting.keys("c")
+        assert "there is no script" in "".join(str(each.message) for each in acting.app._notifications)
+        acting.app.clear_notifications()
+        await acting.keys("q")
+        assert await acting.press() == before
+
+
+@acted
+async def test_it_follows_the_polls_and_keeps_the_changes() -> None:
+    async with playing("storm", size=(120, 35)) as (acting, polls):
+        await polls(POLLS)
+        await acting.keys("W", "W")
+        await waited(acting, answered(acting))
+        await acting.keys("9", "9", "9")
+        assert "is from 1 to" in "".join(str(each.message) for each in acting.app._notifications)
+        await waited(acting, answered(acting))
+        first = panel(acting)._sight
+        await polls(1)
+        panel(acting)._ask()
+        await waited(acting, lambda: panel(acting)._sight is not first and answered(acting)())
+        sight = panel(acting)._sight
+        assert sight is not None
+        assert sight.reading is acting.app.monitor.reading
+        assert [each.value for each in sight.choice] == [99]
+
+
+@acted
+async def test_without_a_queue_it_says_so_and_has_the_script_all_the_same() -> None:
+    async with playing("quiet", size=(80, 24)) as (acting, polls):
+        await polls(2)
+        await acting.keys("W")
+        await waited(acting, answered(acting))
+        assert "Nothing is queued now." in acting.screen
+        await acting.keys("right")
+        await waited(acting, answered(acting))
+        assert panel(acting)._sight.scripts is not None  # type: ignore[union-attr]
+        await acting.keys("a")
+        assert "No advice yet: presman has seen no parallel statement." in acting.screen
+
+
+@acted
+async def test_it_needs_the_newest_poll_and_some_poll() -> None:
+    async with stage(size=(120, 35)) as acting:
+        await acting.keys("W")
+        assert "Nothing has been read yet." in "".join(str(each.message) for each in acting.app._notifications)
+    async with stage(busy(), size=(120, 35)) as acting:
+        await acting.keys("space", "W")
+        assert "What if needs the newest poll" in "".join(str(each.message) for each in acting.app._notifications)
+
+
+@acted
+async def test_the_group_of_a_list_and_of_a_page_is_the_one_that_is_meant() -> None:
+    async with playing("mixed", size=(120, 35)) as (acting, polls):
+        await polls(3)
+        for keys in (("2", "down", "enter"), ("2", "down", "d")):
+            await acting.keys(*keys)
+            grid = acting.app.panels.of("cpu").grids()
+            name = (
+                acting.app.reader.row.name if acting.app.reader.is_open else acting.app.monitor.choices.scopes[-1].group
+            )
+            assert grid is not None
+            await acting.keys("W")
+            await waited(acting, answered(acting))
+            assert panel(acting)._limits.row.whose == name  # type: ignore[union-attr]
+            await acting.keys("q", "q")
+
+
+@acted
+async def test_advice_says_how_long_it_still_takes() -> None:
+    async with playing("storm", size=(120, 35)) as (acting, polls):
+        await polls(POLLS)
+        await acting.keys("W")
+        await waited(acting, answered(acting))
+        with mock.patch("presman.reports.advise_report.least", return_value=1000):
+            await acting.keys("a")
+            await waited(acting, lambda: "Too early for advice on 90 % of" in acting.screen)
+        assert "and it takes 1000: " in " ".join(acting.screen.split())
+        assert panel(acting)._advice.goals == (), "it can be asked again"
+
+
+@acted
+async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_path: Path) -> None:
+    place = str(tmp_path / "a.presman")
+    record(place, list(polled("mixed", 30, step=30.0)))
+    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
+    quick = (
+        mock.patch("presman.tui.what_if_work._TRIED", 12),
+        mock.patch("presman.reports.advise_report.least", return_value=2),
+    )
+    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), quick[0], quick[1]:
+        async with app.run_test(size=(120, 35)) as pilot:
+            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+            until = partial(waited, acting)
+            await until(lambda: app.monitor.reading is not None and app.span is not None)
+            await acting.keys("end")
+            await until(lambda: app.monitor.reading.at == app.span[1])  # type: ignore[union-attr,index]
+            await acting.keys("W")
+            await until(answered(acting))
+            await acting.keys("a")
+            assert "Advice on 90 % of" in acting.screen
+            await until(lambda: panel(acting)._choices.display)
+            screen = acting.screen
+            assert "Enter tries it" in screen
+            assert "choices tried; a replayed wait is off by" in " ".join(screen.split())
+            await acting.keys("enter")
+            await until(answered(acting))
+            found = panel(acting)._advice.found
+            assert found is not None
+            assert panel(acting)._changes.choice == found.choices[0]
+            assert "Sooner in" in acting.screen
+            await acting.keys("c")
+            told = "".join(str(each.message) for each in app._notifications)
+            assert "It comes from a recording" in told
+            await acting.keys("a")
+            assert panel(acting)._choices.display
+            await acting.keys("q")
+            assert not panel(acting)._choices.display
+            await acting.keys("q")
+            assert not isinstance(app.screen, WhatIfScreen)
+
+
+def test_the_search_ends_when_nobody_looks() -> None:
+    advice = LiveAdvice(lambda _: None)
+    advice.end()
+    with pytest.raises(KeyboardInterrupt):
+        advice._heard(1, mock.Mock(waits=(1.0,)))
