@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from presman.base.measure_names import MEASURES
 from presman.base.release import SUPPORTED
@@ -59,6 +60,7 @@ class Command:
     place: Option | None
 
 
+@cache
 def commands() -> tuple[Command, ...]:
     """Return all commands; the first, monitor, is presman without one, with the options of presman 1.x."""
     return tuple(_command(name, *_parsers(name)) for name in ("monitor", *COMMANDS))

@@ -33,9 +33,6 @@ from presman.rows.snapshot import Snapshot
 TRAINED = 0.6
 """The part of the statements with a goal that the search sees; the rest is held back to judge it."""
 
-_SINCE_12 = Release(12, 1)
-"""From here on UTILIZATION_LIMIT is one of servers, too."""
-
 _STRETCHES = 20
 """Into so many stretches an observation is cut to draw other days from it."""
 
@@ -55,6 +52,11 @@ class SeenPlan(Struct, frozen=True):
     maximum: int | None = None
     release: Release | None = None
     autonomous: bool = False
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is before 12.1: limits have other names, and UTILIZATION_LIMIT is none of servers."""
+        return self.release is not None and self.release < Release(12, 1)
 
     @property
     def is_ordered(self) -> bool:
@@ -171,11 +173,18 @@ class ObservedLoad(Struct, frozen=True):
         row = self.plan.directives.get(group)
         percent = None
         if row is not None:
-            of_cpu = None if self.plan.release is not None and self.plan.release < _SINCE_12 else row.utilization_limit
+            of_cpu = None if self.plan.is_old else row.utilization_limit
             percent = of_cpu if row.parallel_server_limit is None else row.parallel_server_limit
         elif group in self.rules.limits:
             percent = ceil(100 * self.rules.limits[group] / self.rules.target)
         return 100 if percent is None or not 0 <= percent <= 100 else percent
+
+    def limits_servers(self, kind: str, group: Group) -> bool:
+        """Whether a kind of change limits a group's servers: one of CPU does where there is no other."""
+        row = self.plan.directives.get(group)
+        return kind == "limits" or (
+            kind == "cpu" and row is not None and row.parallel_server_limit is None and not self.plan.is_old
+        )
 
     def allowed(self, group: Group, percent: int) -> int:
         """Return the servers that a group may hold at a limit: within a container's limit percent are of less."""
@@ -252,7 +261,9 @@ def rules_of(seen: ObservedLoad, choice: Choice) -> Rules:
     own: dict[Knob, int] = {(each.kind, each.group): each.value for each in choice}
     target = own.get(("target", None), rules.target)
     limits = dict(rules.limits)
-    limits |= {group: seen.allowed(group, value) for kind, group, value in choice if kind == "limits" and group}
+    for kind, group, value in sorted(choice, key=str):  # a limit of servers comes after that of CPU, and counts
+        if group is not None and seen.limits_servers(kind, group):
+            limits[group] = seen.allowed(group, value)
     limits = {group: limit * target // rules.target for group, limit in limits.items()}
     timeouts = {group: float(value) for kind, group, value in choice if kind == "timeouts" and group is not None}
     plan = rules.plan

@@ -31,7 +31,7 @@ from presman.reports.advise_load import (
 )
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored, Search, bounds, percents, quantile, servers_needed, sizes
-from presman.reports.html_page import page, section, word_table
+from presman.reports.html_page import bullets, page, section, word_table
 from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import COURSES, error, observed
 
@@ -596,7 +596,7 @@ def as_page(advice: Advice, made: datetime) -> str:
         parts.append(section("The script that undoes it", element("pre", advice.scripts.undo)))
     for name, texts in (("Notes", advice.notes), ("Assumptions", advice.assumptions)):
         if texts:
-            parts.append(section(name, element("ul", *(element("li", text) for text in texts))))
+            parts.append(section(name, bullets(texts)))
     parts.append(element("p", f"Seed {advice.seed}; {made.astimezone():%Y-%m-%d %H:%M:%S}.", class_="note"))
     return page("Advice on goals of service", *parts)
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from presman.base.errors import InputError
-from presman.base.release import Release
 from presman.forecast.scheduler import LEVELS, Group
 from presman.reports.advise_load import Choice, ObservedLoad
 
@@ -21,7 +20,6 @@ _UNSAFE = re.compile('["\ufffd\u2400-\u2421…]')
 
 _UNNAMED_PLAN = "YOUR_PLAN"
 _CLEARED = -1
-_DEFAULTS_OF_12 = Release(12, 1)
 
 
 class Scripts(Struct, frozen=True):
@@ -92,12 +90,11 @@ def _plan_of(seen: ObservedLoad, group: Group) -> str:
 def _parameter(seen: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
     """Return the parameter of a change, and what it is now."""
     row = seen.plan.directives.get(group)
-    is_old = seen.plan.release is not None and seen.plan.release < _DEFAULTS_OF_12
     if kind == "limits":
-        name = "new_parallel_target_percentage" if is_old else "new_parallel_server_limit"
+        name = "new_parallel_target_percentage" if seen.plan.is_old else "new_parallel_server_limit"
         known = row.parallel_server_limit if row is not None else _of_file(seen, group)
     elif kind == "cpu":
-        name = "new_max_utilization_limit" if is_old else "new_utilization_limit"
+        name = "new_max_utilization_limit" if seen.plan.is_old else "new_utilization_limit"
         known = row.utilization_limit if row is not None else None
     elif kind == "degree":
         name, known = "new_parallel_degree_limit_p1", row.parallel_degree_limit_p1 if row is not None else None

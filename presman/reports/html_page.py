@@ -39,6 +39,11 @@ def section(title: str, *parts: str, note: str = "") -> Markup:
     return element("section", element("h2", title), *told, *parts)
 
 
+def bullets(texts: Iterable[str], style: str | None = None) -> Markup:
+    """Return a list of texts."""
+    return element("ul", *(element("li", each) for each in texts), class_=style)
+
+
 def word_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
     """Return a table of texts."""
     return cell_table((element("th", each) for each in heads), ((element("td", cell) for cell in row) for row in rows))

@@ -13,9 +13,8 @@ from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
 from presman.base.formats import number
-from presman.base.release import Release
 from presman.forecast.scheduler import LEVELS, Group
-from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, seen_plan
+from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, rules_of, seen_plan
 from presman.reports.whatif_cpu import CpuDemands, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import changed, rules_under
 from presman.rows.snapshot import Snapshot
@@ -30,9 +29,6 @@ _OF_GROUPS = {
     "degree": ("PARALLEL_DEGREE_LIMIT_P1", "", "", 10_000, 1),
 }
 """By kind: what Oracle calls it, what it did before 12.1, its unit, the most it may be, how much a key changes it."""
-
-_NAMED_OTHERWISE = Release(12, 1)
-"""Before this release limits have other names, and one of CPU is none of servers."""
 
 _UNKNOWN_TARGET = 1_000_000
 
@@ -55,7 +51,10 @@ class PlanLimit(NamedTuple):
 
 
 class PresentLimits(Struct, frozen=True):
-    """The limits of a poll: a load without statements, and what groups want of CPU. `titles` are those of groups."""
+    """The limits of a poll: a load without statements, and what groups want of CPU.
+
+    `titles` are those of groups, by how many parallel statements they have had, the most first.
+    """
 
     load: ObservedLoad
     demands: CpuDemands
@@ -71,17 +70,14 @@ class PresentLimits(Struct, frozen=True):
         rules = rules_under((), plan.tree, one_queue=plan.one_queue)
         rules = changed(rules, target=reading.header.servers.target, limits=limits)
         load = ObservedLoad(none, none, rules, plan, 1, 0)
-        return cls(load, demands, {group: row.title for group, row in rows.items()})
-
-    @property
-    def _is_old(self) -> bool:
-        release = self.load.plan.release
-        return release is not None and release < _NAMED_OTHERWISE
+        most = sorted(rows.items(), key=lambda each: -(each[1].totals.completed or 0))
+        return cls(load, demands, {group: row.title for group, row in most})
 
     def limits(self, first: Group | None) -> Iterator[PlanLimit]:
-        """Yield what may be changed: of the first group, the target of all, then of the others as the plan has them."""
+        """Yield what may be changed: of the first group, the target of all, then of those with most statements."""
         plan, target = self.load.plan, self.load.rules.target
-        groups = sorted(plan.directives, key=lambda group: group != first)
+        places = {group: place for place, group in enumerate(self.titles)}
+        groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
         own = [limit for group in groups for limit in self._of_group(group)]
         yield from (limit for limit in own if limit.knob[1] == first)
         if target < _UNKNOWN_TARGET:
@@ -102,27 +98,17 @@ class PresentLimits(Struct, frozen=True):
         }
         for kind, (name, before, unit, most, step) in _OF_GROUPS.items():
             if now[kind] is not None or kind == "degree":
-                called = before if before and self._is_old else name
+                called = before if before and load.plan.is_old else name
                 whose = self.titles.get(group, group.name)
                 yield PlanLimit((kind, group), whose, called, now[kind], unit, most, step)
 
-    def whole(self, choice: Choice) -> Choice:
-        """Return a choice with what follows of it: a limit of CPU is one of servers where the group has no other."""
-        rows, own = self.load.plan.directives, {each.group for each in choice if each.kind == "limits"}
-        follow = {each for each in choice if each.kind == "cpu" and each.group not in own and not self._is_old}
-        return choice | {
-            Change("limits", group, value)
-            for _, group, value in follow
-            if group is not None and rows[group].parallel_server_limit is None
-        }
-
     def cautions(self, choice: Choice) -> list[str]:
         """Return what a choice does besides, and what is not known of it, as sentences."""
-        now = {limit.knob: limit.now or 0 for limit in self.limits(None)}
-        servers = (each for each in self.whole(choice) if each.kind in {"target", "limits"})
-        more = any(value > now.get((kind, group), 0) for kind, group, value in servers)
+        now, then = self.load.rules, rules_of(self.load, choice)
         found = [self._lacks(choice)] if changes_of_cpu(choice) else []
-        if more:
+        if then.target > now.target or any(
+            most > now.limits.get(group, now.target) for group, most in then.limits.items()
+        ):
             found.append("More servers at once share the same CPUs: statements may run longer than is taken here.")
         if any(each.kind == "degree" for each in choice):
             found.append("What is queued already keeps its degree; a lower one is for statements that come.")

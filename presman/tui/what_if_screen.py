@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import StartForecast
-from presman.base.formats import counted, duration, spelled
+from presman.base.formats import counted, spelled
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import NAME, NUMBER, SECONDS, TEXT, Figure, State, Table
 from presman.figures.statement_figures import between, forecast_record, when
@@ -86,7 +86,8 @@ STARTS: Table[LaterStart] = Table(
                width=12, narrow=False),
         _Start("then", "What if", NAME, "In how long under the changes.", lambda each: when(each.then),
                width=8, side="right", state=_better),
-        _Start("then_between", "80 % between", NAME, _RANGE, lambda each: between(each.then), width=12, narrow=False),
+        _Start("then_between", "between", NAME, "Made as that of now.", lambda each: between(each.then),
+               width=12, narrow=False),
         _Start("sooner", "Sooner in", NAME, _SOONER, lambda each: f"{each.sooner} of {each.courses}", width=9),
     ),
     lambda each: each.row.executing(),
@@ -108,21 +109,14 @@ CHOICES: Table[ReplayedChoice] = Table(
 
 def last_words(sight: Sight) -> str:
     """Return when the last of the queue starts, as a sentence; why that is not known where it is not."""
-    many = len(sight.starts)
-    who = f"the last of the {many} queued" if many > 1 else "the one that is queued"
-    now = [each.row.starts or StartForecast() for each in sight.starts]
-    told = []
-    for starts in (now, [each.then for each in sight.starts]):
-        unknown = next((each for each in starts if each.median is None), None)
-        if unknown is not None and not unknown.timeout:
-            return f"When {who} starts is not known: {unknown.why_none}."
-        known = [each for each in starts if not each.timeout]
-        low, median, high = (
-            max((getattr(each, name) for each in known), default=None) for name in ("low", "median", "high")
-        )
-        told.append(f"{duration(median)} ({duration(low)} to {duration(high)}")
-    what_if = f", what if: {told[1]})" if sight.choice else ""
-    return f"{who.capitalize()} starts in {told[0]} in 8 cases of 10){what_if}." if many else ""
+    now, then = [each.row.starts or StartForecast() for each in sight.starts], [each.then for each in sight.starts]
+    if len(now) < 2:  # its row tells it all
+        return ""
+    if unknown := next((each.why_none for each in (*now, *then) if each.why_none), ""):
+        return f"When the last of the {len(now)} queued starts is not known: {unknown}."
+    first, last = (max(starts, key=lambda each: each.median or 0.0) for starts in (now, then))
+    what_if = f", what if: {when(last)} ({between(last)})" if sight.choice else ""
+    return f"The last of the {len(now)} queued starts in {when(first)} ({between(first)} in 8 cases of 10){what_if}."
 
 
 def advice_words(advice: Advice, goals: str, choice: ReplayedChoice | None = None) -> list[str]:
@@ -141,12 +135,7 @@ def advice_words(advice: Advice, goals: str, choice: ReplayedChoice | None = Non
 class WhatIfScreen(ModalScreen[None]):
     """Limits above, or choices of advice; the queue below, or the script; what is to be said of them, keys."""
 
-    CSS = """
-    WhatIfScreen > Vertical { margin: 3 0 0 0; height: 1fr; padding: 0 1; background: $background; }
-    WhatIfScreen #grid-what_if_limits, WhatIfScreen #grid-what_if_choices { height: 45%; }
-    WhatIfScreen Sentences { max-height: 6; }
-    WhatIfScreen Page { padding: 0 1; }
-    """
+    CSS_PATH = "what_if.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "back", show=False),
         *(Binding(digit, f"type('{digit}')", "change", show=False) for digit in "0123456789"),

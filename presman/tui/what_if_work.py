@@ -97,7 +97,7 @@ class Sights:
         if foresight is not None and not why_none:
             if self._courses is None or self._courses.foresight is not foresight:
                 self._courses = QueueCourses(foresight)
-            starts = self._courses.compare(reading, limits.load, limits.whole(choice))
+            starts = self._courses.compare(reading, limits.load, choice)
         script, troubles = written(limits.load, choice)
         told = [*limits.cautions(choice), *(f"{each[0].upper()}{each[1:]}." for each in troubles)]
         return Sight(reading, choice, limits, starts, why_none, script, told)

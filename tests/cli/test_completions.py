@@ -225,3 +225,35 @@ def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
     )  # fmt: skip
     assert not done.stderr
     assert all(f"presman {name}" in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("shell", "told"),
+    [
+        ("bash", "New shells complete presman where bash-completion is loaded; without it: source /a/b"),
+        ("zsh", "In ~/.zshrc, before compinit: fpath=(/a $fpath)"),
+        ("fish", "New shells complete presman."),
+        ("man", "man presman finds it where ~/.local/bin is in PATH; else: man -l /a/b"),
+    ],
+)
+def test_what_is_left_to_do_is_told(shell: str, told: str) -> None:
+    assert completions_command._advice(shell, Path("/a/b")) == f"{told}\n"
+
+
+@pytest.mark.parametrize(
+    ("shell", "data", "config", "path"),
+    [
+        ("bash", "/d", "", "/d/bash-completion/completions/presman"),
+        ("bash", "", "", "/home/me/.local/share/bash-completion/completions/presman"),
+        ("zsh", "/d", "", "/d/zsh/site-functions/_presman"),
+        ("fish", "/d", "/c", "/c/fish/completions/presman.fish"),
+        ("fish", "/d", "relative", "/home/me/.config/fish/completions/presman.fish"),
+        ("man", "/d", "/c", "/d/man/man1/presman.1"),
+    ],
+)
+def test_a_users_own_files_stand_where_shells_look_for_them(
+    shell: str, data: str, config: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("XDG_DATA_HOME", data), ("XDG_CONFIG_HOME", config), ("HOME", "/home/me")):
+        monkeypatch.setenv(name, value)
+    assert str(completions_command.path_of(shell)) == path

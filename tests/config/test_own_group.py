@@ -74,6 +74,12 @@ def test_the_directive_in_force_is_found(directives: tuple[PlanDirective, ...]) 
     assert told("LOW", *directives)[1] == f"{THROTTLED}20 at level 1"
 
 
+def test_plans_that_name_each_other_come_to_an_end() -> None:
+    circle = (directive("A", type="PLAN"), directive("B", "A", type="PLAN"), directive("A", "B", type="PLAN"),
+              directive("B", "B", type="PLAN"), directive("LOW", "B", mgmt_p1=20))  # fmt: skip
+    assert told("LOW", *circle)[1] == f"{THROTTLED}20 at level 1"
+
+
 def test_what_is_not_known_is_said() -> None:
     assert told("")[0] == "BY_ID under DAY"  # 11.2 has no names in V$RSRC_SESSION_INFO
     assert list(own_group(FakeSource(), Release(19), 1, 7)) == [

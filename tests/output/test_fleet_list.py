@@ -62,3 +62,12 @@ def test_csv_and_json_have_every_figure_once() -> None:
 def test_a_name_is_no_formula() -> None:
     (row,) = csv.DictReader(io.StringIO(fleet_list.csv([live("=1+1")], AT)))
     assert row["target"] == "'=1+1"
+
+
+def test_json_has_null_for_what_is_no_number() -> None:
+    well = live("well")
+    assert well.key_figures is not None
+    odd = replace(well, key_figures=replace(well.key_figures, head_waited=float("nan")))
+    assert json.loads(fleet_list.dump("config.ini", [odd], AT))["databases"][0]["head_waited_s"] is None
+    assert "é" in fleet_list.dump("é", [well], AT)
+    assert "é" not in fleet_list.dump("é", [well], AT, ascii_only=True)

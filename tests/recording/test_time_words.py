@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from presman.recording.time_words import TimeError, instant_of, span_of
+from presman.recording.time_words import TimeError, instant_of, span_of, spelled_span
 
 FIRST, LAST = datetime(2026, 11, 22, 21, 23, 15, tzinfo=UTC), datetime(2026, 11, 22, 21, 29, 46, tzinfo=UTC)
 
@@ -101,3 +101,11 @@ def test_an_hour_that_there_is_not_is_told(zone: ZoneInfo) -> None:
         with pytest.raises(TimeError, match=f"there is no 02:30 on {first:%Y-%m-%d}: clocks go forward then"):
             instant_of(words, first, last, zone)
     assert f"{instant_of('02:30+01:00', first, last, BERLIN):%H:%M}" == "01:30", "an offset has every hour"
+
+
+def test_a_span_is_told_by_the_ends_it_has() -> None:
+    start, end = (datetime(2026, 3, 12, hour).astimezone() for hour in (3, 4))
+    assert spelled_span(start, end) == "from 2026-03-12 03:00:00 to 2026-03-12 04:00:00"
+    assert spelled_span(start, None) == "from 2026-03-12 03:00:00 on"
+    assert spelled_span(None, end) == "up to 2026-03-12 04:00:00"
+    assert spelled_span(None, None) == ""

@@ -230,12 +230,13 @@ def bombs(task: Task) -> str:
     """Read bombs of one kind, or of each in turn (EVERY). Raises Broken."""
     whole = task.folder / "whole.presman"
     record(whole, list(polled("quiet", 3)))
-    rng, outcomes, most, paths = random.Random(f"{task.seed} {task.part}"), Counter[str](), 0, []
+    outcomes, most, paths = Counter[str](), 0, []
     kinds = FORMATS if task.part == EVERY else (task.part,)
+    rngs = {kind: random.Random(f"{task.seed} {kind}") for kind in kinds}
     for number in task.rounds:
         kind = kinds[number % len(kinds)]
         paths.append(task.folder / f"{kind}-{number}.presman")
-        make_bomb(paths[-1], whole.read_bytes(), kind, rng)
+        make_bomb(paths[-1], whole.read_bytes(), kind, rngs[kind])
         if len(paths) == _AT_A_TIME or number == task.rounds.times - 1:
             most = max(most, _judged(paths, outcomes))
             paths = []

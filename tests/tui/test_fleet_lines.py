@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,15 @@ from msgspec.structs import replace
 
 from presman.analysis.fleet import ConnectionState, KeyFigures, Member
 from presman.figures.drawing.lines import length, plain
-from presman.tui.fleet_frame import about_in_short, about_lines, facts, first_line, fleet_alerts, fleet_state
+from presman.tui.fleet_frame import (
+    FleetFrame,
+    about_in_short,
+    about_lines,
+    facts,
+    first_line,
+    fleet_alerts,
+    fleet_state,
+)
 
 FIGURES = KeyFigures("PROD", "DAY", 6.0, 2.0, 24.0, 12, 221.0, 64, 256, 0, "good", "")
 LIVE = Member("east", ConnectionState.LIVE, FIGURES, 1.0)
@@ -113,3 +122,16 @@ def test_a_reason_has_the_colour_of_the_alert_or_of_the_state() -> None:
         " it waits",
         " DO  end it",
     ]
+
+
+@pytest.mark.parametrize("row", [0, 5])
+def test_a_fleet_that_is_come_back_to_stands_where_it_was_left(row: int) -> None:
+    done: list[Any] = []
+    frame: Any = SimpleNamespace(
+        _begin_fleet=lambda: done.append("begun"), view=SimpleNamespace(row=row),
+        tell_notice=lambda: done.append("told"),
+        grid=SimpleNamespace(scroll_to=lambda y, animate: done.append((y, animate))), _tick=1, settle=2,
+        set_timer=lambda seconds, act: done.append(act),
+    )  # fmt: skip
+    FleetFrame._begin(frame)
+    assert done == ["begun", *([(5, False)] if row else []), "told", 1, 2]

@@ -14,10 +14,9 @@ from presman.polling.poll_events import Polled
 from presman.polling.poller import Poller
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Snapshot
-from presman.services.live import LiveTarget
+from presman.services.live import LiveEvent, Readings
 from presman.sources.simulator_source import SimulatorSource
-from presman.tui.app import sampler_feed
-from presman.tui.feed import Arrived
+from presman.tui.feed import Arrived, message_of
 from tests.scenarios import with_short_past
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
@@ -27,7 +26,7 @@ START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 
 
 class Play:
-    """Polls of a scenario, two simulated seconds apart, through the feed that the real app has."""
+    """Polls of a scenario, two simulated seconds apart, and what they mean, as the feed of the real app reads them."""
 
     def __init__(self, scenario: str, *, whole: bool = False, seed: int | None = 7) -> None:
         self.now = 0.0
@@ -37,14 +36,19 @@ class Play:
         source.scope = Scope.CLUSTER
         self.poller = Poller(source)
         self.poller.open()
+        self._readings = Readings(foresees=True)
 
     def poll(self) -> Snapshot:
         self.now += 2.0
         return self.poller.poll()
 
+    def read(self) -> LiveEvent:
+        """Poll, and return what it means."""
+        return self._readings.of(Polled(self.poll()))
+
 
 @cache
-def course_of(scenario: str, whole: bool, seed: int | None) -> tuple[Play, list[Snapshot]]:
+def course_of(scenario: str, whole: bool, seed: int | None) -> tuple[Play, list[LiveEvent]]:
     """Return a play and the polls it has had: the same for all tests, and none of them can change one."""
     return Play(scenario, whole=whole, seed=seed), []
 
@@ -55,14 +59,13 @@ async def playing(
 ) -> AsyncIterator[tuple[Stage, Callable[[int], object]]]:
     play, course = course_of(scenario, whole, seed)
     async with stage(size=size) as acting:
-        feed = sampler_feed(LiveTarget(scenario, lambda: play.poller.source))(acting.app.post_message, 2.0)
         numbers = count()
 
         async def polls(times: int) -> None:
             for number in islice(numbers, times):
                 if number == len(course):
-                    course.append(play.poll())
-                acting.app.post_message(feed._read(Polled(course[number])))
+                    course.append(play.read())
+                acting.app.post_message(message_of(course[number]))
             await acting.settle()
 
         yield acting, polls

@@ -13,7 +13,7 @@ from presman.base.markup import WIDTH, Markup, block, drawing, element, joined, 
 from presman.reports.compare.compare_text import percent_of, said, shown, summary, value_of, window_sentence
 from presman.reports.compare.comparison import ComparedHistogram, ComparedWindow, ComparedWindows, Line
 from presman.reports.compare.noise import Judgement
-from presman.reports.html_page import cell_table, heading, page, section, word_table
+from presman.reports.html_page import bullets, cell_table, heading, page, section, word_table
 
 STYLE_OF = (GROUP_STYLES[0], GROUP_STYLES[3])
 """Of A and of B: on this page nothing has the colour of a group."""
@@ -81,7 +81,7 @@ def _head(found: ComparedWindows, made: datetime) -> Markup:
 
 def _window(name: str, number: int, window: ComparedWindow) -> Markup:
     mark = element("b", f"■ {name} ", class_=STYLE_OF[number])
-    notes = [element("ul", *(element("li", note) for note in window.notes), class_="note")] if window.notes else []
+    notes = [bullets(window.notes, "note")] if window.notes else []
     return joined([element("p", mark, window_sentence(window)), *notes])
 
 

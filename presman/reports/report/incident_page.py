@@ -23,7 +23,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.recording.recording_source import RecordingSource
 from presman.recording.time_bins import GroupBin
 from presman.recording.time_words import Note, TimeError, instant_of
-from presman.reports.html_page import cell_table, page, section, word_table
+from presman.reports.html_page import bullets, cell_table, page, section, word_table
 from presman.reports.report import report_charts
 from presman.reports.report.incident import EVENTS, Incident, edges, gather
 from presman.reports.report.report_charts import (
@@ -320,7 +320,7 @@ def moment(incident: Incident) -> Markup:
     reading = look.reading
     words = [each.sentence for each in conformance(reading) if each.sentence]
     words += [f"{row.title}: {in_words(reading, row)}" for row in reading.cluster_groups()]
-    parts: list[Markup] = [element("ul", *(element("li", each) for each in words))]
+    parts: list[Markup] = [bullets(words)]
     for name, title, table in _SHOWN:
         part = next(each for each in tab(name).rows() if each.table is table)
         parts.append(element("h3", title))
@@ -348,7 +348,7 @@ def _rows(part: Rows, at: Moment, colours: GroupColours) -> Markup:
 def rests_on(incident: Incident) -> Markup:
     """Return what is not known, and how the page was made."""
     lines = unknown(incident) or ["No gaps, no damaged polls; every view that was read answered."]
-    return section("What this is based on", element("ul", *(element("li", each) for each in lines)))
+    return section("What this is based on", bullets(lines))
 
 
 def meanings() -> Markup:

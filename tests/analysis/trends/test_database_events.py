@@ -176,6 +176,18 @@ def test_the_first_poll_tells_of_the_day_before_and_no_longer() -> None:
     ], "instance 1 was started ten days ago, and what was before WEEK nobody knows"
 
 
+def test_of_the_day_before_only_changes_of_the_plan_are_told() -> None:
+    """One is older than a day, one is of an hour to come, one is the same plan once more; a day ago to the second."""
+    hours = (("A", -30.0), ("B", -24.1), ("C", -24.0), ("D", -9.0), ("D", -5.0), ("E", 0.0), ("F", 1.0))
+    rows = [
+        row(RsrcPlanHistory, sequence=number, name=name, start_time=NOON + timedelta(hours=hour))
+        for number, (name, hour) in enumerate(hours, 1)
+    ]
+    first = snapshot(instance(1, startup_time=NOON - timedelta(hours=24)), active_plan("E"), *rows)
+    found = [each.text for each in before_first(analyse(None, first), first)]
+    assert found == ["plan B → C", "plan C → D", "plan D → E", "instance 1 (DB1) was started"]
+
+
 ETL, WEB = (Alert("warn", "▲", f"{name} waits", name, "queue_waits", name) for name in ("ETL", "WEB"))
 
 

@@ -30,7 +30,7 @@ from presman.forecast.forecaster import Foresight
 from presman.forecast.queue_now import Modelled
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.polling.poll_events import Polled
-from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, seen_arrivals
+from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, rules_of, seen_arrivals
 from presman.reports.advise_script import written
 from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, PresentLimits, of_alerts, of_group
 from presman.reports.whatif_queue import LaterStart, QueueCourses, under, why_unknown
@@ -175,13 +175,16 @@ def of(limits: PresentLimits, kind: str, group: Group | None) -> PlanLimit:
 
 
 def test_limits_are_those_of_the_plan_the_first_group_first() -> None:
-    _, limits = present()
+    reading, limits = present()
     found = list(limits.limits(BATCH))
     assert [limit.knob for limit in found[:6]] == [
         *((kind, BATCH) for kind in ("limits", "cpu", "shares", "levels", "degree")), TARGET,
     ]  # fmt: skip
     assert [limit.now for limit in found[:6]] == [50, 60, 10, 2, None, 64]
     assert found[0].name == "PARALLEL_SERVER_LIMIT"
+    had = {row.name: row.totals.completed or 0 for row in reading.cluster_groups()}
+    others = [had[limit.whose] for limit in found[6:]]
+    assert others == sorted(others, reverse=True), "those with most parallel statements first"
     assert (found[5].step, found[5].most) == (4, 96), "a sixteenth; PARALLEL_MAX_SERVERS"
     old = replace(limits, load=replace(limits.load, plan=replace(limits.load.plan, release=Release(11, 2))))
     assert [limit.name for limit in old.limits(BATCH)][:2] == ["PARALLEL_TARGET_PERCENTAGE", "MAX_UTILIZATION_LIMIT"]
@@ -197,12 +200,15 @@ def test_a_plan_of_containers_has_neither_levels_nor_shares_and_one_without_plan
 def test_a_limit_of_cpu_is_one_of_servers_where_the_group_has_no_other() -> None:
     _, limits = present()
     interactive = Group(0, "INTERACTIVE")
-    alone: Choice = frozenset({Change("cpu", interactive, 30)})
-    assert limits.whole(alone) == alone | {Change("limits", interactive, 30)}
-    own: Choice = frozenset({Change("cpu", BATCH, 30)})
-    assert limits.whole(own) == own, "BATCH has its own limit of servers"
-    old = replace(limits, load=replace(limits.load, plan=replace(limits.load.plan, release=Release(11, 2))))
-    assert old.whole(alone) == alone
+    target = limits.load.rules.target
+
+    def allowed(load: ObservedLoad, *choice: Change) -> list[int | None]:
+        return [rules_of(load, frozenset(choice)).limits.get(group) for group in (interactive, BATCH)]
+
+    assert allowed(limits.load, Change("cpu", interactive, 50), Change("cpu", BATCH, 25)) == [target // 2, target // 2]
+    assert allowed(limits.load, Change("cpu", interactive, 50), Change("limits", interactive, 25))[0] == target // 4
+    old = replace(limits.load, plan=replace(limits.load.plan, release=Release(11, 2)))
+    assert allowed(old, Change("cpu", interactive, 50))[0] is None
 
 
 def test_what_a_change_does_besides_is_said() -> None:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -460,3 +461,17 @@ def test_lines_that_were_left_out_are_counted() -> None:
     now[0] += 10.0
     seldom.note("d")
     assert said == ["a", "d (and 2 more before)"]
+
+
+def test_room_for_connections_is_made_before_anything_else_takes_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def none_left(viewers: int) -> int:
+        asked.append(viewers)
+        raise LimitError("too few")
+
+    monkeypatch.setattr(viewer_site, "most_connections", none_left)
+    monkeypatch.setattr(viewer_site.asyncio, "run", lambda served: served.close())
+    with pytest.raises(LimitError):
+        viewer_site.run(SimpleNamespace(viewers=7), [], None, lambda: None)  # type: ignore[arg-type]
+    assert asked == [7]

@@ -1,0 +1,116 @@
+"""What a recorder says while it runs: held back at first, then line by line, and one line about all databases."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from presman.base.log_event import LogEvent
+from presman.cli import record_command
+from presman.cli.record_command import Beginning, ProgressLine
+
+
+def event(text: str) -> LogEvent:
+    return LogEvent("x", text)
+
+
+def database(written: int = 0, *, trouble: str = "", refused: str = "", waiting: int = 0, name: str = "prod") -> Any:
+    return SimpleNamespace(
+        target=SimpleNamespace(name=name), written=written, waiting=waiting, refused=refused,
+        reachability=SimpleNamespace(trouble=trouble),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found = [100.0]
+    monkeypatch.setattr(record_command.time, "monotonic", lambda: found[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("databases", "seconds", "told"),
+    [
+        ([database()], 5.0, False),
+        ([database()], 5.1, True),
+        ([database(), database(1)], 0.0, True),
+        ([database(trouble="no route")], 0.0, True),  # it is tried again
+        ([database(trouble="no", refused="no")], 0.0, False),
+    ],
+)
+def test_what_is_said_at_first_waits_until_something_is_written_or_tried_again(
+    databases: list[Any], seconds: float, told: bool, now: list[float]
+) -> None:
+    said: list[str] = []
+    beginning = Beginning(lambda each: said.append(each.message))
+    beginning.started = event("started")
+    beginning.report(event("one"))
+    now[0] += seconds
+    beginning.look(SimpleNamespace(databases=databases))  # type: ignore[arg-type]
+    assert said == (["started", "one"] if told else [])
+    beginning.end()
+    beginning.end()
+    beginning.report(event("two"))
+    assert said == ["started", "one", "two"]
+
+
+def test_without_a_first_line_what_was_held_back_is_all(now: list[float]) -> None:
+    said: list[str] = []
+    beginning = Beginning(lambda each: said.append(each.message))
+    beginning.report(event("one"))
+    beginning.end()
+    assert said == ["one"]
+
+
+class Terminal:
+    """Standard error as a terminal, and what was written there."""
+
+    def __init__(self, *, there: bool = True) -> None:
+        self.there, self.text = there, ""
+
+    def isatty(self) -> bool:
+        return self.there
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, *databases: Any, wide: int | None = None, there: bool = True) -> str:
+    screen = Terminal(there=there)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(record_command.console, "width", lambda: wide)
+    line = ProgressLine(may_show=there)
+    line._begun -= 90.0
+    line.show(SimpleNamespace(databases=databases))  # type: ignore[arg-type]
+    return screen.text
+
+
+def test_one_line_tells_of_all_databases(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> None:
+    several = database(1, waiting=1), database(1200, waiting=2, trouble="x", name="b")
+    assert shown(monkeypatch, *several) == "2 min   prod: 1 poll   b: 1,200 polls, 2 waiting, lost"
+    assert shown(monkeypatch, *several, wide=30) == "2 min   prod: 1 poll   b: 1,2"
+    assert shown(monkeypatch, *several, wide=9) == "2 min   prod: 1 poll"
+    assert len(shown(monkeypatch, *[database(1)] * 30)) == 79
+    assert shown(monkeypatch, *several, there=False) == ""
+
+
+def test_the_line_is_taken_away_before_anything_else_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, said = Terminal(), list[str]()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(record_command.console, "report", lambda each: said.append(f"{screen.text}|{each.message}"))
+    line = ProgressLine()
+    line.report(event("first"))
+    assert said == ["|first"]
+    line.show(SimpleNamespace(databases=[]))  # type: ignore[arg-type]
+    screen.text = ""
+    line.report(event("second"))
+    line.report(event("third"))
+    assert said[1:] == ["\r\x1b[K|second", "\r\x1b[K|third"]
+    monkeypatch.setattr(sys, "stderr", None)
+    ProgressLine().show(SimpleNamespace(databases=[]))  # type: ignore[arg-type]

@@ -1,0 +1,87 @@
+"""What is read of a row at once, and the numbers that stand for what comes again: by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from presman.recording import figure_writer
+from presman.recording.figure_writer import MOST_CASES, CaseNumbers, RawValues, TextKeeper, WordNumbers
+
+
+def figure(path: str = "", value: Any = None, keep: Any = lambda found: found) -> Any:
+    return SimpleNamespace(figure=SimpleNamespace(path=path, value=value), keep=keep)
+
+
+def kept(*figures: Any, **row: Any) -> list[Any]:
+    values = RawValues(figures)
+    return values.kept(values.read(SimpleNamespace(**row)))
+
+
+def test_values_are_kept_in_the_order_of_the_figures_however_they_are_read() -> None:
+    """Plain ones, those of two parts, and those that a function works out, in between each other."""
+    figures = [
+        figure(value=lambda row: row.a + row.b), figure("io.mb"), figure("b"), figure("cpu.used"),
+        figure("io.ms", keep=lambda found: found and found * 10), figure("a"), figure(value=lambda row: "f"),
+    ]  # fmt: skip
+    io, cpu = SimpleNamespace(mb=3.0, ms=4.0), SimpleNamespace(used=5.0)
+    assert kept(*figures, a=1, b=2, io=io, cpu=cpu) == [3, 3.0, 2, 5.0, 40.0, 1, "f"]
+    assert kept(*figures, a=1, b=2, io=None, cpu=cpu) == [3, None, 2, 5.0, None, 1, "f"]
+    assert kept(figure("io.mb"), io=io) == [3.0]
+    assert kept(figure("a"), a=1) == [1]
+    assert kept(figure("a"), figure("b"), a=1, b=2) == [1, 2]
+
+
+@pytest.fixture
+def numbers(monkeypatch: pytest.MonkeyPatch) -> CaseNumbers:
+    monkeypatch.setattr(figure_writer, "next_number", lambda *_: 7)
+    monkeypatch.setattr(figure_writer, "MOST_CASES", 3)
+    return CaseNumbers(None, None, 1)  # type: ignore[arg-type]
+
+
+def test_a_case_has_its_number_until_it_is_forgotten_the_longest_unused_first(numbers: CaseNumbers) -> None:
+    assert MOST_CASES > 3
+    assert [numbers.number(case) for case in "abca"] == [(7, True), (8, True), (9, True), (7, False)]
+    assert numbers.number("d") == (10, True)
+    assert [numbers.number(case) for case in "acd"] == [(7, False), (9, False), (10, False)]
+    assert numbers.number("b") == (11, True), "it was the one that was asked for least lately"
+    numbers.forget()
+    assert numbers.number("a") == (12, True)
+
+
+class Written:
+    """A connection of which is known what was written through it."""
+
+    def __init__(self, *known: tuple[str, int]) -> None:
+        self.known = known
+
+    def execute(self, _: object) -> Any:
+        return SimpleNamespace(all=lambda: list(self.known))
+
+
+def test_words_are_numbered_behind_those_that_are_there_and_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Any] = []
+    monkeypatch.setattr(figure_writer, "run", lambda _, __, rows: written.append(list(rows)))
+    words = WordNumbers(Written(("ETL", 4), ("WEB", 2)), 9)  # type: ignore[arg-type]
+    assert [words.number(word) for word in ("WEB", None, "NEW", "ETL", "NEW", "")] == [2, None, 5, 4, 5, 6]
+    words.write(None)  # type: ignore[arg-type]
+    words.write(None)  # type: ignore[arg-type]
+    assert written == [[(9, 5, "NEW"), (9, 6, "")], []]
+    first = WordNumbers(Written(), 9)  # type: ignore[arg-type]
+    assert first.number("a") == 1
+
+
+def test_texts_are_written_once_in_the_order_of_their_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Any] = []
+    monkeypatch.setattr(figure_writer, "run", lambda _, __, rows: written.append(rows))
+    texts = TextKeeper()
+    keys = [texts.keep(text) for text in ("one", "two", "one", "th\0ree", "\udcff")]
+    assert (len(set(keys)), {len(key) for key in keys}) == (4, {16})
+    texts.write(5, None)  # type: ignore[arg-type]
+    texts.write(6, None)  # type: ignore[arg-type]
+    (rows,) = written
+    assert [key for key, _, _ in rows] == sorted(set(keys))
+    assert {text for _, text, _ in rows} == {"one", "two", "three", "\udcff"}
+    assert {at for _, _, at in rows} == {5}

@@ -1,0 +1,140 @@
+"""What keys ask of a player before its thread answers: speeds, steps that add up, jumps, when the next poll is due."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from presman.tui import player as player_module
+from presman.tui.player import _LAST, FOLLOWING, SPEEDS, Player, _Wanted
+
+START = datetime(2026, 3, 12, 3, tzinfo=UTC)
+
+
+class Polls:
+    """A playback of polls at so many seconds."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.times = [START + timedelta(seconds=each) for each in seconds]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def last(self) -> datetime:
+        return self.times[-1]
+
+    def at(self, index: int) -> datetime:
+        return self.times[index]
+
+    def index(self, at: datetime) -> int:
+        return max(0, sum(each <= at for each in self.times) - 1)
+
+
+TEN: Any = Polls(*(5.0 * n for n in range(10)))
+
+
+def player(*, follow: bool = False) -> Player:
+    found = Player(lambda: None, lambda _: None, follow=follow)  # type: ignore[arg-type, return-value]
+    found._shown = found._aim = 4
+    return found
+
+
+def test_speeds_go_up_and_down_to_their_ends() -> None:
+    found, seen = player(), []
+    for direction in (*[1] * 7, *[-1] * 8):
+        found.faster(direction)
+        seen.append(found.speed)
+    assert seen == [2, 5, 10, 30, 60, 60, 60, 30, 10, 5, 2, 1, 0.5, 0.5, 0.5]
+    assert SPEEDS[1] == Player(lambda: None, lambda _: None).speed == 1  # type: ignore[arg-type, return-value]
+
+
+def wanted(found: Player, polls: Any = TEN) -> _Wanted:
+    answer = found._take_wanted(polls)
+    assert answer is not None
+    return answer
+
+
+def test_steps_count_from_where_the_key_before_leads() -> None:
+    found = player()
+    assert found._take_wanted(TEN) is None
+    for _ in range(3):
+        found.step(1)
+    assert not found.playing
+    assert (found.keys, found.heading) == (3, None)
+    assert wanted(found).target == 7
+    found.step(-1)
+    assert wanted(found).target == 6, "though 4 is on show still"
+    found.step(-99)
+    assert wanted(found).target == 0
+    assert found._keys == found.keys == 5
+
+
+def test_a_step_behind_a_jump_goes_on_from_there() -> None:
+    found, at = player(), START + timedelta(seconds=12)
+    found.jump(at)
+    assert (found.heading, found.playing) == (at, True)
+    found.step(1)
+    found.step(1)
+    assert (found.heading, found.playing) == (None, False)
+    answer = wanted(found)
+    assert (answer.jumped, answer.at, answer.target, answer.more) == (True, None, 4, 0)
+    found.jump(at)
+    assert wanted(found) == _Wanted(2, jumped=True, at=at)
+    late = START + timedelta(seconds=46)
+    found.jump(late)
+    assert wanted(found) == _Wanted(_LAST, jumped=True, at=late)
+    found.to_end(at)
+    found.step(-2)
+    answer = wanted(found)
+    assert (answer.target, answer.more) == (_LAST, -2)
+    assert found._aim == 7
+    found.jump(at)
+    assert wanted(found).more == 0
+
+
+def test_the_end_of_what_is_followed_is_played_on_from() -> None:
+    for follow, plays in ((False, False), (True, True)):
+        found = player(follow=follow)
+        found.play(on=False)
+        found.to_end()
+        assert (found.playing, found.heading) == (plays, None)
+    live = player(follow=True)
+    live._at_end = True
+    assert live.is_following
+    live.play(on=False)
+    assert not live.is_following
+
+
+@pytest.mark.parametrize(
+    ("shown", "speed", "follow", "due"),
+    [(4, 10.0, False, 0.5), (4, 1.0, False, 2.0), (4, 2.5, False, 2.0), (8, 5.0, False, 1.0), (9, 1.0, False, 0.0),
+     (9, 1.0, True, FOLLOWING)],
+)  # fmt: skip
+def test_a_poll_stays_as_long_as_the_next_took_but_two_seconds_at_most(
+    shown: int, speed: float, follow: bool, due: float
+) -> None:
+    found = player(follow=follow)
+    found._shown, found.speed = shown, speed
+    assert found._due(TEN) == due
+    found.playing = False
+    assert found._due(TEN) is None
+
+
+def test_where_no_thread_can_be_had_it_is_over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoThread:
+        def __init__(self, **_: object) -> None:
+            pass
+
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(player_module.threading, "Thread", NoThread)
+    found = player()
+    with pytest.raises(RuntimeError):
+        found.start()
+    assert found._over.is_set()
+    with pytest.raises(PermissionError, match="no actions on the past"):
+        found.act(None)  # type: ignore[arg-type]

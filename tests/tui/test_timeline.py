@@ -1,0 +1,70 @@
+"""The polls of the last while: which is behind which instant, what is kept, what is made again; six polls 5 s apart."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from presman.tui import timeline as timeline_module
+from presman.tui.timeline import Timeline
+from tests.recording.recorded import polled
+
+
+@pytest.fixture
+def timeline() -> Timeline:
+    found = Timeline()
+    for snapshot, reading in polled("quiet", 6):
+        found.add(reading, snapshot)
+    return found
+
+
+def test_nothing_is_there_before_the_first_poll() -> None:
+    empty = Timeline()
+    assert (len(empty), empty.first(), empty.reading(0), empty.moment(0, 1)) == (0, None, None, None)
+
+
+def test_an_instant_has_the_last_poll_not_after_it(timeline: Timeline) -> None:
+    first = timeline.first()
+    assert first is not None
+    assert len(timeline) == 6
+    seconds = (-99, 0, 4.9, 5, 5.1, 24.9, 25, 99)
+    assert [timeline.behind(first + timedelta(seconds=each)) for each in seconds] == [5, 5, 5, 4, 4, 1, 0, 0]
+
+
+def test_a_poll_is_found_by_its_distance_and_its_number(timeline: Timeline) -> None:
+    for behind in range(6):
+        found = timeline.moment(behind, 6 - behind)
+        assert found is not None
+        assert found[1].number == 6 - behind
+        assert (found[0] is None) == (behind == 5)
+        reading = timeline.reading(behind)
+        assert reading is not None
+        assert reading.number == 6 - behind
+    assert timeline.moment(1, 6) is None
+    for beyond in (-1, 6):
+        assert timeline.moment(beyond, 6 - beyond) is None
+        assert timeline.reading(beyond) is None
+
+
+def test_readings_are_made_again_but_for_the_last_two(timeline: Timeline) -> None:
+    newest = timeline.reading(0)
+    assert timeline.reading(0) is newest
+    assert len(timeline._readings) == timeline_module._KEPT_READINGS == 2
+    old = timeline.reading(5)
+    timeline.reading(4)
+    timeline.reading(3)
+    assert timeline.reading(5) is not old
+    assert timeline.reading(5) == old
+
+
+def test_it_may_begin_with_the_poll_before_the_first() -> None:
+    (before, _), (snapshot, reading) = list(polled("quiet", 2))
+    found = Timeline()
+    found.begin(before)
+    found.add(reading, snapshot)
+    assert len(found) == 2
+    pair = found.moment(0, 2)
+    assert pair is not None
+    assert (pair[0], pair[1].number) == (before, 2)
+    assert found.first() == before.at
