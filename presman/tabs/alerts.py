@@ -6,6 +6,7 @@ import re
 
 from presman.analysis.alerts.alert_rules import by_rules, is_wrong, worst_first, wrong
 from presman.analysis.readings.reading import Alert, Evidence, Reading
+from presman.base.formats import spelled
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.choices import Link, LinkState
@@ -60,7 +61,7 @@ def _because(basis: Evidence | None) -> str:
 
 
 def _all_clear(reading: Reading) -> list[Alert]:
-    """Say what is known not to be there, and by which views; nothing is said of what they did not tell."""
+    """Say what is known not to be there, for which time and by which views; nothing of what they did not tell."""
     there = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
     there |= {"queue"} if reading.queue else set()
     known = [each for each in reading.basis if not each.lacking and each.what not in there]
@@ -70,8 +71,11 @@ def _all_clear(reading: Reading) -> list[Alert]:
     whole = f"Nothing is wrong{where}: " if len(known) == len(reading.basis) else ""
     absent = ", ".join(f"no {each.what}" for each in known)
     views = ", ".join(dict.fromkeys(view for each in known for view in each.views))
-    short = whole + (absent if whole else absent.capitalize() + where)
-    return [Alert("good", "●", f"{short} (by {views}).", short)]
+    timed = absent.replace("no queue", "no queue now")
+    if reading.interval and any(each.what != "queue" for each in known):  # the others are told by two polls
+        timed += f" in {spelled(max(1.0, reading.interval))}"
+    text, short = (whole + said if whole else said.capitalize() + where for said in (timed, absent if where else timed))
+    return [Alert("good", "●", f"{text} (by {views}).", short)]
 
 
 def _not_known(reading: Reading) -> list[Alert]:

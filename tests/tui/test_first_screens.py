@@ -89,7 +89,7 @@ SENTENCES = {
     ),
     "quiet": Sentence(
         "Nothing is wrong.",
-        ("● Nothing is wrong: no queue, no starved group, no downgrade", "● not throttled"),
+        ("● Nothing is wrong: no queue now, no starved group, no downgrade in 2 s", "● not throttled"),
     ),
     "rac": Sentence(
         "ANALYSIS queues at half of the cluster's servers, though most are free.",

@@ -1,0 +1,31 @@
+"""A viewer's monitor does not outlive what shows it."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from presman.services.serve.viewer_slots import Viewer
+
+
+@pytest.mark.parametrize(("code", "ends"), [(None, ["no more force later", "killed"]), (0, ["no more force later"])])
+def test_where_its_page_fails_the_monitor_is_ended_unless_it_has_ended(code: int | None, ends: list[str]) -> None:
+    done: list[str] = []
+
+    async def read(_: object) -> None:
+        raise OSError("the page has gone")
+
+    async def listen(_: object) -> None:
+        pass
+
+    viewer: Any = SimpleNamespace(
+        _process=SimpleNamespace(stdout=1, stderr=2, returncode=code), _read=read, _listen=listen,
+        _killing=SimpleNamespace(cancel=lambda: done.append("no more force later")),
+        _kill=lambda: done.append("killed"),
+    )  # fmt: skip
+    with pytest.raises(OSError, match="the page has gone"):
+        asyncio.run(Viewer.run(viewer))
+    assert done == ends
