@@ -140,7 +140,7 @@ def test_a_fleet_that_is_come_back_to_stands_where_it_was_left(row: int) -> None
 @pytest.mark.parametrize("lines", [None, []])
 def test_a_page_comes_without_a_filter_and_all_is_painted_anew(lines: list[Any] | None) -> None:
     done: list[Any] = []
-    page = SimpleNamespace(set_filter=lambda needle: done.append(needle))
+    page = SimpleNamespace(set_filter=done.append)
     frame: Any = SimpleNamespace(
         frame=SimpleNamespace(page=page, read=done.append), repaint=lambda: done.append("painted"), _is_page_open=None
     )
