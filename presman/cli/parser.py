@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from presman.base.certificates import Certificates
 
 
+_NO_VALUE = ": expected one argument"
+"""What argparse says of an option without a value, also where that begins with - and so is taken for an option."""
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are one line, with the nearest name where there is one.
 
@@ -37,6 +41,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise Failure instead of printing a usage page."""
+        option = message.removeprefix("argument ").removesuffix(_NO_VALUE)
+        action = self._option_string_actions.get(option.rpartition("/")[2])
+        if action is not None and action.help and message.endswith(_NO_VALUE):
+            message = f"{option} needs a value: {action.help % vars(action)}"
         raise exit_codes.Failure(f"{message} (see {self.prog} --help)")
 
     def _print_message(self, message: str, file: object = None) -> None:  # noqa: ARG002

@@ -230,11 +230,12 @@ def _readings(resolved: Resolved, polls: int) -> int:
     from presman.cli.polling import Polling
     from presman.output.text_report import brief
 
-    console.note(f"{console.why_no_screen()}: {counted(polls, 'reading')} as text")
     judge = Judge(resolved.alerts)
     recorded = resolved.target.recorded
     newest = polls if recorded is not None and recorded.at else None  # of a recording with --at those that lead there
     for number, came in enumerate(Polling(resolved).measured(polls=polls, newest=newest)):
+        if not number:  # where there is none, why not is all there is to say
+            console.note(f"{console.why_no_screen()}: {counted(polls, 'reading')} as text")
         console.show("\n" * bool(number) + brief(judge.judge(came.reading), console.width()))
     return exit_codes.OK
 

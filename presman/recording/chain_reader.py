@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,13 +10,14 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, case, func, select
+from sqlalchemy import Connection, Select, case, func, literal_column, select
 
 from presman.base.formats import counted
 from presman.recording.codec.old_formats import OldChain
-from presman.recording.codec.poll_codec import MOST_POLLS, FrameDecoder, is_old, unpack_block
+from presman.recording.codec.poll_codec import MOST_POLLS, FrameDecoder, is_old, is_whole, leading_frames, unpack_block
 from presman.recording.codec.shapes import DamagedError
 from presman.recording.schema import BLOCKS, POLLS, TEXTS
+from presman.recording.sqlite_files import leading_bytes
 from presman.recording.store import DamagedStoreError, Store
 from presman.rows.snapshot import Snapshot
 
@@ -216,6 +218,11 @@ class ChainReader:
             del self._decoders[key]
             raise
 
+    def polls_there(self, chain: Chain) -> int:
+        """Return how many polls of a chain that lacks its end are before that, 0 of one that cannot be read."""
+        found = self._decoders.get((chain.store.name, chain.chain))
+        return 0 if found is None else len(found)
+
     def _decoder(self, chain: Chain) -> FrameDecoder | OldChain:
         key = (chain.store.name, chain.chain)
         found = self._decoders.get(key)
@@ -230,6 +237,38 @@ class ChainReader:
 
 
 def _opened(chain: Chain) -> FrameDecoder | OldChain:
+    """Return the polls of a chain; of one that still grows those before a damaged block, or before its file ends."""
+    try:
+        return _decoder_of(chain)
+    except (DamagedStoreError, DamagedError):
+        if frames := _before_the_end(chain):
+            return FrameDecoder(frames)
+        raise
+
+
+_NOTHING = bytes(64)
+"""What SQLite reads of a page that ends too soon: zeros to its end, of which compressed polls have no such row."""
+
+
+def _before_the_end(chain: Chain) -> list[bytes]:
+    """Return the polls of a chain that are whole in a file that is cut short; none of any other that is damaged."""
+    frames: list[bytes] = []
+    if not chain.store.is_cut_short:
+        return frames
+    rows = blocks_of(chain).with_only_columns(literal_column("rowid"), func.length(BLOCKS.c.content))
+    with suppress(DamagedStoreError), chain.store.reading() as connection:
+        file = connection.connection.driver_connection
+        for row, size in connection.execute(rows.order_by(BLOCKS.c.poll)).fetchall():
+            if not isinstance(file, sqlite3.Connection) or size > _LONGEST_BLOCK:
+                break
+            content = leading_bytes(file, BLOCKS.name, "content", row)
+            if not is_whole(content):
+                return frames + leading_frames(content.partition(_NOTHING)[0].rstrip(b"\0"))
+            frames += unpack_block(content)
+    return frames
+
+
+def _decoder_of(chain: Chain) -> FrameDecoder | OldChain:
     """Return the polls of a chain; of one that still grows those before a damaged block."""
     frames: list[bytes] = []
     packed = 0

@@ -212,7 +212,9 @@ class Playback(StoredRows):
         try:
             return self._reader.snapshot(chain, own)
         except DamagedError as error:
-            lost = self._lost[chain.store.name, chain.chain] = _LostChain(chain.first_at, chain.polls, str(error))
+            there = self._reader.polls_there(chain)
+            since = instant_of(chain, there) if there else chain.first_at
+            lost = self._lost[chain.store.name, chain.chain] = _LostChain(since, chain.polls - there, str(error))
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
     def pair(self, index: int) -> Pair:
@@ -330,10 +332,11 @@ class _LostChain(NamedTuple):
 
 def _lost_polls(lost: Sequence[_LostChain]) -> str:
     """Say which polls are damaged, in how many blocks, and why."""
-    polls, since = counted(sum(each.polls for each in lost), "poll"), instant(min(lost).first_at)
+    number, since = sum(each.polls for each in lost), instant(min(lost).first_at)
     blocks = f" in {len(lost)} blocks" if len(lost) > 1 else ""
     why = ", ".join(dict.fromkeys(each.reason for each in lost))
-    return f"{polls}{blocks} from {since:%Y-%m-%d %H:%M:%S} UTC on are damaged ({why})"
+    are = "is" if number == 1 else "are"
+    return f"{counted(number, 'poll')}{blocks} from {since:%Y-%m-%d %H:%M:%S} UTC on {are} damaged ({why})"
 
 
 def _bounds(start: datetime | None, end: datetime | None) -> tuple[int, int]:

@@ -230,6 +230,19 @@ def cut_short(path: Path) -> str:
     return f"it is cut short, {missing}: what is left is looked for"
 
 
+_PIECE = 512
+"""Bytes that are read at once of what has no end; the smallest page."""
+
+
+def leading_bytes(connection: sqlite3.Connection, table: str, column: str, row: int) -> bytes:
+    """Return the bytes of a value before the first that cannot be read."""
+    found = bytearray()
+    with suppress(sqlite3.Error), connection.blobopen(table, column, row, readonly=True) as blob:
+        while piece := blob.read(_PIECE):
+            found += piece
+    return bytes(found)
+
+
 def reading_engine(path: Path, note: Callable[[str], None], limits: StatementLimits, pool: type[Pool]) -> Engine:
     """Return what connects to a file; anew where somebody has begun to write to it."""
     path = path.resolve()

@@ -427,12 +427,11 @@ _BAR = 36
 
 def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     """Return all of it as lines. Ends in a newline."""
-    lines = [*wrap(_first(advice), wide), *_goals(advice), ""]
-    for curve in advice.curves:
-        lines += [*_drawn(curve), ""]
-    lines += _choices(advice)
-    for line in closing(advice):
-        lines += wrap(line, wide)
+    told = [each for line in closing(advice) for each in wrap(line, wide)]
+    blocks = [[*wrap(_first(advice), wide), *_goals(advice)], *([] if advice.choices else [told])]
+    blocks += [list(_drawn(curve)) for curve in advice.curves]  # where there is no choice, that comes first
+    blocks += [[*_choices(advice), *told]] if advice.choices else []
+    lines = [line for block in blocks if block for line in ("", *block)][1:]
     if advice.scripts is not None:
         lines += ["", "The first choice as a script, which presman never runs:", "", advice.scripts.change]
         lines += ["The script that undoes it:", "", advice.scripts.undo.rstrip()]
@@ -453,7 +452,7 @@ def _first(advice: Advice) -> str:
 def _goals(advice: Advice) -> Iterable[str]:
     for each in advice.goals:
         now = f"{each.percentile} was {wait_words(each.observed)}, replayed {wait_words(each.now)}"
-        yield f"goal: {each.goal}; {now}, of {count(each.statements)} statements"
+        yield f"goal: {each.goal}; {now}, of {counted(each.statements, 'statement')}"
 
 
 def wait_words(seconds: float | None) -> str:
@@ -462,7 +461,10 @@ def wait_words(seconds: float | None) -> str:
 
 
 def _drawn(curve: WaitCurve) -> Iterable[str]:
-    """Yield a curve as bars; a mark stands where the goal is."""
+    """Yield a curve as bars, with a mark where the goal is; one that is the same everywhere as a sentence."""
+    if said := _level(curve):
+        yield said
+        return
     yield f"{curve.goal} against {curve.what} (┊ goal, {duration(curve.seconds)})"
     bars = [None if wait is None else Bar(0, wait, limit=curve.seconds) for _, wait in curve.points]
     scale = shared_scale(bars)
@@ -470,6 +472,15 @@ def _drawn(curve: WaitCurve) -> Iterable[str]:
         cells = "".join(text for text, _ in bar_runs(bar, _BAR, scale)) if bar is not None else "".ljust(_BAR)
         mark = "now" if value == curve.now else ""
         yield f"{value:>7} {curve.unit:<7} {mark:<3} {cells} {wait_words(wait):>9}".rstrip()
+
+
+def _level(curve: WaitCurve) -> str:
+    """Return that a wait is the same whatever is set, "" where it is not."""
+    waits = {wait_words(wait) for _, wait in curve.points}
+    if len(waits) > 1 or len(curve.points) < 2:
+        return ""
+    (low, _), (high, _) = curve.points[0], curve.points[-1]
+    return f"{curve.goal} against {curve.what}: {waits.pop()} everywhere from {low} to {high} {curve.unit}"
 
 
 def _choices(advice: Advice) -> Iterable[str]:
@@ -572,6 +583,9 @@ def as_page(advice: Advice, made: datetime) -> str:
     story = [_first(advice), *_goals(advice), *closing(advice)]
     parts = [element("header", element("h1", "Advice on goals of service"), *(element("p", line) for line in story))]
     for curve in advice.curves:
+        if said := _level(curve):
+            parts.append(element("p", said))
+            continue
         note = f"The mark is the goal, {duration(curve.seconds)}."
         parts.append(section(f"{curve.goal} against {curve.what}", element("figure", _picture(curve)), note=note))
     for number, choice in enumerate(advice.choices, 1):

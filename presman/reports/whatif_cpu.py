@@ -5,7 +5,7 @@ A group wants the CPUs that it used and those that it waited for (V$RSRC_CONSUME
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -161,7 +161,22 @@ def cpu_report(demands: Sequence[CpuDemand], changes: Mapping[str, CpuChange]) -
         f"{'group':<26} {'wanted':>9} {'throttled: observed':>20} {'replayed':>16} {'what if':>16}",
     ]
     lines += [_line(key, each) for key, each in sorted(found.items()) if each.wanted >= 1.0 or key[1] in changes]
+    if said := _never_short(found.values(), wanted):
+        lines += ["", said]
     return "\n".join([*lines, "", "assumptions:", *(f"  - {text}" for text in ASSUMPTIONS)]) + "\n"
+
+
+_NOTHING = 0.005
+"""Part of what was wanted that counts as none of it: it is shown as 0 %."""
+
+
+def _never_short(found: Collection[GroupCpu], wanted: float) -> str:
+    """Return what follows where no group lacked CPU, "" where one did."""
+    if sum(each.observed for each in found) >= _NOTHING * wanted:
+        return ""
+    if sum(each.changed for each in found) < _NOTHING * wanted:
+        return "CPU was never short: no group waited for it, and under these directives none would have."
+    return "CPU was never short: who waits under these directives waits for a limit of them."
 
 
 def _line(key: Key, each: GroupCpu) -> str:

@@ -6,6 +6,7 @@ import re
 
 from presman.analysis.alerts.alert_rules import by_rules, is_wrong, worst_first, wrong
 from presman.analysis.readings.reading import Alert, Evidence, Reading
+from presman.base.formats import spelled
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.choices import Link, LinkState
@@ -60,18 +61,25 @@ def _because(basis: Evidence | None) -> str:
 
 
 def _all_clear(reading: Reading) -> list[Alert]:
-    """Say what is known not to be there, and by which views; nothing is said of what they did not tell."""
+    """Say what is known not to be there, for which time and by which views; nothing of what they did not tell."""
     there = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
     there |= {"queue"} if reading.queue else set()
     known = [each for each in reading.basis if not each.lacking and each.what not in there]
     if not known:
         return []
     where = f" in {reading.header.container}" if reading.header.container else ""
-    whole = f"Nothing is wrong{where}: " if len(known) == len(reading.basis) else ""
-    absent = ", ".join(f"no {each.what}" for each in known)
+    whole = len(known) == len(reading.basis)
     views = ", ".join(dict.fromkeys(view for each in known for view in each.views))
-    short = whole + (absent if whole else absent.capitalize() + where)
-    return [Alert("good", "●", f"{short} (by {views}).", short)]
+    absent = ", ".join("no queue now" if each.what == "queue" else f"no {each.what}" for each in known)
+    if reading.interval and any(each.what != "queue" for each in known):  # the others are told by two polls
+        absent += f" in {spelled(max(1.0, reading.interval))}"
+    names = [each.what for each in known]
+    if whole:
+        short = f"Nothing is wrong now{where}: no {', '.join(names[:-1])} or {names[-1]}"
+        text = f"Nothing is wrong{where}: {absent}"
+    else:
+        text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where
+    return [Alert("good", "●", f"{text} (by {views}).", short)]
 
 
 def _not_known(reading: Reading) -> list[Alert]:

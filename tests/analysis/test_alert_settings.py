@@ -111,7 +111,7 @@ def test_no_all_clear_of_what_is_switched_off() -> None:
     found = replace(reading(), basis=clear, queue=(), heads=())
     assert by_rules(found)[0].key == "downgraded"
     said = availability_notes(Judge(read_alerts("downgraded severity=off")).judge(found))
-    assert said == ("No queue (by V$SESSION).",)
+    assert said == ("No queue now (by V$SESSION).",)
 
 
 def test_rules_that_are_asked_for_say_amounts_or_why_not() -> None:

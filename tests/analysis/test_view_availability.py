@@ -29,7 +29,7 @@ from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 TABS = Path(tabs.__file__).parent
 TO_SERIAL = "Parallel operations downgraded to serial"
-ALL = "Nothing is wrong: no queue, no starved group, no downgrade (by GV$SESSION, GV$RSRC_PLAN, "
+ALL = "Nothing is wrong: no queue now, no starved group, no downgrade in 10 s (by GV$SESSION, GV$RSRC_PLAN, "
 
 
 def calm(after: float = 0.0, **changes: Any) -> Snapshot:
@@ -57,6 +57,8 @@ def told(now: Snapshot) -> list[str]:
 
 def test_the_all_clear_names_its_views() -> None:
     assert told(calm(10)) == [ALL + "GV$RSRC_CONSUMER_GROUP, GV$PX_SESSION, GV$SYSSTAT)."]
+    (brief,) = (alert.short for alert in alerts(analyse(calm(), calm(10)), Link()))
+    assert brief == "Nothing is wrong now: no queue, starved group or downgrade", "with a count beside it, in 80 cells"
     assert (
         "(by V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, V$PX_SESSION, V$SYSSTAT)"
         in told(calm(10, scope=Scope.INSTANCE))[0]
@@ -66,7 +68,7 @@ def test_the_all_clear_names_its_views() -> None:
 def test_the_first_poll_knows_of_no_starvation_and_no_downgrade() -> None:
     texts = [alert.text for alert in alerts(analyse(None, calm()), Link())]
     assert texts == [
-        "No queue (by GV$SESSION).",
+        "No queue now (by GV$SESSION).",
         "Whether there is a starved group (it takes two polls), or a downgrade (it takes two polls) is not known.",
     ]
 
@@ -89,37 +91,37 @@ def test_the_first_poll_knows_of_no_starvation_and_no_downgrade() -> None:
         (
             PxSession,
             Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$PX_SESSION")),
-            "No queue, no starved group",
+            "No queue now, no starved group",
             "a downgrade (GV$PX_SESSION: ORA-00942)",
         ),
         (
             Sysstat,
             Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$SYSSTAT")),
-            "No queue, no starved group",
+            "No queue now, no starved group",
             "a downgrade (GV$SYSSTAT: ORA-00942)",
         ),
         (
             Sysstat,
             Section((row(Sysstat, name="Parallel operations not downgraded", value=9),)),
-            "No queue, no starved group",
+            "No queue now, no starved group",
             "a downgrade (GV$SYSSTAT does not count them)",
         ),
         (
             Sysstat,
             Section((row(Sysstat, name=TO_SERIAL, value=6),)),  # less than before: the counter began anew
-            "No queue, no starved group",
+            "No queue now, no starved group",
             "a downgrade (it takes two polls)",
         ),
         (
             ConsumerGroup,
             Section(absent=frozenset(ConsumerGroup._fields)),
-            "No queue, no downgrade",
+            "No queue now, no downgrade",
             "a starved group (GV$RSRC_CONSUMER_GROUP is not there)",
         ),
         (
             RsrcPlan,
             Section(absent=frozenset(RsrcPlan._fields)),
-            "No queue, no downgrade",
+            "No queue now, no downgrade",
             "a starved group (GV$RSRC_PLAN is not there)",
         ),
     ],
@@ -128,7 +130,7 @@ def test_what_was_not_seen_is_not_said_not_to_be_there(
     record: RecordType, section: Section, clear: str, why: str
 ) -> None:
     first, *rest = told(without(calm(10), record, section))
-    assert first.startswith(f"{clear} (by ")
+    assert first.startswith(f"{clear} in 10 s (by ")
     assert f"Whether there is {why} is not known." in rest
 
 

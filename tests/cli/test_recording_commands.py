@@ -34,6 +34,7 @@ def recorded_file(whole: Path, tmp_path: Path) -> Path:
         (("report", "a.presman", "--from", "last", "--to", "first", "-o", "-"), 2, "ends before it begins"),
         (("once", "a.presman", "--from", "last", "--to", "first"), 2, "ends before it begins"),
         (("report", "a.presman", "--at", "2020-01-01", "-o", "-"), 2, "--at 2020-01-01 is not in recording:a.presman"),
+        (("replay", "a.presman", "--at", "1999-01-01 03:00"), 3, "has no polls up to 1999-01-01 03:00:00"),
         (("report", "a.presman", "-o", "."), 4, "cannot write .: Is a directory"),
         (("report", "b.presman", "-o", "-"), 3, "b.presman is not a recording of presman"),
         (("compare", "b.presman", "a.presman"), 3, "b.presman is not a recording of presman"),

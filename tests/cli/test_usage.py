@@ -124,6 +124,10 @@ def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
         (["export", QUEUEING, "--refresh", "0.1"], "0.1 is below the minimum of 0.5 seconds"),
         (["export", QUEUEING, "--refresh", "x"], "'x' is not a duration"),
         (["--scope", "clutser", "once", QUEUEING], "did you mean 'cluster'?"),
+        (
+            ["once", QUEUEING, "--at", "-1e99m"],
+            "--at needs a value: the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'",
+        ),
         (["once", "spool:/nonexistent"], "no such folder: /nonexistent"),
         (["once", "demo:mixd"], "no scenario 'mixd'"),
         (["once"], "no TARGET"),

@@ -59,7 +59,7 @@ def test_ten_databases_of_which_one_is_slow_and_one_is_dead(make_bench: Callable
         assert hangs.state().polls == 0
         assert hangs.state().is_up is None, "nothing is known yet: its first poll hangs"
         assert nowhere.state().is_up is False
-        assert [each.is_alive for each in exporter.databases] == [True] * 10
+        assert [each.sampler.is_alive for each in exporter.databases] == [True] * 10
         assert {each.database for each in told if each.level != "debug"} == {"db9"}
     finally:
         exporter.stop()

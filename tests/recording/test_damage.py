@@ -159,6 +159,30 @@ def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -
         assert words in recording.damage
 
 
+def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None:
+    """A minute is one block: of a file whose end is missing nothing was read, though most of its polls are there."""
+    path = tmp_path / "a.presman"
+    moments = list(polled("storm", 12))
+    record(path, moments)
+    content = path.read_bytes()
+    found = []
+    for part in (90, 95, 99):
+        path.write_bytes(content[: len(content) * part // 100])
+        with Recording(str(path)) as recording:
+            playback = recording.playback()
+            found.append(there := read_polls(playback))
+            for index in range(there):
+                assert playback.snapshot(index).rows(Session) == moments[index][0].rows(Session)
+            lost = f"{12 - there} poll{'s' * (there < 11)} from {moments[there][0].at:%Y-%m-%d %H:%M:%S} UTC on "
+            assert any(lost in each for each in playback.damage), playback.damage
+    assert 1 < found[0] < found[1] < found[2] < 12
+    changed = bytearray(content)  # where nothing is missing, nothing vouches for what stands before the damage
+    changed[content.index(b"\x28\xb5\x2f\xfd") + 200] ^= 1
+    path.write_bytes(changed)
+    with Recording(str(path)) as recording:
+        assert read_polls(recording.playback()) == 0
+
+
 def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
     path = tmp_path / "a.presman"

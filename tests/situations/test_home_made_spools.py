@@ -150,4 +150,4 @@ def test_a_view_that_was_empty_has_a_row_of_its_time_alone(tmp_path: Path) -> No
     }
     found = readings(tmp_path, views)
     assert [len(each.queue) for each in found] == [1, 0]
-    assert "No queue (by GV$SESSION)." in availability_notes(found[1])
+    assert "No queue now (by GV$SESSION)." in availability_notes(found[1])

@@ -292,7 +292,7 @@ class _Files:
         """Return the page of metrics."""
         make = partial(OracleSource, self._settings)
         database = ObservedDatabase(LiveTarget("db", make, 0.1), lambda _: None)
-        database.start()
+        database.sampler.begin()
         try:
             end = time.monotonic() + 20.0
             while database.state().polls < 2:
@@ -301,7 +301,7 @@ class _Files:
                 time.sleep(0.01)
             return Exposition([database]).write("")[0].decode()
         finally:
-            database.stop()
+            database.sampler.stop()
 
     def told(self) -> str:
         if not self.marked:

@@ -59,7 +59,7 @@ def test_the_head_of_a_queue() -> None:
     assert found["Why it waits"] == [
         "Number 1 in the queue of BATCH, queued for 3 min 41 s: resmgr:pq queued.",
         "It wants 32 servers (DOP 16, two sets); BATCH holds 64 of 64 allowed (25 % of 256); 206 of the target's 256 "
-        "are in use; short by 32.",
+        "are in use; short by 32 servers.",
         "It reaches its queue timeout in 56:26: then it ends with ORA-07454.",
     ]
     assert found["What it wants"] == ["servers 32 parallel servers, by its plan"]

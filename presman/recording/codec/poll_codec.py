@@ -395,6 +395,24 @@ def unpack_block(content: bytes) -> list[bytes]:
     return frames
 
 
+_ARRAYS = {0xDC: 2, 0xDD: 4}
+_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4}
+"""How MessagePack begins longer arrays, and bytes, and how many bytes tell how many follow."""
+
+
+def leading_frames(content: bytes) -> list[bytes]:
+    """Return the frames of a block whose end is missing, as far as they are whole: its checksum is of all of it."""
+    at = CHECK + 1 + _ARRAYS.get(content[CHECK], 0) if len(content) > CHECK else 0
+    found: list[bytes] = []
+    while at < len(content) and len(found) < MOST_POLLS and (width := _BYTES.get(content[at])):
+        begin = at + 1 + width
+        at = begin + int.from_bytes(content[at + 1 : begin])
+        if begin > len(content) or at > len(content):
+            break
+        found.append(content[begin:at])
+    return found
+
+
 def is_whole(content: bytes) -> bool:
     """Whether the checksum of a block is right."""
     return _checksum(memoryview(content)[CHECK:]) == content[:CHECK]

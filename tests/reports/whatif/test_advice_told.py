@@ -77,13 +77,24 @@ def test_the_text_of_what_has_no_answer() -> None:
 
 def test_a_curve_has_a_line_for_each_value_with_the_goal_marked_in_it() -> None:
     """40 s are 36 cells: 10 s nine of them; the goal of 20 s stands in the one behind the first eighteen."""
-    drawn = as_text(advice(curves=(CURVE,))).splitlines()[4:8]
+    drawn = as_text(advice(curves=(CURVE,))).splitlines()[7:]
     assert drawn == [
         "p95 wait of BATCH against PARALLEL_SERVERS_TARGET (┊ goal, 0:20)",
         "     32 servers     " + " " * 36 + " timed out",
         "     64 servers now " + "█" * 18 + "┊" + "█" * 17 + "      0:40",
         "     96 servers     " + "█" * 9 + " " * 9 + "┊" + " " * 17 + "      0:10",
     ]
+
+
+def test_what_comes_of_it_is_told_first_and_a_wait_that_never_changes_is_no_chart() -> None:
+    level = replace(CURVE, points=((32, 1.2), (64, 1.0), (96, 1.4)))
+    short = advice(verdict="too_short", message="the observation is too short", curves=(level,))
+    said = "p95 wait of BATCH against PARALLEL_SERVERS_TARGET: 0:01 everywhere from 32 to 96 servers"
+    assert as_text(short).splitlines()[4:] == ["The observation is too short.", "", said]
+    page = as_page(short, NOON)
+    assert said in page
+    assert "<svg" not in page
+    assert "<svg" in as_page(replace(short, curves=(CURVE,)), NOON)
 
 
 def test_choices_have_their_groups_below_them() -> None:

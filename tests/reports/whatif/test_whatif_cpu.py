@@ -109,3 +109,19 @@ def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
     idle = BOTH_WANT_ALL._replace(loads={A: BOTH_WANT_ALL.loads[A], B: Load(0.0, 0.0)})
     rows = cpu_report([idle], {"B": CpuChange(share=5)}).splitlines()
     assert any(line.startswith("B ") and line.split()[1] == "0:00" for line in rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            CpuChange(share=5),
+            "CPU was never short: no group waited for it, and under these directives none would have.",
+        ),
+        (CpuChange(limit=10), "CPU was never short: who waits under these directives waits for a limit of them."),
+    ],
+)
+def test_where_cpu_was_never_short_that_is_said(change: CpuChange, told: str) -> None:
+    enough = demand(THREE_TO_ONE, (3.0, 0.0), (2.0, 0.0))
+    assert told in cpu_report([enough], {"B": change}).splitlines()
+    assert "never short" not in cpu_report([BOTH_WANT_ALL], {"B": change})
