@@ -288,9 +288,10 @@ CPU: Table[GroupReading] = Table(
         *GROUPS.pick("inst_id con_id consumer_group"),
         replace(GROUPS["cpu_bar"], width=9),
         *GROUPS.pick("used_cpus waited_cpus"),
-        replace(GROUPS["state"], width=25),  # whole before the limit has a column, which has its mark in the bar
+        *(replace(GROUPS["state"], width=25), GROUPS["entitled_cpus"]),
+        replace(GROUPS["limit_cpus"], narrow=False),  # it has its mark in the bar, and the state is whole before
         *GROUPS.pick(
-            "entitled_cpus limit_cpus used_percent throttled_percent cpu_exhausted_percent active_sessions "
+            "used_percent throttled_percent cpu_exhausted_percent active_sessions "
             "execution_waiters yields_per_s requests_per_s cpu_waits_per_s guaranteed_cpus consumed_percent "
             "cpu_wait_ms used_trend session_pool verdict pool_waits_total pool_ms_total switched_in_total "
             "switched_out_total"
