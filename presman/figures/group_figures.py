@@ -284,11 +284,17 @@ OVERVIEW: Table[GroupReading] = Table(
 CPU: Table[GroupReading] = Table(
     "cpu",
     "CPU by consumer group",
-    GROUPS.pick(
-        "inst_id con_id consumer_group cpu_bar used_cpus waited_cpus state entitled_cpus limit_cpus used_percent "
-        "throttled_percent cpu_exhausted_percent active_sessions execution_waiters yields_per_s requests_per_s "
-        "cpu_waits_per_s guaranteed_cpus consumed_percent cpu_wait_ms used_trend session_pool verdict pool_waits_total "
-        "pool_ms_total switched_in_total switched_out_total"
+    (
+        *GROUPS.pick("inst_id con_id consumer_group"),
+        replace(GROUPS["cpu_bar"], width=9),
+        *GROUPS.pick("used_cpus waited_cpus"),
+        replace(GROUPS["state"], width=25),  # whole before the limit has a column, which has its mark in the bar
+        *GROUPS.pick(
+            "entitled_cpus limit_cpus used_percent throttled_percent cpu_exhausted_percent active_sessions "
+            "execution_waiters yields_per_s requests_per_s cpu_waits_per_s guaranteed_cpus consumed_percent "
+            "cpu_wait_ms used_trend session_pool verdict pool_waits_total pool_ms_total switched_in_total "
+            "switched_out_total"
+        ),
     ),
     identity,
     NO_GROUPS,

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, case, func, literal_column, select
 
 from presman.base.formats import counted
+from presman.base.private_files import expanded
 from presman.recording.codec.old_formats import OldChain
 from presman.recording.codec.poll_codec import MOST_POLLS, FrameDecoder, is_old, is_whole, leading_frames, unpack_block
 from presman.recording.codec.shapes import DamagedError
 from presman.recording.schema import BLOCKS, POLLS, TEXTS
-from presman.recording.sqlite_files import leading_bytes
+from presman.recording.sqlite_files import cut_short, leading_bytes
 from presman.recording.store import DamagedStoreError, Store
 from presman.rows.snapshot import Snapshot
 
@@ -253,7 +254,7 @@ _NOTHING = bytes(64)
 def _before_the_end(chain: Chain) -> list[bytes]:
     """Return the polls of a chain that are whole in a file that is cut short; none of any other that is damaged."""
     frames: list[bytes] = []
-    if not chain.store.is_cut_short:
+    if chain.store.kind != "sqlite" or not cut_short(expanded(chain.store.location)):
         return frames
     rows = blocks_of(chain).with_only_columns(literal_column("rowid"), func.length(BLOCKS.c.content))
     with suppress(DamagedStoreError), chain.store.reading() as connection:

@@ -128,11 +128,6 @@ class Store:
         """The module that talks to the database."""
         return self.engine.dialect.loaded_dbapi
 
-    @property
-    def is_cut_short(self) -> bool:
-        """Whether it is a file whose end is missing."""
-        return self.kind == "sqlite" and bool(sqlite_files.cut_short(self._path))
-
     def is_conflict(self, error: BaseException | None) -> bool:
         """Whether an error of the database says that a row with that key is there already."""
         return isinstance(error, (IntegrityError, self._driver.IntegrityError))

@@ -68,13 +68,17 @@ def _all_clear(reading: Reading) -> list[Alert]:
     if not known:
         return []
     where = f" in {reading.header.container}" if reading.header.container else ""
-    whole = f"Nothing is wrong{where}: " if len(known) == len(reading.basis) else ""
-    absent = ", ".join(f"no {each.what}" for each in known)
+    whole = len(known) == len(reading.basis)
     views = ", ".join(dict.fromkeys(view for each in known for view in each.views))
-    timed = absent.replace("no queue", "no queue now")
+    absent = ", ".join("no queue now" if each.what == "queue" else f"no {each.what}" for each in known)
     if reading.interval and any(each.what != "queue" for each in known):  # the others are told by two polls
-        timed += f" in {spelled(max(1.0, reading.interval))}"
-    text, short = (whole + said if whole else said.capitalize() + where for said in (timed, absent if where else timed))
+        absent += f" in {spelled(max(1.0, reading.interval))}"
+    names = [each.what for each in known]
+    if whole:
+        short = f"Nothing is wrong now{where}: no {', '.join(names[:-1])} or {names[-1]}"
+        text = f"Nothing is wrong{where}: {absent}"
+    else:
+        text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where
     return [Alert("good", "●", f"{text} (by {views}).", short)]
 
 

@@ -57,6 +57,8 @@ def told(now: Snapshot) -> list[str]:
 
 def test_the_all_clear_names_its_views() -> None:
     assert told(calm(10)) == [ALL + "GV$RSRC_CONSUMER_GROUP, GV$PX_SESSION, GV$SYSSTAT)."]
+    (brief,) = (alert.short for alert in alerts(analyse(calm(), calm(10)), Link()))
+    assert brief == "Nothing is wrong now: no queue, starved group or downgrade", "with a count beside it, in 80 cells"
     assert (
         "(by V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, V$PX_SESSION, V$SYSSTAT)"
         in told(calm(10, scope=Scope.INSTANCE))[0]

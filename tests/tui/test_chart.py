@@ -172,6 +172,19 @@ def test_one_stretch_more_is_drawn_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made == [(1.25,), (2.75,), (3.5,), (4.25,), (5.5,)]
 
 
+def test_times_that_have_no_room_beside_the_next_are_left_out_the_newest_first() -> None:
+    """37 columns for ten stretches: 03:08 would touch "now" and 03:04 be over 03:05; each mark is its time's own."""
+    ticks = ((0, "03:00"), (4, "03:04"), (5, "03:05"), (9, "03:09"), (10, "now"))
+    values = (1.0,) * 10
+    *_, axis, text = drawn(replace(DATA, areas=(Area("A", ((0, "A"),), values),), ticks=ticks, length=10))
+    assert text.split() == ["03:00", "03:05", "now"]
+    assert axis.count("┬") == 3
+    assert text.index("03:05") == 2 + 19 - 2, "in the middle below its mark, the twentieth column"
+    assert axis.index("┬", 3) == 2 + 19
+    roomy = drawn(replace(DATA, ticks=((0, "03:00"), (2, "03:06"), (3, "03:08"), (4, "now")), length=4))[-1]
+    assert roomy.split() == ["03:00", "03:06", "03:08", "now"]
+
+
 def test_the_same_without_colours() -> None:
     lines = drawn(DATA, signs=True)
     assert lines[1] == " A ETL    -  B WEB    -"

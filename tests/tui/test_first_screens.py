@@ -89,7 +89,7 @@ SENTENCES = {
     ),
     "quiet": Sentence(
         "Nothing is wrong.",
-        ("● Nothing is wrong: no queue now, no starved group, no downgrade in 2 s", "● not throttled"),
+        ("● Nothing is wrong", "● not throttled"),
     ),
     "rac": Sentence(
         "ANALYSIS queues at half of the cluster's servers, though most are free.",
@@ -113,7 +113,7 @@ SENTENCES = {
     ),
     "tenants": Sentence(
         "Nothing is wrong: both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",
-        ("● Nothing is wrong in CDB$ROOT", "no starved group", "contended, gets its share", "GOLD", "BRONZE"),
+        ("in CDB$ROOT: no queue", "starved group", "contended, gets its share", "GOLD", "BRONZE"),
     ),
     "throttled": Sentence(
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",

@@ -135,3 +135,14 @@ def test_a_fleet_that_is_come_back_to_stands_where_it_was_left(row: int) -> None
     )  # fmt: skip
     FleetFrame._begin(frame)
     assert done == ["begun", *([(5, False)] if row else []), "told", 1, 2]
+
+
+@pytest.mark.parametrize("lines", [None, []])
+def test_a_page_comes_without_a_filter_and_all_is_painted_anew(lines: list[Any] | None) -> None:
+    done: list[Any] = []
+    page = SimpleNamespace(set_filter=done.append)
+    frame: Any = SimpleNamespace(
+        frame=SimpleNamespace(page=page, read=done.append), repaint=lambda: done.append("painted"), _is_page_open=None
+    )
+    FleetFrame.read(frame, lines)
+    assert (done, frame._is_page_open) == (["", lines, "painted"], lines is not None)

@@ -116,6 +116,7 @@ def test_shades_go_one_way_from_the_ground(quantity: Quantity, dark: bool) -> No
     for exact in (True, False):
         colors = heat.shades(quantity, dark=dark, exact=exact)
         assert len(colors) == LEVELS
+        assert all(0 <= part <= 255 for color in colors for part in color)
         values = [luminance(color) for color in colors]
         assert values == sorted(values, reverse=not dark)
         assert len(set(colors)) == (7 if exact else LEVELS)

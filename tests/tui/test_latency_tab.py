@@ -387,3 +387,11 @@ async def test_a_quiet_poll_leaves_the_cell_that_is_read() -> None:
         ]
         await acting.show(replace(latencies(2), histograms=tuple(quiet), waits=()))
         assert ": 0.00 waits/s, ~0.0000 s/s" in acting.screen
+
+
+@acted
+async def test_what_a_cell_holds_is_told_whole_at_80_columns() -> None:
+    async with playing("pdb", (80, 24)) as (acting, polls):
+        await polls(3)
+        readout = (await acting.press("7")).splitlines()[-2]
+        assert readout.endswith(" CPUs of 16"), readout

@@ -214,3 +214,11 @@ async def test_a_container_held_by_its_io_limit_is_not_called_unthrottled() -> N
         assert "TEST I/O: Uses 80 of 80 IOPS (MAX_IOPS): MAX_IOPS throttled it" in screen
         assert re.search(r" TEST +.* ▲ I/O held by MAX_IOPS ", screen)
         assert "not throttled" not in screen
+
+
+@acted
+async def test_at_80_columns_the_tab_cpu_has_states_whole() -> None:
+    async with playing("storm", (80, 24)) as (acting, polls):
+        await polls(2)
+        assert "▲ 27 queued 2:05 (group limit)" in await acting.press("2")
+        assert " entitled" in acting.screen

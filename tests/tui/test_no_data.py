@@ -1,0 +1,68 @@
+"""What stands in place of the body, how many colours a map has, whether a shell would wake presman."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from presman.figures.drawing.lines import plain
+from presman.tabs.choices import Link, LinkState
+from presman.tui import driver
+from presman.tui.driver import TerminalDriver
+from presman.tui.screen import MonitorScreen
+from presman.tui.widgets.heatmap import HeatMap
+
+
+def message(link: Link, *, reading: object = None, width: int = 80) -> list[str]:
+    screen: Any = SimpleNamespace(app=SimpleNamespace(size=SimpleNamespace(width=width, height=24)))
+    monitor: Any = SimpleNamespace(reading=reading, link=link)
+    return [plain(line) for line in MonitorScreen._message_of(screen, monitor, "quits")]
+
+
+def test_a_database_that_was_never_reached_says_why_and_what_to_do() -> None:
+    lost = Link(LinkState.LOST, "ORA-12541: no listener", retry_at=9.0)
+    assert message(lost) == ["", "  ✕ No data", "  ORA-12541: no listener", "  F5 tries again now. q quits."]
+    refused = Link(LinkState.LOST, "ORA-01017")
+    assert message(refused)[3:] == ["  presman does not retry by itself; F5 retries. q quits."]
+    assert message(lost, reading=object()) == [], "what was read stays on the screen"
+    assert message(Link(LinkState.CONNECTING)) == []
+    assert max(map(len, message(Link(LinkState.LOST, "word " * 40), width=60))) <= 60
+
+
+@pytest.mark.parametrize(
+    ("no_color", "ansi", "system", "mode"),
+    [(True, False, "truecolor", "mono"), (False, True, "truecolor", "16"), (False, False, "truecolor", "truecolor"),
+     (False, False, "256", "256"), (False, False, "standard", "16"), (False, False, None, "16")],
+)  # fmt: skip
+def test_a_map_has_as_many_colours_as_the_terminal(no_color: bool, ansi: bool, system: str | None, mode: str) -> None:
+    app = SimpleNamespace(
+        no_color=no_color, current_theme=SimpleNamespace(ansi=ansi), console=SimpleNamespace(color_system=system)
+    )
+    assert HeatMap._mode(SimpleNamespace(app=app)) == mode  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("own", "group", "session", "above", "stops"),
+    [
+        (50, 50, 10, 10, True),  # a job of the shell
+        (50, 40, 10, 10, True),  # begun by a script that is one
+        (50, 50, 50, 10, False),  # it leads the session
+        (50, 10, 10, 10, False),
+        (50, 50, 10, 11, False),  # somebody out of the session began it
+    ],
+)
+def test_presman_stops_only_where_a_shell_would_say_go_on(
+    own: int, group: int, session: int, above: int, stops: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    sessions = {0: session, 7: above}
+    fakes = {
+        "getpid": lambda: own, "getpgrp": lambda: group, "getppid": lambda: 7, "getsid": sessions.__getitem__,
+        "killpg": lambda group, _: done.append(f"group {group}"), "kill": lambda pid, _: done.append(f"process {pid}"),
+    }  # fmt: skip
+    monkeypatch.setattr(driver, "os", SimpleNamespace(**fakes))
+    terminal: Any = SimpleNamespace(suspend_application_mode=lambda: done.append("put back"))
+    assert TerminalDriver.go_to_shell(terminal) is stops
+    assert done == (["put back", "group 0", "process 50"] if stops else [])
