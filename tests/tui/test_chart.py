@@ -185,6 +185,11 @@ def test_times_that_have_no_room_beside_the_next_are_left_out_the_newest_first()
     assert roomy.split() == ["03:00", "03:06", "03:08", "now"]
 
 
+def test_without_a_capacity_no_line_crosses_the_plot() -> None:
+    assert not any("─" in line for line in drawn(replace(DATA, capacity=None))[:-2])
+    assert sum("─" in line for line in drawn(DATA)[1:-2]) == 1
+
+
 def test_the_same_without_colours() -> None:
     lines = drawn(DATA, signs=True)
     assert lines[1] == " A ETL    -  B WEB    -"

@@ -146,3 +146,10 @@ def test_a_window_ends_with_a_whole_stretch() -> None:
     """Of 1,800 s a stretch is 10 s."""
     for seconds, end in ((0, 0), (0.1, 10), (10, 10), (10.1, 20)):
         assert window_end(NOON + timedelta(seconds=seconds), 1800.0) == NOON + timedelta(seconds=end)
+
+
+def test_times_of_a_window_of_minutes_have_no_seconds() -> None:
+    """Five minutes in twenty cells: two times are asked for, each three minutes a whole one."""
+    line = texts(data()._replace(seconds=300.0))[-1][23:]
+    assert line.split() == ["12:15", "12:18"]
+    assert line.index("12:18") == 12, "three of five minutes are twelve of twenty cells"

@@ -9,6 +9,7 @@ import pytest
 
 from presman.tui import player as player_module
 from presman.tui.player import _LAST, FOLLOWING, SPEEDS, Player, _Wanted
+from presman.tui.replay_app import _fitted
 
 START = datetime(2026, 3, 12, 3, tzinfo=UTC)
 
@@ -138,3 +139,20 @@ def test_where_no_thread_can_be_had_it_is_over_at_once(monkeypatch: pytest.Monke
     assert found._over.is_set()
     with pytest.raises(PermissionError, match="no actions on the past"):
         found.act(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "width", "cells"),
+    [
+        ([1.0, 2.0, 3.0, 4.0], 2, [2.0, 4.0]),
+        ([4.0, 1.0, None, 1.0, 2.0, 3.0], 3, [4.0, 1.0, 3.0]),
+        ([1.0, None, 3.0], 3, [1.0, None, 3.0]),
+        ([9.0, 2.0], 4, [9.0, 9.0, 2.0, 2.0]),
+        ([None, None, 1.0], 1, [1.0]),
+        ([], 2, [None, None]),
+    ],
+)
+def test_each_cell_of_the_bar_has_the_highest_of_its_values(
+    values: list[float | None], width: int, cells: list[float | None]
+) -> None:
+    assert _fitted(values, width) == cells
