@@ -24,6 +24,7 @@ from presman.rows.queries import Scope, load
 from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Exhausted, Request, SourceError
+from presman.sources.spool.spool_file import has_short_lines
 from presman.sources.spool.spool_source import SpoolSource
 from presman.sources.spool.spool_table import TOGETHER
 from presman.tabs.alerts import alerts
@@ -487,3 +488,10 @@ def test_a_line_that_sqlplus_cannot_have_written_is_refused_before_it_takes_memo
     (tmp_path / "v$session.csv").write_bytes(content)
     with pytest.raises(SourceError, match=r"has a line of more than 1 MB: that is no spool$"):
         SpoolSource(tmp_path).open()
+
+
+@pytest.mark.parametrize(("before", "longest", "after", "is_read"), [
+    (0, 1 << 20, 0, True), (0, (1 << 20) + 1, 0, False), (3, 1 << 20, 5, True), (1 << 20, (1 << 20) + 1, 9, False),
+])  # fmt: skip
+def test_a_line_may_have_a_megabyte_wherever_it_stands(before: int, longest: int, after: int, is_read: bool) -> None:
+    assert has_short_lines(b"\n".join([b"x" * before, b"x" * longest, b"x" * after])) is is_read

@@ -430,12 +430,19 @@ def _text(path: Path, encoding: str) -> SpoolText:
             content = file.read(found.st_size)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}", retry=False) from None
-    if len(content) > LONGEST and _TOO_LONG.search(content):
+    if not has_short_lines(content):
         raise SourceError(f"{path} has a line of more than {LONGEST >> 20} MB: that is no spool", retry=False)
     return decoded(content, encoding)
 
 
-_TOO_LONG = re.compile(rb"[^\n]{%d}" % (LONGEST + 1))
+def has_short_lines(content: bytes) -> bool:
+    """Whether no line is longer than is read, found in leaps of that length."""
+    at = 0
+    while len(content) - at > LONGEST:
+        at = content.rfind(b"\n", at, at + LONGEST + 1) + 1
+        if not at:
+            return False
+    return True
 
 
 def refuse_twins(files: Iterable[SpoolFile]) -> None:
