@@ -11,6 +11,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
@@ -54,8 +55,9 @@ class EventLog:
         return not (self._to_file and event.level == "error")
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._handler.close()
+        """Let go of the file. What a full disk did not take was told when it was written."""
+        with suppress(OSError):
+            self._handler.close()
 
 
 def _opened(path: str) -> logging.Handler:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentTypeError, Namespace
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
+from presman.analysis.readings.reading import ServerPool
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
 from presman.base.file_kinds import is_file
@@ -21,6 +22,7 @@ from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, told_b
 from presman.reports.whatif_replay import (
     ArrivalsError,
     Rules,
+    beyond_maximum,
     changed,
     observed,
     observed_rules,
@@ -93,13 +95,15 @@ def run(options: Namespace) -> None:
     if options.share or options.cpu_limit:
         _show_cpu(options)
         return
-    arrivals = arrivals_of(options)
+    pools = deque[ServerPool](maxlen=1)
+    arrivals = arrivals_of(options, lambda came: pools.append(came.reading.header.servers))
     rules = observed_rules(arrivals)
     others = _others(rules, arrivals, options)
     seconds = (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
     same = replay(arrivals, _leveled(rules, arrivals, options), options.seed)
     other = None if others is None else replay(arrivals, others, options.seed)
-    console.show(report(observed(arrivals), same, other, seconds))
+    caution = beyond_maximum(options.servers_target, pools[-1].maximum if pools else None)
+    console.show(report(observed(arrivals), same, other, seconds, caution))
 
 
 def _refuse_repeated(options: Namespace) -> None:

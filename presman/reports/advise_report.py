@@ -125,7 +125,8 @@ class CpuLack(Struct, frozen=True):
 class Advice(Struct, frozen=True):
     """All that is told. `verdict` is met, advised, unmet, too_short, or autonomous.
 
-    `cpu` is () where the first choice changes neither levels nor shares, or no CPU was seen.
+    `cpu` is () where the first choice changes neither levels nor shares, or no CPU was seen; `servers_maximum` is
+    PARALLEL_MAX_SERVERS of all instances.
     """
 
     verdict: str
@@ -145,6 +146,7 @@ class Advice(Struct, frozen=True):
     notes: tuple[str, ...]
     cpu: tuple[CpuLack, ...] = ()
     assumptions: tuple[str, ...] = ASSUMPTIONS
+    servers_maximum: int | None = None
 
 
 class AdviceWanted(NamedTuple):
@@ -225,10 +227,12 @@ def advise(
         (
             *notes,
             *_on_no_more_cpu(seen, best),
+            *_beyond_maximum(plan, (after.replayed.peak for _, after in finals)),
             *_notes(seen, kinds),
             "who must not lose by a choice is named with --keep",
         ),
         _cpu(best, cpu),
+        servers_maximum=plan.maximum,
     )
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
@@ -367,11 +371,23 @@ def _notes(seen: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         yield "PARALLEL_MAX_SERVERS is not known: the target should stay below it"
 
 
+def _beyond_maximum(plan: SeenPlan, peaks: Iterable[int]) -> Iterable[str]:
+    """Yield why replays have more servers at once than there are."""
+    if plan.maximum is not None and max(peaks, default=0) > plan.maximum:
+        yield (
+            f"no more than PARALLEL_MAX_SERVERS ({plan.maximum}) can be in use at once: a peak above it has "
+            "statements that were seen to start without room for them, and do so in every replay"
+        )
+
+
 def _curves(seen: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable[WaitCurve]:
     """Yield for each goal its wait against the target and against its groups' limits."""
     target, instances = seen.rules.target, seen.plan.instances
     factors = (0.5, 0.75, 0.875, 1, 1.125, 1.25, 1.5, 2)
-    targets = sorted({max(1, round(target * factor / instances)) * instances for factor in factors} | {target})
+    parts = (max(1, round(target * factor / instances)) for factor in factors)
+    if seen.plan.maximum:
+        parts = (min(part, seen.plan.maximum // instances) for part in parts)
+    targets = sorted({part * instances for part in parts} | {target})
     for goal in goals:
         knobs: list[tuple[str, Knob, int, list[int]]] = [("PARALLEL_SERVERS_TARGET", ("target", None), target, targets)]
         for group in (each for each in seen.groups if each.name == goal.group):
@@ -518,9 +534,11 @@ def closing(advice: Advice) -> Iterable[str]:
     """Yield what comes of it, and how sure that is."""
     if advice.message:
         yield advice.message[0].upper() + advice.message[1:] + "."
-    if advice.servers_needed is not None:
+    if (needed := advice.servers_needed) is not None:
+        most = advice.servers_maximum
+        more = f", for which PARALLEL_MAX_SERVERS ({most}) must be raised as well" if most and needed > most else ""
         yield (
-            f"It would take a target of {counted(advice.servers_needed, 'server')}, if the CPUs are enough for them, "
+            f"It would take a target of {counted(needed, 'server')}{more}, if the CPUs are enough for them, "
             "and no limit on the groups of the goals."
         )
     elif advice.verdict == "unmet" and not advice.interrupted:
@@ -557,8 +575,8 @@ def still_takes(advice: Advice) -> str:
     few = max(advice.goals, key=lambda goal: goal.needed - goal.statements)
     missing, rate = few.needed - few.statements, few.statements / max(1.0, advice.seconds)
     when = f"at this rate in some {spelled(60 * ceil(missing / (60 * rate)))}" if rate else "when is not known"
-    seen = f"{counted(few.statements, 'statement')} seen in {spelled(advice.seconds)}"
-    return f"Too early for advice on {few.goal}: {seen}, and it takes {few.needed}: {when}."
+    came = f"{counted(few.statements, 'statement') if few.statements else 'none'} came in {spelled(advice.seconds)}"
+    return f"Too early for advice on {few.goal}: {came}, and it takes {few.needed}: {when}."
 
 
 def _sureness(each: GoalFinding) -> str:

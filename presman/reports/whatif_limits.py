@@ -34,7 +34,10 @@ _UNKNOWN_TARGET = 1_000_000
 
 
 class PlanLimit(NamedTuple):
-    """A limit: whose it is, its name, what it is `now` (None: there is none) and `then` (None: it stays)."""
+    """A limit: whose it is, its name, what it is `now` (None: there is none) and `then` (None: it stays).
+
+    `why_most` says what makes `most` the most.
+    """
 
     knob: Knob
     whose: str
@@ -44,10 +47,11 @@ class PlanLimit(NamedTuple):
     most: int
     step: int
     then: int | None = None
+    why_most: str = ""
 
     def refusal(self, value: int) -> str:
         """Return why it cannot be so much, "" where it can."""
-        return "" if 1 <= value <= self.most else f"{self.name} is from 1 to {self.most}."
+        return "" if 1 <= value <= self.most else f"{self.name} is from 1 to {self.most}{self.why_most}."
 
 
 class PresentLimits(Struct, frozen=True):
@@ -82,8 +86,8 @@ class PresentLimits(Struct, frozen=True):
         yield from (limit for limit in own if limit.knob[1] == first)
         if target < _UNKNOWN_TARGET:
             step = max(1, target // (16 * plan.instances)) * plan.instances
-            most = plan.maximum or 10 * target
-            yield PlanLimit(TARGET, "all", "PARALLEL_SERVERS_TARGET", target, " servers", most, step)
+            most, why = plan.maximum or 10 * target, " (PARALLEL_MAX_SERVERS)" if plan.maximum else ""
+            yield PlanLimit(TARGET, "all", "PARALLEL_SERVERS_TARGET", target, " servers", most, step, why_most=why)
         yield from (limit for limit in own if limit.knob[1] != first)
 
     def _of_group(self, group: Group) -> Iterator[PlanLimit]:

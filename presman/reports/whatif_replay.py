@@ -465,14 +465,30 @@ def error(observed: Sequence[ReplayedStatement], replayed: Sequence[ReplayedStat
     return fmean([abs(one.waited - other.waited) for one, other in pairs]) if observed else 0.0
 
 
-def report(observed: Sequence[ReplayedStatement], same: Replayed, other: Replayed | None, seconds: float) -> str:
-    """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline."""
+def beyond_maximum(target: int | None, maximum: int | None) -> str:
+    """Return that a target is above PARALLEL_MAX_SERVERS, "" where it is not, or that is not known."""
+    if target is None or maximum is None or target <= maximum:
+        return ""
+    return (
+        f"a target of {target} is above PARALLEL_MAX_SERVERS ({maximum}): only that many can be had unless it "
+        "is raised as well, which the replay takes for done"
+    )
+
+
+def report(
+    observed: Sequence[ReplayedStatement], same: Replayed, other: Replayed | None, seconds: float, caution: str = ""
+) -> str:
+    """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline.
+
+    `caution` is what is to be known of the other settings before their figures are read.
+    """
     missed, mean = error(observed, same.statements), fmean([each.waited for each in observed]) if observed else 0.0
     lines = [
         f"{len(observed)} parallel statements in {duration(seconds)}; mean wait {mean:.1f} s",
         f"replayed under the settings of that time, a wait is off by {missed:.1f} s on average"
         + (f" ({100 * missed / mean:.0f} % of the mean wait)" if mean > 1 else ""),
         *([_drawn(same.spread)] if same.spread > 1 else []),
+        *([caution] if caution else []),
         "",
         _head(),
     ]

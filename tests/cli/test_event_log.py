@@ -107,3 +107,12 @@ def test_an_export_tells_each_poll_where_that_is_wanted(
     events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [event["event"] for event in events] == ["polled", "ended"]
     assert (events[0]["poll"], events[0]["database"]) == (1, "demo:quiet")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_log_on_a_full_disk_is_told_once_and_ends_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    log = EventLog("text", "info", "/dev/full")
+    for _ in range(3):
+        log.write(LOST)
+    log.close()
+    assert capsys.readouterr().err == "presman: the log /dev/full cannot be written: No space left on device\n"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -468,3 +469,21 @@ def test_a_file_that_would_take_gigabytes_of_memory_is_refused(tmp_path: Path) -
         file.truncate(256 << 20)  # holes: it takes no room
     message = refusal(tmp_path, {})
     assert message.endswith("v$version.csv has 256 MB; presman reads files below 256 MB: split it")
+
+
+@pytest.mark.parametrize("kind", ["link to an endless device", "pipe that nobody writes to"])
+def test_only_plain_files_are_read(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "v$session.csv"
+    if kind.startswith("link"):
+        path.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(path)
+    with pytest.raises(SourceError, match=r"v\$session.csv is no plain file$"):
+        SpoolSource(tmp_path).open()
+
+
+def test_a_line_that_sqlplus_cannot_have_written_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
+    content = b"sid\n1\n" + b"sid," * (256 * 1024) + b"x\n"
+    (tmp_path / "v$session.csv").write_bytes(content)
+    with pytest.raises(SourceError, match=r"has a line of more than 1 MB: that is no spool$"):
+        SpoolSource(tmp_path).open()

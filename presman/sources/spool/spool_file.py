@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -411,14 +413,29 @@ LARGEST = 256
 """Megabytes of one file that are read: it takes some eight times as much memory."""
 
 
+LONGEST = 1 << 20
+"""Bytes of one line that are read: SQL*Plus writes lines of 32,767, and each column of a heading takes memory."""
+
+
 def _text(path: Path, encoding: str) -> SpoolText:
     try:
-        large = path.stat().st_size >> 20
-        if large >= LARGEST:
-            raise SourceError(f"{path} has {large} MB; presman reads files below {LARGEST} MB: split it", retry=False)
-        return decoded(path.read_bytes(), encoding)
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise SourceError(f"{path} is no plain file", retry=False)
+            large = found.st_size >> 20
+            if large >= LARGEST:
+                text = f"{path} has {large} MB; presman reads files below {LARGEST} MB: split it"
+                raise SourceError(text, retry=False)
+            content = file.read(found.st_size)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}", retry=False) from None
+    if len(content) > LONGEST and _TOO_LONG.search(content):
+        raise SourceError(f"{path} has a line of more than {LONGEST >> 20} MB: that is no spool", retry=False)
+    return decoded(content, encoding)
+
+
+_TOO_LONG = re.compile(rb"[^\n]{%d}" % (LONGEST + 1))
 
 
 def refuse_twins(files: Iterable[SpoolFile]) -> None:

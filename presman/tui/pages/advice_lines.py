@@ -19,6 +19,9 @@ SHOWN = 3
 """Candidates named on the tab itself."""
 
 _AND, _OR = " + ", "  or "
+NOT_ALONE = "not enough alone"
+ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
+"""Of an idle session: no view that presman reads says whether it has a transaction."""
 
 _AND_MORE = 9
 """Cells kept to say that there are more."""
@@ -40,6 +43,8 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     runs: list[Run] = [label, *first]
     for index, candidate in enumerate(chosen):
         more = _named(index, candidate, joint if index else "")
+        if chosen is found.blockers and not candidate.enough:
+            more.append((f", {NOT_ALONE}", "dim"))
         if index and room is not None and length((*runs, *more, *hint)) > room - (index + 1 < len(chosen)) * _AND_MORE:
             others = f"{joint}{len(every) - index} more"
             runs.append((others if joint == _AND or length((*runs, *hint)) + len(others) <= room else " …", "dim"))
@@ -238,9 +243,9 @@ def candidates_lines(found: Unblock) -> list[Line]:
         each = candidate.statement
         number = NUMBERS[index] if index < len(NUMBERS) else f"{index + 1}."
         needed = "bad" if index < found.needed and candidate.ends_in is None else ""
-        alone = "" if candidate.enough or index < found.needed else "; not enough alone"
+        alone = "" if candidate.enough or index < found.needed else f"; {NOT_ALONE}"
         lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
-        lost = "no work is lost" if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
+        lost = ROLLED_BACK if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
         lost += (
             f"; DO does not offer to end it: {candidate.objection}" if candidate.objection not in {"", WORKS} else ""
         )

@@ -21,6 +21,7 @@ from presman.reports.advise_report import (
     WaitCurve,
     _as_good,
     _at_once,
+    _beyond_maximum,
     _cpu,
     _curves,
     _few,
@@ -69,6 +70,10 @@ def test_the_text_of_what_has_no_answer() -> None:
     ]
     needed = as_text(advice(servers_needed=1)).splitlines()[5:]
     assert " ".join(needed).startswith("It would take a target of 1 server, if the CPUs are enough for them, and no")
+    beyond = " ".join(as_text(advice(servers_needed=764, servers_maximum=480)).split())
+    raised = "a target of 764 servers, for which PARALLEL_MAX_SERVERS (480) must be raised as well, if the CPUs"
+    assert raised in beyond
+    assert "MAX_SERVERS" not in as_text(advice(servers_needed=480, servers_maximum=480))
     assert "No target" not in as_text(advice(interrupted=True))
     assert as_text(advice(interrupted=True)).splitlines()[-1] == (
         "Interrupted after 77 choices: these are the best of them."
@@ -307,6 +312,13 @@ def test_notes_say_what_the_plan_does_not_tell() -> None:
     assert [note[:20] for note in notes(SeenPlan(maximum=9))] == ["a file of arrivals n", "the target is that o"]
 
 
+def test_a_peak_above_what_there_is_is_explained() -> None:
+    assert [*_beyond_maximum(SeenPlan(maximum=480), [400, 480]), *_beyond_maximum(SeenPlan(), [488])] == []
+    assert list(_beyond_maximum(SeenPlan(maximum=480), [])) == []
+    (told,) = _beyond_maximum(SeenPlan(maximum=480), [400, 488])
+    assert told.startswith("no more than PARALLEL_MAX_SERVERS (480) can be in use at once: a peak above it")
+
+
 def test_curves_are_of_targets_whole_for_each_instance_and_of_the_goals_group() -> None:
     """64 servers on three instances: the half is 11 for each, the double 43; 64 itself is among them as it is."""
     arrivals = [*LIMITED, came(1, 4, 1, group="ETL", last=LIMITED[0].last)]
@@ -316,6 +328,9 @@ def test_curves_are_of_targets_whole_for_each_instance_and_of_the_goals_group() 
     assert (target.goal, target.seconds, target.what, target.unit, target.now) == (
         "p95 wait of BATCH", 30.0, "PARALLEL_SERVERS_TARGET", "servers", 64,
     )  # fmt: skip
+    fewer = ObservedLoad.of(arrivals, replace(seen.plan, maximum=90), [GOAL], 1)
+    target, _ = _curves(fewer, [GOAL], 1)
+    assert [value for value, _ in target.points][-3:] == [72, 81, 90], "no more than there are"
     # Of the target 25 % are one statement's 16 servers: limits have room for one to four of them.
     assert [value for value, _ in limits.points] == [25, 50, 75, 100]
     assert (limits.what, limits.unit) == ("the limit of BATCH", "%")

@@ -18,6 +18,7 @@ from presman.reports.whatif_replay import (
     COLUMNS,
     ArrivalsError,
     ReplayedStatement,
+    beyond_maximum,
     bypassing,
     changed,
     error,
@@ -244,6 +245,13 @@ def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.Capture
     told = capsys.readouterr().out
     assert " parallel statements in 0:" in told
     assert "what if" in told
+    assert "PARALLEL_MAX_SERVERS" not in told
+    assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "764"]) == 0
+    assert "a target of 764 is above PARALLEL_MAX_SERVERS (480): only that many can be had" in capsys.readouterr().out
+
+
+def test_a_target_is_told_only_where_it_is_above_what_is_known() -> None:
+    assert [beyond_maximum(*each) for each in ((None, 480), (480, 480), (764, None))] == [""] * 3
 
 
 def test_what_has_no_end_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:

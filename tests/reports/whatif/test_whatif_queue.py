@@ -278,6 +278,14 @@ def test_digits_are_typed_behind_each_other_and_steps_stay_within_bounds() -> No
     assert changes.choice == {Change("degree", BATCH, 1)}
 
 
+def test_a_target_above_the_servers_that_there_are_is_refused_with_the_reason() -> None:
+    _, limits = present()
+    refused = "PARALLEL_SERVERS_TARGET is from 1 to 96 (PARALLEL_MAX_SERVERS)."
+    assert [of(limits, "target", None).refusal(value) for value in (96, 97)] == ["", refused]
+    unknown = replace(limits, load=replace(limits.load, plan=replace(limits.load.plan, maximum=None)))
+    assert of(unknown, "target", None).refusal(1000) == "PARALLEL_SERVERS_TARGET is from 1 to 640."
+
+
 def head(cause: Cause, *shortages: Shortage) -> QueueHead:
     return QueueHead("BATCH", queued(1), cause, Servers(32, 32), 16, 32, 60, 64, 8, "waits", shortages=shortages)
 
