@@ -104,12 +104,17 @@ class Draw(NamedTuple):
 class Played(NamedTuple):
     """After how many seconds each that waited started, infinite for one that did not; how many `steps` it took.
 
-    `whole` is false where steps came to an end before those did that waited.
+    It was played `until` so many seconds: fewer than the horizon where steps came to an end before those that waited.
     """
 
     starts: tuple[float, ...]
     steps: int
-    whole: bool = True
+    until: float = HORIZON
+
+    @property
+    def whole(self) -> bool:
+        """Whether it was played to its end."""
+        return self.until >= HORIZON
 
     @property
     def at_once(self) -> int:
@@ -189,7 +194,7 @@ class _Course:
     def run(self) -> Played:
         """Play until all have started that wait now."""
         steps = len(self._starts) + len(self._now.holders)
-        most = steps + MOST_STEPS
+        most, until = steps + MOST_STEPS, 0.0
         self._start(0.0, 0.0)
         while self._to_start > 0 and steps < most:
             timeout = self._queue.next_timeout()
@@ -197,6 +202,7 @@ class _Course:
             when = min(self._ends[0][0] if self._ends else inf, self._comes, timeout)
             if when > HORIZON:
                 break
+            until = when
             while self._ends and self._ends[0][0] <= when:
                 steps += 1
                 self._queue.release(heappop(self._ends)[2])
@@ -205,7 +211,7 @@ class _Course:
                 steps += 1
                 self._come(when)
             self._start(when, timeout)
-        return Played(tuple(self._starts), steps, steps < most)
+        return Played(tuple(self._starts), steps, HORIZON if steps < most else until)
 
     def _hold(self, holder: Holder, left: float) -> None:
         entry = QueueEntry(self._next, holder.group, max(1, holder.servers), 1, 0.0, managed=holder.managed)

@@ -106,6 +106,10 @@ class PresentLimits(Struct, frozen=True):
                 whose = self.titles.get(group, group.name)
                 yield PlanLimit((kind, group), whose, called, now[kind], unit, most, step)
 
+    def possible(self, choice: Choice) -> Choice:
+        """Return the changes of groups that the plan still has."""
+        return frozenset(each for each in choice if each.group is None or each.group in self.load.plan.directives)
+
     def cautions(self, choice: Choice) -> list[str]:
         """Return what a choice does besides, and what is not known of it, as sentences."""
         now, then = self.load.rules, rules_of(self.load, choice)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, StartForecast
+from presman.base.formats import spelled
 from presman.figures.statement_figures import why_unforeseen
 from presman.forecast.calibration import Interval
 from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
@@ -24,20 +25,24 @@ from presman.reports.advise_load import Choice, ObservedLoad, rules_of
 _SAME = 1.0
 """Seconds by which two starts may differ and are still called the same."""
 
-_WORKED_OUT = StartForecast(why_none="it is being worked out")
+BEING = StartForecast(why_none="it is being worked out")
+"""A start of which nothing is known yet."""
 
 
 class LaterStart(NamedTuple):
     """When a queued statement starts: as things are in `row.starts`, `then` under changes, `sooner` in so many courses.
 
-    `later` counts those in which it starts later.
+    `later` counts those in which it starts later. Where it does not start in most courses `beyond` and `then_beyond`
+    tell within how many seconds.
     """
 
     row: QueuedStatement
     then: StartForecast
-    sooner: int
-    later: int
-    courses: int
+    sooner: int = 0
+    later: int = 0
+    courses: int = 0
+    beyond: float | None = None
+    then_beyond: float | None = None
 
 
 def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
@@ -47,7 +52,38 @@ def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
         return ""
     if record is not None and record.is_poor():
         return f"forecasts held {record.held} of {record.judged} here, which is too few"
-    return "" if foresight else why_unforeseen(reading).removeprefix("starts in: not known, ") or _WORKED_OUT.why_none
+    return "" if foresight else why_unforeseen(reading).removeprefix("starts in: not known, ") or BEING.why_none
+
+
+class _Start(NamedTuple):
+    """A start in a course: after how many seconds, infinite where it does not start in it, and after how many at least.
+
+    A course that was not played to its end tells no more of who still waits.
+    """
+
+    seconds: float
+    least: float
+
+    @classmethod
+    def of(cls, played: Played, place: int) -> _Start:
+        return cls(played.starts[place], min(played.starts[place], played.until))
+
+
+def _reach(starts: Sequence[_Start]) -> float:
+    """Return within how many seconds those do not start that do not start."""
+    return min((each.least for each in starts if each.seconds == inf), default=HORIZON)
+
+
+def _not_within(seconds: float) -> StartForecast:
+    most = NEVER if seconds >= HORIZON else f"it does not start within {spelled(seconds)} in most courses"
+    return StartForecast(why_none=most)
+
+
+def _beyond(found: StartForecast, starts: Sequence[_Start]) -> float | None:
+    """Return within how many seconds it does not start in most courses, None where it does or that is not why."""
+    if found.why_none == NEVER:
+        return HORIZON
+    return _reach(starts) if found == _not_within(_reach(starts)) else None
 
 
 class QueueCourses:
@@ -66,40 +102,72 @@ class QueueCourses:
     def compare(self, reading: Reading, load: ObservedLoad, choice: Choice) -> list[LaterStart]:
         """Return the starts under a choice, heads first. Nobody is shown to start before who stands before him."""
         model = self.foresight.model
-        other = under(model.now, load, choice)
-        played = [(now, play(other, drawn)) for drawn, now in self._drawn]
-        pairs = [(now.starts, then.starts) for now, then in played if now.whole and then.whole]
+        pairs = self._pairs(under(model.now, load, choice))
         places = {each.executing(): place for place, each in enumerate(model.waiting)}
         found: list[LaterStart] = []
-        before: dict[tuple[int, str], StartForecast] = {}
+        before: dict[tuple[int, str], LaterStart] = {}
         for row in sorted(reading.queue, key=lambda row: row.position):
-            place = places.get(row.executing())
-            own = [] if place is None else [(now[place], then[place]) for now, then in pairs]
-            then = _not_before(before.get((row.con_id, row.group)), self._then(row, own))
-            before[row.con_id, row.group] = then
-            sooner, later = (sum(sign * (now - then) > _SAME for now, then in own) for sign in (1, -1))
-            found.append(LaterStart(row, then, sooner, later, len(own)))
+            place, first = places.get(row.executing()), before.get((row.con_id, row.group))
+            own = [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
+            found.append(self._later(row, own, first))
+            before[row.con_id, row.group] = found[-1]
         return sorted(found, key=lambda each: (each.row.position, -(each.row.waited or 0.0)))
 
-    def _then(self, row: QueuedStatement, pairs: Sequence[tuple[float, float]]) -> StartForecast:
-        """Return a start under the changes: as much later than it is shown as it is in the courses, and as sure."""
-        shown = row.starts or _WORKED_OUT
-        if shown.why_none not in {"", NEVER, _WORKED_OUT.why_none}:
-            return shown
-        if len(pairs) < ENOUGH:
-            return _WORKED_OUT
-        now, then = (self._interval(sorted(times)) for times in zip(*pairs, strict=True))
-        if row.timeout_left is not None and then.median >= row.timeout_left - self.foresight.least:
-            return StartForecast(timeout=True)
-        if then.median == inf:
-            return StartForecast(why_none=NEVER)
-        if shown.median is not None and shown.low is not None and shown.high is not None and isfinite(now.median):
-            then = Interval(*map(_moved, (shown.median, shown.low, shown.high), now, then))
-        middle = max(0.0, then.median)
-        return StartForecast(middle, max(0.0, min(middle, then.low)), max(middle, min(HORIZON, then.high)))
+    def _pairs(self, other: QueueNow) -> list[tuple[Played, Played]]:
+        """Return the courses as things are and under other limits: fewer of them where the queue is long in those."""
+        if other is self.foresight.model.now:
+            return [(now, now) for _, now in self._drawn]
+        pairs: list[tuple[Played, Played]] = []
+        for drawn, now in self._drawn:
+            pairs.append((now, play(other, drawn)))
+            if len(pairs) >= ENOUGH and sum(then.steps for _, then in pairs) > ONE_LOOK:
+                break
+        return pairs
 
-    def _interval(self, starts: Sequence[float]) -> Interval:
-        raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
+    def _later(
+        self, row: QueuedStatement, own: Sequence[tuple[_Start, _Start]], first: LaterStart | None
+    ) -> LaterStart:
+        """Return the starts of a statement in courses, which is not before the `first` of its queue."""
+        nows, thens = [now for now, _ in own], [then for _, then in own]
+        starts = row.starts or BEING
+        if starts == BEING and len(own) >= ENOUGH:
+            starts = _not_before(first and first.row.starts, self._start(row, nows, self._interval(nows)))
+        then = _not_before(first and first.then, self._then(row, starts, nows, thens))
+        sooner = sum(now.least - then.seconds > _SAME for now, then in own)
+        later = sum(then.least - now.seconds > _SAME for now, then in own)
+        beyond = _beyond(starts, nows), _beyond(then, thens)
+        return LaterStart(replace(row, starts=starts), then, sooner, later, len(own), *beyond)
+
+    def _then(
+        self, row: QueuedStatement, shown: StartForecast, nows: Sequence[_Start], thens: Sequence[_Start]
+    ) -> StartForecast:
+        """Return a start under the changes: as much later than it is shown as it is in the courses, and as sure."""
+        if len(nows) < ENOUGH:
+            return shown if shown.why_none else BEING
+        if shown.why_none and _beyond(shown, nows) is None:
+            return shown
+        now, then = self._interval(nows), self._interval(thens)
+        if shown.median is not None and shown.low is not None and shown.high is not None and isfinite(now.median):
+            moved = Interval(*map(_moved, (shown.median, shown.low, shown.high), now, then))
+            return self._start(row, thens, then, moved)
+        return self._start(row, thens, then)
+
+    def _start(
+        self, row: QueuedStatement, starts: Sequence[_Start], raw: Interval, shown: Interval | None = None
+    ) -> StartForecast:
+        """Return what courses tell of a start: its interval, as it is `shown`, or why there is none."""
+        reached = raw.median if isfinite(raw.median) else _reach(starts)
+        if row.timeout_left is not None and reached >= row.timeout_left - self.foresight.least:
+            return StartForecast(timeout=True)
+        if raw.median == inf:
+            return _not_within(reached)
+        found = shown or raw
+        middle = max(0.0, found.median)
+        return StartForecast(middle, max(0.0, min(middle, found.low)), max(middle, min(HORIZON, found.high)))
+
+    def _interval(self, starts: Sequence[_Start]) -> Interval:
+        times = sorted(each.seconds for each in starts)
+        raw = Interval(*(times[int(part * (len(times) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
         if raw.median == inf:
             return raw
         return raw._replace(high=min(raw.high, HORIZON)).widened(self.foresight.factor, self.foresight.least)

@@ -12,23 +12,19 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import StartForecast
 from presman.base.formats import counted, spelled
 from presman.figures.drawing.lines import Line
-from presman.figures.figure import NAME, NUMBER, SECONDS, TEXT, Figure, State, Table
-from presman.figures.statement_figures import between, forecast_record, when
+from presman.figures.figure import NAME, TEXT, Figure, Table
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import Knob
 from presman.reports.advise_report import Advice, ReplayedChoice, closing, still_takes, wait_words
 from presman.reports.whatif_limits import LimitChanges, PlanLimit
-from presman.reports.whatif_queue import LaterStart
-from presman.tabs.alerts import unseen_queue
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
-from presman.tui.what_if_work import Advised, ChoicesTried, LiveAdvice, Sight, Sighted, Sights, aside
+from presman.tui.what_if_queue import QueueOnShow
+from presman.tui.what_if_work import Advised, ChoicesTried, LiveAdvice, Sighted, Sights, aside
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import LineView, Sentences
-from presman.tui.widgets.page import Page
 
 _LOOK = 0.5
 """Seconds between two looks whether another poll is there."""
@@ -41,10 +37,6 @@ def _words(limit: PlanLimit, value: int | None, none: str = "none") -> str:
     return none if value is None else f"{value}{limit.unit}"
 
 
-def _better(row: LaterStart) -> State:
-    return "warn" if 2 * row.later > row.courses else "good" if 2 * row.sooner > row.courses else ""
-
-
 def _changes(choice: ReplayedChoice) -> str:
     return "; ".join(choice.changes) or "as it is"
 
@@ -55,7 +47,7 @@ def _waits(choice: ReplayedChoice) -> str:
     return ", ".join(f"{group} {before} -> {after}" for group, before, after in pairs if before != after)
 
 
-_Limit, _Start, _Choice = Figure[PlanLimit], Figure[LaterStart], Figure[ReplayedChoice]
+_Limit, _Choice = Figure[PlanLimit], Figure[ReplayedChoice]
 
 LIMITS: Table[PlanLimit] = Table(
     "what_if_limits",
@@ -70,30 +62,6 @@ LIMITS: Table[PlanLimit] = Table(
     "No limit of the plan could be read.",
 )
 
-_RANGE, _SOONER = "The range for 8 cases of 10.", "In so many of the courses of the queue it starts sooner."
-
-STARTS: Table[LaterStart] = Table(
-    "what_if_starts",
-    "The queue, heads first",
-    (
-        _Start("group", "Group", NAME, "Its consumer group.", "row.group", width=12, flexible=True),
-        _Start("position", "#", NUMBER, "Its position in the queue.", "row.position", width=3),
-        _Start("sql_id", "SQL_ID", NAME, "What it executes.", "row.sql_id", width=13),
-        _Start("waited", "Waited", SECONDS, "For how long it has waited.", "row.waited"),
-        _Start("now", "Starts in", NAME, "In how long as things are.", lambda each: when(each.row.starts),
-               width=9, side="right"),
-        _Start("now_between", "80 % between", NAME, _RANGE, lambda each: between(each.row.starts),
-               width=12, narrow=False),
-        _Start("then", "What if", NAME, "In how long under the changes.", lambda each: when(each.then),
-               width=8, side="right", state=_better),
-        _Start("then_between", "between", NAME, "Made as that of now.", lambda each: between(each.then),
-               width=12, narrow=False),
-        _Start("sooner", "Sooner in", NAME, _SOONER, lambda each: f"{each.sooner} of {each.courses}", width=9),
-    ),
-    lambda each: each.row.executing(),
-    "Nothing is queued now.",
-)  # fmt: skip
-
 CHOICES: Table[ReplayedChoice] = Table(
     "what_if_choices",
     "Advice",
@@ -105,18 +73,6 @@ CHOICES: Table[ReplayedChoice] = Table(
     lambda each: each.changes,
     "No choice was found.",
 )
-
-
-def last_words(sight: Sight) -> str:
-    """Return when the last of the queue starts, as a sentence; why that is not known where it is not."""
-    now, then = [each.row.starts or StartForecast() for each in sight.starts], [each.then for each in sight.starts]
-    if len(now) < 2:  # its row tells it all
-        return ""
-    if unknown := next((each.why_none for each in (*now, *then) if each.why_none), ""):
-        return f"When the last of the {len(now)} queued starts is not known: {unknown}."
-    first, last = (max(starts, key=lambda each: each.median or 0.0) for starts in (now, then))
-    what_if = f", what if: {when(last)} ({between(last)})" if sight.choice else ""
-    return f"The last of the {len(now)} queued starts in {when(first)} ({between(first)} in 8 cases of 10){what_if}."
 
 
 def advice_words(advice: Advice, goals: str, choice: ReplayedChoice | None = None) -> list[str]:
@@ -153,18 +109,17 @@ class WhatIfScreen(ModalScreen[None]):
         self._changes, self._sights, self._advice = LimitChanges(), Sights(), LiveAdvice(self.post_message)
         self._asked: tuple[Reading | None, object] = (None, None)
         self._is_busy = False
-        self._sight: Sight | None = None
+        self._queue = QueueOnShow()
         self._said = ""
-        self._limits, self._choices, self._starts = Grid(LIMITS, counted=False), Grid(CHOICES), Grid(STARTS)
-        self._script, self._facts, self._keys = Page(), Sentences(id="what-if-facts", step=3), LineView()
+        self._limits, self._choices = Grid(LIMITS, counted=False), Grid(CHOICES)
+        self._facts, self._keys = Sentences(id="what-if-facts", step=3), LineView()
 
     def compose(self) -> ComposeResult:
         """Lay the panel out."""
-        yield Vertical(self._limits, self._choices, self._starts, self._script, self._facts, self._keys)
+        yield Vertical(self._limits, self._choices, *self._queue.widgets, self._facts, self._keys)
 
     def on_mount(self) -> None:
         """Ask about the newest poll, and about each that comes."""
-        self._script.display = False
         self._show_choices(False)
         self._ask()
         self.set_interval(_LOOK, self._ask)
@@ -174,41 +129,40 @@ class WhatIfScreen(ModalScreen[None]):
     def _ask(self) -> None:
         """Have worked out what is on show under the changes, unless that was asked; one question at a time."""
         monitor, choice = self._monitor, self._changes.choice
-        if self._is_busy or (monitor.reading is self._asked[0] and choice == self._asked[1]):
+        if monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1]):
+            return
+        if self._is_busy:  # what is on show grows old
+            self._show()
             return
         moment = monitor.moment()
         pair = None if moment is None else moment.snapshots
         if moment is not None and pair is not None:
             self._asked, self._is_busy = (moment.reading, choice), True
             about = moment.reading, pair, monitor.foresight, choice
-            aside(self.post_message, lambda: Sighted(self._sights.of(*about)))
+            aside(self.post_message, lambda: Sighted(self._sights.of(*about), choice))
 
     def on_failed(self, _event: Failed) -> None:
         """Go on; the app tells of it."""
         self._is_busy = False
+        self._show()
 
     def on_sighted(self, event: Sighted) -> None:
         """Show an answer."""
-        first, sight, self._is_busy = self._sight is None, event.sight, False
-        self._sight = sight
-        self._show_limits()
+        first, self._is_busy = self._queue.sight is None, False
+        self._queue.take(event)
+        self._ask()
+        self._show()
         if first:
             self._limits.select(self._knob)
-        hidden = () if sight.choice else ("then", "then_between", "sooner")
-        why = f"Nothing is foreseen: {sight.why_none}." if sight.why_none else unseen_queue(sight.reading)
-        record = forecast_record(sight.reading)
-        self._starts.show_rows(sight.starts, hidden, record and f"forecasts {record}", unavailable=why)
-        scripts = sight.scripts
-        text = "No limit is changed: there is no script." if scripts is None else f"{scripts.change}\n{scripts.undo}"
-        self._script.show_lines([((line, ""),) for line in text.split("\n")])
-        self._show_facts()
-        self._ask()
 
-    def _show_limits(self) -> None:
-        if self._sight is not None:
-            rows = self._sight.limits.limits(self._group)
+    def _show(self) -> None:
+        """Show limits and queue under the changes, whether those are worked out or not."""
+        if self._queue.sight is not None:
+            rows = self._queue.sight.limits.limits(self._group)
             changed = [row._replace(then=self._changes.values.get(row.knob)) for row in rows]
             self._limits.show_rows(changed, note="nothing is changed in the database")
+        self._queue.show(self._changes.choice, self._monitor.reading, self._is_busy)
+        self._show_facts()
 
     def _show_facts(self, said: str | None = None) -> None:
         """Show what is to be said of the queue, or of advice while its choices are on show."""
@@ -216,8 +170,8 @@ class WhatIfScreen(ModalScreen[None]):
         found, lines = self._advice.found, [self._said]
         if found is not None and self._choices.display:
             lines = advice_words(found.advice, self._advice.said, self._choices.row)
-        elif self._sight is not None:
-            lines += [last_words(self._sight), *self._sight.sentences]
+        else:
+            lines += self._queue.sentences(self._changes.choice, self._is_busy)
         shown: list[Line] = [((f" {line}", ""),) for line in lines if line]
         self._facts.show(shown)
 
@@ -228,8 +182,8 @@ class WhatIfScreen(ModalScreen[None]):
         if self._limits.row is not None and self._limits.display:
             if refused := change(self._limits.row):
                 self.notify(refused, timeout=4)
-            self._show_limits()
             self._ask()
+            self._show()
 
     def action_type(self, digit: str) -> None:
         """Type a digit of a value."""
@@ -241,15 +195,15 @@ class WhatIfScreen(ModalScreen[None]):
 
     def action_script(self) -> None:
         """Show the script in place of the queue, or the queue again."""
-        self._script.display = not self._script.display
-        self._starts.display = not self._script.display
+        self._queue.turn()
 
     def action_copy(self) -> None:
         """Copy the script."""
-        if self._sight is None or self._sight.scripts is None:
+        scripts = self._queue.scripts(self._changes.choice)
+        if scripts is None:
             self.notify("Nothing copied: there is no script.")
         else:
-            self._copy(self._sight.scripts.change)
+            self._copy(scripts.change)
 
     def action_leave(self) -> None:
         """Close the choices, else the panel."""
@@ -267,9 +221,9 @@ class WhatIfScreen(ModalScreen[None]):
             self._show_choices(not self._choices.display)
         elif self._advice.goals:
             self._advice.end()
-        elif self._sight is not None:
+        elif self._queue.sight is not None:
             name = "" if self._group is None else self._group.name
-            self._show_facts(self._advice.begin(self._sight, self._monitor.timeline.watch.runs, name))
+            self._show_facts(self._advice.begin(self._queue.sight, self._monitor.timeline.watch.runs, name))
 
     def on_choices_tried(self, event: ChoicesTried) -> None:
         """Tell how the search goes."""
@@ -305,5 +259,5 @@ class WhatIfScreen(ModalScreen[None]):
             choice = found.choices[found.advice.choices.index(event.row)]
             self._changes.values = {(each.kind, each.group): each.value for each in choice}
             self._show_choices(False)
-            self._show_limits()
             self._ask()
+            self._show()

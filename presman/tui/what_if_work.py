@@ -20,7 +20,7 @@ from presman.reports.advise_report import AdviceFound, AdviceWanted, advise
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored
 from presman.reports.whatif_limits import PresentLimits
-from presman.reports.whatif_queue import LaterStart, QueueCourses, why_unknown
+from presman.reports.whatif_queue import BEING, LaterStart, QueueCourses, why_unknown
 from presman.tabs.parts import Pair
 from presman.tui.feed import Failed, Post
 
@@ -35,22 +35,31 @@ _TOLD_EACH = 20
 
 
 class Sight(NamedTuple):
-    """What was worked out of a reading under a choice: limits, starts or why there are none, scripts, sentences."""
+    """What was worked out of a reading under a choice: limits, starts or why there are none."""
 
     reading: Reading
     choice: Choice
     limits: PresentLimits
     starts: Sequence[LaterStart]
     why_none: str
-    scripts: Scripts | None
-    sentences: Sequence[str]
+
+    def told(self, choice: Choice) -> tuple[Scripts | None, list[str]]:
+        """Return the scripts of a choice, or None, and what is to be said of it; no forecast is needed for either."""
+        choice = self.limits.possible(choice)
+        found, troubles = written(self.limits.load, choice)
+        return found, [*self.limits.cautions(choice), *(f"{each[0].upper()}{each[1:]}." for each in troubles)]
+
+    def without_changes(self) -> Sight:
+        """Return what stays true of it while another choice is worked out: the queue as things are."""
+        return self._replace(starts=[LaterStart(each.row, BEING, beyond=each.beyond) for each in self.starts])
 
 
 @dataclass(eq=False)
 class Sighted(Message):
-    """A question about limits and queue was answered."""
+    """A question about limits and queue under a choice was answered."""
 
     sight: Sight
+    choice: Choice
 
 
 @dataclass(eq=False)
@@ -92,15 +101,13 @@ class Sights:
         if self._limits is None or self._limits[0][1] is not pair[1]:
             self._limits = pair, PresentLimits.of(reading, *pair, self._cache)
         limits, why_none = self._limits[1], why_unknown(reading, foresight)
-        choice = frozenset(each for each in choice if each.group is None or each.group in limits.load.plan.directives)
+        choice = limits.possible(choice)
         starts: Sequence[LaterStart] = ()
         if foresight is not None and not why_none:
             if self._courses is None or self._courses.foresight is not foresight:
                 self._courses = QueueCourses(foresight)
             starts = self._courses.compare(reading, limits.load, choice)
-        script, troubles = written(limits.load, choice)
-        told = [*limits.cautions(choice), *(f"{each[0].upper()}{each[1:]}." for each in troubles)]
-        return Sight(reading, choice, limits, starts, why_none, script, told)
+        return Sight(reading, choice, limits, starts, why_none)
 
 
 class LiveAdvice:

@@ -34,8 +34,8 @@ def answered(acting: Stage) -> Callable[[], bool]:
 
     def is_answered() -> bool:
         on_show = panel(acting)
-        sight = on_show._sight
-        return sight is not None and not on_show._is_busy and sight.choice == on_show._changes.choice
+        sight = on_show._queue.sight
+        return sight is not None and not on_show._is_busy and on_show._queue.is_about(on_show._changes.choice)
 
     return is_answered
 
@@ -81,6 +81,43 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
 
 
 @acted
+async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_gone_until_it_is_worked_out() -> None:
+    async with playing("storm", size=(120, 35)) as (acting, polls):
+        await polls(POLLS)
+        await acting.keys("4", "W")
+        await waited(acting, answered(acting))
+        await acting.keys("right")
+        await waited(acting, answered(acting))
+        sight = panel(acting)._queue.sight
+        assert sight is not None
+        courses = f" of {sight.starts[0].courses} "
+        assert courses in f"{acting.screen} "
+        with mock.patch("presman.tui.what_if_screen.aside"):
+            screen = await acting.press("right")
+            assert "The change is being worked out …" in screen
+            assert courses not in screen, "the old change is not on trial any more"
+            assert "what if:" not in screen
+            assert "The last of the " in screen, "what is foreseen without a change stays"
+            assert " old" not in screen
+            await polls(8)
+            panel(acting)._ask()
+            assert " s old" in await acting.press(), "it is told how old the figures on show are"
+            script = await acting.press("s", "c")
+            (value,) = (each.value for each in panel(acting)._changes.choice)
+            assert f"{value}" in script
+            assert "there is no script" not in script
+            assert f"{value}" in acting.app.clipboard
+            panel(acting).on_failed(mock.Mock())
+            assert "being worked out" not in await acting.press("s"), "nobody is at it"
+        panel(acting)._asked = (None, None)
+        panel(acting)._ask()
+        await waited(acting, answered(acting))
+        acting.app.clear_notifications()
+        assert "what if: " in await acting.press()
+        assert "being worked out" not in acting.screen
+
+
+@acted
 async def test_it_follows_the_polls_and_keeps_the_changes() -> None:
     async with playing("storm", size=(120, 35)) as (acting, polls):
         await polls(POLLS)
@@ -89,11 +126,11 @@ async def test_it_follows_the_polls_and_keeps_the_changes() -> None:
         await acting.keys("9", "9", "9")
         assert "is from 1 to" in "".join(str(each.message) for each in acting.app._notifications)
         await waited(acting, answered(acting))
-        first = panel(acting)._sight
+        first = panel(acting)._queue.sight
         await polls(1)
         panel(acting)._ask()
-        await waited(acting, lambda: panel(acting)._sight is not first and answered(acting)())
-        sight = panel(acting)._sight
+        await waited(acting, lambda: panel(acting)._queue.sight is not first and answered(acting)())
+        sight = panel(acting)._queue.sight
         assert sight is not None
         assert sight.reading is acting.app.monitor.reading
         assert [each.value for each in sight.choice] == [99]
@@ -108,7 +145,7 @@ async def test_without_a_queue_it_says_so_and_has_the_script_all_the_same() -> N
         assert "Nothing is queued now." in acting.screen
         await acting.keys("right")
         await waited(acting, answered(acting))
-        assert panel(acting)._sight.scripts is not None  # type: ignore[union-attr]
+        assert "SET DEFINE OFF" in await acting.press("s")
         await acting.keys("a")
         assert "No advice yet: presman has seen no parallel statement." in acting.screen
 

@@ -26,16 +26,18 @@ from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.base.release import Release
 from presman.forecast.course import HORIZON, Came, Holder, QueueNow, Waiting
 from presman.forecast.durations import Durations
-from presman.forecast.forecaster import Foresight
+from presman.forecast.forecaster import COURSES, ENOUGH, Foresight
 from presman.forecast.queue_now import Modelled
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.polling.poll_events import Polled
 from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, rules_of, seen_arrivals
 from presman.reports.advise_script import written
 from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, PresentLimits, of_alerts, of_group
-from presman.reports.whatif_queue import LaterStart, QueueCourses, under, why_unknown
+from presman.reports.whatif_queue import BEING, LaterStart, QueueCourses, under, why_unknown
 from presman.reports.whatif_replay import Rules
 from presman.services.live import ReadingCame, Readings
+from presman.tui.what_if_queue import last_words
+from presman.tui.what_if_work import Sight
 from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, queued
 
@@ -112,6 +114,38 @@ def test_what_is_shown_as_unknown_stays_so_but_never_and_a_timeout_are_answered(
     late = Knowing(rows=rows, shown=(StartForecast(6.0, 5.0, 7.0), timeout)).under(Change("target", None, 96))
     assert medians(late) == [0.0, None]
     assert late[1].then.timeout, "it would start after ten seconds"
+
+
+def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once() -> None:
+    first, second = Knowing(shown=(StartForecast(6.0, 5.0, 7.0), BEING)).under(Change("target", None, 96))
+    assert second.row.starts is not None
+    assert second.row.starts.median == pytest.approx(16.0)
+    assert medians([first, second]) == [0.0, 10.0]
+    late = Knowing()
+    foresight = Foresight(AT, Modelled(late.now, (None,), late.rows), 1.0, 0.0, 1)
+    new = replace(late.reading, queue=(*late.reading.queue, replace(queued(3, timeout_left=None), starts=BEING)))
+    found = QueueCourses(foresight).compare(new, late.load, frozenset())
+    assert [each.row.starts == BEING for each in found] == [False, False, True], "no course has the third yet"
+    sight = Sight(new, frozenset(), present()[1], found, "")
+    assert last_words(sight) == (
+        "The last of the 2 queued starts in 0:16 (0:15-0:17 in 8 cases of 10). 1 more just came: not worked out yet."
+    )
+
+
+def test_a_queue_too_long_for_its_courses_tells_within_how_long_it_does_not_start() -> None:
+    many = Knowing(came=tuple(Came(each / 100, BATCH, 32, TEN) for each in range(6000)))
+    for_good = many.now._replace(holders=(Holder(ETL, 32, 0.0, None),))
+    courses = QueueCourses(Foresight(AT, Modelled(for_good, (None,), many.rows), 1.0, 0.0, 1))
+    choice: Choice = frozenset({Change("target", None, 32)})
+    found = courses.compare(many.reading, many.load, choice)
+    for each in found:
+        assert ENOUGH <= each.courses < COURSES, "fewer courses are played where each takes long"
+        assert (each.sooner, each.later) == (0, each.courses)
+        assert each.then_beyond == pytest.approx(40.0, abs=0.5), "4,000 came in that time: there it ends"
+        assert each.then.why_none.startswith("it does not start within ")
+    assert "in 8 cases of 10), what if: not within " in last_words(Sight(many.reading, choice, present()[1], found, ""))
+    timed = replace(many.reading, queue=tuple(replace(row, timeout_left=20.0) for row in many.reading.queue))
+    assert all(each.then.timeout for each in courses.compare(timed, many.load, choice))
 
 
 def test_a_lower_degree_is_for_those_that_come_and_they_run_longer() -> None:

@@ -1,0 +1,157 @@
+"""Queue of the what-if panel: starts now and under the changes, or the script; what older changes told goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import StartForecast
+from presman.base.formats import counted, duration, spelled
+from presman.figures.figure import NAME, NUMBER, SECONDS, Figure, State, Table
+from presman.figures.statement_figures import between, forecast_record, when
+from presman.reports.advise_load import Choice
+from presman.reports.advise_script import Scripts
+from presman.reports.whatif_queue import BEING, LaterStart
+from presman.tabs.alerts import unseen_queue
+from presman.tui.what_if_work import Sight, Sighted
+from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.page import Page
+
+_OLD = 10.0
+"""Seconds after which it is told how old the figures on show are."""
+
+_WORKING = "The change is being worked out"
+_NO_SCRIPT = "No limit is changed: there is no script."
+
+
+def _in_how_long(starts: StartForecast | None, beyond: float | None) -> str:
+    return "…" if starts == BEING else when(starts) if beyond is None else f"> {duration(beyond)}"
+
+
+def _sooner(each: LaterStart) -> str:
+    return f"{each.sooner} of {each.courses}" if each.courses else ""
+
+
+def _better(row: LaterStart) -> State:
+    return "warn" if 2 * row.later > row.courses else "good" if 2 * row.sooner > row.courses else ""
+
+
+_Start = Figure[LaterStart]
+_RANGE, _SOONER = "The range for 8 cases of 10.", "In so many of the courses of the queue it starts sooner."
+
+STARTS: Table[LaterStart] = Table(
+    "what_if_starts",
+    "The queue, heads first",
+    (
+        _Start("group", "Group", NAME, "Its consumer group.", "row.group", width=12, flexible=True),
+        _Start("position", "#", NUMBER, "Its position in the queue.", "row.position", width=3),
+        _Start("sql_id", "SQL_ID", NAME, "What it executes.", "row.sql_id", width=13),
+        _Start("waited", "Waited", SECONDS, "For how long it has waited.", "row.waited"),
+        _Start("now", "Starts in", NAME, "In how long as things are; > for not within.",
+               lambda each: _in_how_long(each.row.starts, each.beyond), width=9, side="right"),
+        _Start("now_between", "80 % between", NAME, _RANGE, lambda each: between(each.row.starts),
+               width=12, narrow=False),
+        _Start("then", "What if", NAME, "In how long under the changes; > for not within.",
+               lambda each: _in_how_long(each.then, each.then_beyond), width=9, side="right", state=_better),
+        _Start("then_between", "between", NAME, "Made as that of now.", lambda each: between(each.then),
+               width=12, narrow=False),
+        _Start("sooner", "Sooner in", NAME, _SOONER, _sooner, width=9),
+    ),
+    lambda each: each.row.executing(),
+    "Nothing is queued now.",
+)  # fmt: skip
+
+
+class _Last(NamedTuple):
+    """When the last of a queue starts, in words; `verb` and `no` before them, `why` it is not known."""
+
+    words: str = ""
+    verb: str = "starts"
+    no: str = ""
+    why: str = ""
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[StartForecast, float | None]], of_what: str = "") -> _Last:
+        if why := next((starts.why_none for starts, beyond in found if starts.why_none and beyond is None), ""):
+            return cls(why=why)
+        if beyond := max((beyond or 0.0 for _, beyond in found), default=0.0):
+            return cls(f"within {spelled(beyond)} in most courses", "does not start", "not ")
+        if any(starts.timeout for starts, _ in found):
+            return cls("by its timeout, or not at all")
+        last = max((starts for starts, _ in found), key=lambda each: each.median or 0.0)
+        return cls(f"in {when(last)} ({between(last)}{of_what})")
+
+
+def last_words(sight: Sight) -> str:
+    """Return when the last of the queue starts, as a sentence; why that is not known where it is not.
+
+    Those that came so late that no course has them yet are counted beside it: while many come there are always some.
+    """
+    rows = [each for each in sight.starts if each.row.starts != BEING]
+    if len(sight.starts) < 2 or not rows:  # its row tells it all
+        return ""
+    now = _Last.of([(each.row.starts or StartForecast(), each.beyond) for each in rows], " in 8 cases of 10")
+    then = _Last.of([(each.then, each.then_beyond) for each in rows])
+    if why := now.why or (then.why != BEING.why_none and then.why):
+        return f"When the last of the {len(rows)} queued starts is not known: {why}."
+    what_if = f", what if: {then.no}{then.words}" if sight.choice and not then.why else ""
+    came = len(sight.starts) - len(rows)
+    late = f" {counted(came, 'more')} just came: not worked out yet." if came else ""
+    return f"The last of the {len(rows)} queued {now.verb} {now.words}{what_if}.{late}"
+
+
+class QueueOnShow:
+    """The queue by the newest answer, or the script in its place; `sight` is None until there is an answer."""
+
+    def __init__(self) -> None:
+        self.sight: Sight | None = None
+        self._answered: Choice = frozenset()
+        self._starts, self._script = Grid(STARTS), Page()
+        self._script.display = False
+        self.widgets = self._starts, self._script
+
+    def take(self, answer: Sighted) -> None:
+        """Take an answer."""
+        self.sight, self._answered = answer.sight, answer.choice
+
+    def is_about(self, choice: Choice) -> bool:
+        """Whether the newest answer is about a choice."""
+        return choice == self._answered
+
+    def turn(self) -> None:
+        """Show the script in place of the queue, or the queue again."""
+        self._script.display = not self._script.display
+        self._starts.display = not self._script.display
+
+    def show(self, choice: Choice, newest: Reading | None, is_busy: bool) -> None:
+        """Show what is known of the queue under a choice; `newest` is the reading of now."""
+        sight = self._seen(choice)
+        if sight is None:
+            return
+        hidden = () if choice else ("then", "then_between", "sooner")
+        why = f"Nothing is foreseen: {sight.why_none}." if sight.why_none else unseen_queue(sight.reading)
+        record = forecast_record(sight.reading)
+        note = _WORKING.lower() if is_busy and not self.is_about(choice) else record and f"forecasts {record}"
+        age = 0.0 if newest is None else (newest.at - sight.reading.at).total_seconds()
+        late = f"{spelled(age)} old" if age > _OLD else ""
+        self._starts.show_rows(sight.starts, hidden, note, unavailable=why, late=late)
+        scripts = self.scripts(choice)
+        text = _NO_SCRIPT if scripts is None else f"{scripts.change}\n{scripts.undo}"
+        self._script.show_lines([((line, ""),) for line in text.split("\n")])
+
+    def scripts(self, choice: Choice) -> Scripts | None:
+        """Return the scripts of a choice."""
+        return None if self.sight is None else self.sight.told(choice)[0]
+
+    def sentences(self, choice: Choice, is_busy: bool) -> list[str]:
+        """Return what is to be said of the queue under a choice."""
+        sight = self._seen(choice)
+        if sight is None:
+            return []
+        working = f"{_WORKING} …" if is_busy and not self.is_about(choice) else ""
+        return [working, last_words(sight), *sight.told(choice)[1]]
+
+    def _seen(self, choice: Choice) -> Sight | None:
+        """Return the newest answer, without what it tells of another choice."""
+        return self.sight if self.sight is None or self.is_about(choice) else self.sight.without_changes()
