@@ -24,7 +24,7 @@ from presman.polling.poll_events import Polled
 from presman.polling.poller import Poller
 from presman.reports.advise_load import Change
 from presman.reports.whatif_limits import PresentLimits
-from presman.reports.whatif_queue import LaterStart, QueueCourses, why_unknown
+from presman.reports.whatif_queue import ChangedStart, QueueCourses, why_unknown
 from presman.rows.queries import DetailLevel
 from presman.services.live import ReadingCame, Readings
 from presman.sources.simulator.loading import FOLDER
@@ -65,7 +65,7 @@ CHANGES = (
 class Judged(NamedTuple):
     """A start that was foreseen under the change, and after how many seconds it came."""
 
-    told: LaterStart
+    told: ChangedStart
     outcome: float
 
     @property
@@ -96,7 +96,7 @@ def polls(changed: ChangedLimit, at: float, seed: int) -> Iterator[ReadingCame]:
 
 def trial(changed: ChangedLimit, at: float, seed: int) -> list[Judged]:
     """Return what was foreseen at the poll before a change, and what came of it."""
-    runs, told, found = StatementRuns(kept=100_000), dict[Executing, LaterStart](), list[Judged]()
+    runs, told, found = StatementRuns(kept=100_000), dict[Executing, ChangedStart](), list[Judged]()
     asked: datetime | None = None
     for number, came in enumerate(polls(changed, at, seed), 1):
         reading = came.reading

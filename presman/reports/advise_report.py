@@ -207,34 +207,29 @@ def advise(
     best = finals[0][0] if finals else PRESENT
     if best:
         found = tuple(_promised(*each, finals[0][1], days, seen) for each in zip(found, goals, strict=True))
-    script, notes = written(seen, best)
-    begin, end = min(each.first for each in arrivals), max(each.last for each in arrivals)
     advice = Advice(
-        verdict,
-        message,
-        len(arrivals),
-        (end - begin).total_seconds(),
-        seed,
-        error(observed(arrivals), before.replayed.statements),
-        len(search.scored),
-        is_over,
-        found,
-        tuple(curves),
+        verdict, message, len(arrivals), _seconds_of(arrivals), seed,
+        error(observed(arrivals), before.replayed.statements), len(search.scored), is_over, found, tuple(curves),
         _told(seen, PRESENT, before, before, goals),
         tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
-        needed,
-        script,
-        (
-            *notes,
-            *_on_no_more_cpu(seen, best),
-            *_beyond_maximum(plan, (after.replayed.peak for _, after in finals)),
-            *_notes(seen, kinds),
-            "who must not lose by a choice is named with --keep",
-        ),
-        _cpu(best, cpu),
+        needed, *_script_and_notes(seen, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
         servers_maximum=plan.maximum,
-    )
+    )  # fmt: skip
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
+
+
+def _seconds_of(arrivals: Sequence[Arrival]) -> float:
+    """Return how long statements were watched."""
+    return (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
+
+
+def _script_and_notes(
+    seen: ObservedLoad, best: Choice, kinds: Sequence[str], peaks: Sequence[int]
+) -> tuple[Scripts | None, tuple[str, ...]]:
+    """Return the scripts of the first choice, None without one, and what is to be said of the advice."""
+    script, notes = written(seen, best)
+    more = (*_on_no_more_cpu(seen, best), *_beyond_maximum(seen.plan, peaks), *_notes(seen, kinds))
+    return script, (*notes, *more, "who must not lose by a choice is named with --keep")
 
 
 def _few(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:

@@ -25,11 +25,11 @@ from presman.reports.advise_load import Choice, ObservedLoad, rules_of
 _SAME = 1.0
 """Seconds by which two starts may differ and are still called the same."""
 
-BEING = StartForecast(why_none="it is being worked out")
+PENDING = StartForecast(why_none="it is being worked out")
 """A start of which nothing is known yet."""
 
 
-class LaterStart(NamedTuple):
+class ChangedStart(NamedTuple):
     """When a queued statement starts: as things are in `row.starts`, `then` under changes, `sooner` in so many courses.
 
     `later` counts those in which it starts later. Where it does not start in most courses `beyond` and `then_beyond`
@@ -52,7 +52,7 @@ def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
         return ""
     if record is not None and record.is_poor():
         return f"forecasts held {record.held} of {record.judged} here, which is too few"
-    return "" if foresight else why_unforeseen(reading).removeprefix("starts in: not known, ") or BEING.why_none
+    return "" if foresight else why_unforeseen(reading).removeprefix("starts in: not known, ") or PENDING.why_none
 
 
 class _Start(NamedTuple):
@@ -99,13 +99,13 @@ class QueueCourses:
             steps += played.steps
             self._drawn.append((drawn, played))
 
-    def compare(self, reading: Reading, load: ObservedLoad, choice: Choice) -> list[LaterStart]:
+    def compare(self, reading: Reading, load: ObservedLoad, choice: Choice) -> list[ChangedStart]:
         """Return the starts under a choice, heads first. Nobody is shown to start before who stands before him."""
         model = self.foresight.model
         pairs = self._pairs(under(model.now, load, choice))
         places = {each.executing(): place for place, each in enumerate(model.waiting)}
-        found: list[LaterStart] = []
-        before: dict[tuple[int, str], LaterStart] = {}
+        found: list[ChangedStart] = []
+        before: dict[tuple[int, str], ChangedStart] = {}
         for row in sorted(reading.queue, key=lambda row: row.position):
             place, first = places.get(row.executing()), before.get((row.con_id, row.group))
             own = [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
@@ -125,25 +125,25 @@ class QueueCourses:
         return pairs
 
     def _later(
-        self, row: QueuedStatement, own: Sequence[tuple[_Start, _Start]], first: LaterStart | None
-    ) -> LaterStart:
+        self, row: QueuedStatement, own: Sequence[tuple[_Start, _Start]], first: ChangedStart | None
+    ) -> ChangedStart:
         """Return the starts of a statement in courses, which is not before the `first` of its queue."""
         nows, thens = [now for now, _ in own], [then for _, then in own]
-        starts = row.starts or BEING
-        if starts == BEING and len(own) >= ENOUGH:
+        starts = row.starts or PENDING
+        if starts == PENDING and len(own) >= ENOUGH:
             starts = _not_before(first and first.row.starts, self._start(row, nows, self._interval(nows)))
         then = _not_before(first and first.then, self._then(row, starts, nows, thens))
         sooner = sum(now.least - then.seconds > _SAME for now, then in own)
         later = sum(then.least - now.seconds > _SAME for now, then in own)
         beyond = _beyond(starts, nows), _beyond(then, thens)
-        return LaterStart(replace(row, starts=starts), then, sooner, later, len(own), *beyond)
+        return ChangedStart(replace(row, starts=starts), then, sooner, later, len(own), *beyond)
 
     def _then(
         self, row: QueuedStatement, shown: StartForecast, nows: Sequence[_Start], thens: Sequence[_Start]
     ) -> StartForecast:
         """Return a start under the changes: as much later than it is shown as it is in the courses, and as sure."""
         if len(nows) < ENOUGH:
-            return shown if shown.why_none else BEING
+            return shown if shown.why_none else PENDING
         if shown.why_none and _beyond(shown, nows) is None:
             return shown
         now, then = self._interval(nows), self._interval(thens)

@@ -240,7 +240,7 @@ def about(moment: Moment) -> list[Line]:
 def _not_counted(moment: Moment) -> str:
     """Return how many of the servers of a group's statements its count, which the tables show, leaves out."""
     own = [row for row in _own_group(moment) if row.inst_id == CLUSTER or len(moment.reading.header.instances) < 2]
-    beside = sum(holdings(moment.reading, row.con_id, row.name).beside for row in own)
+    beside = sum(holdings(moment.reading, row.con_id, row.name).uncounted for row in own)
     return f", {beside} of them not counted (did not queue)" if beside else ""
 
 

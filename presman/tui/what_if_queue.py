@@ -12,9 +12,9 @@ from presman.figures.figure import NAME, NUMBER, SECONDS, Figure, State, Table
 from presman.figures.statement_figures import between, forecast_record, when
 from presman.reports.advise_load import Choice
 from presman.reports.advise_script import Scripts
-from presman.reports.whatif_queue import BEING, LaterStart
+from presman.reports.whatif_queue import PENDING, ChangedStart
 from presman.tabs.alerts import unseen_queue
-from presman.tui.what_if_work import Sight, Sighted
+from presman.tui.what_if_work import WhatIfAnswer, WhatIfAnswered
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.page import Page
 
@@ -26,21 +26,21 @@ _NO_SCRIPT = "No limit is changed: there is no script."
 
 
 def _in_how_long(starts: StartForecast | None, beyond: float | None) -> str:
-    return "…" if starts == BEING else when(starts) if beyond is None else f"> {duration(beyond)}"
+    return "…" if starts == PENDING else when(starts) if beyond is None else f"> {duration(beyond)}"
 
 
-def _sooner(each: LaterStart) -> str:
+def _sooner(each: ChangedStart) -> str:
     return f"{each.sooner} of {each.courses}" if each.courses else ""
 
 
-def _better(row: LaterStart) -> State:
+def _better(row: ChangedStart) -> State:
     return "warn" if 2 * row.later > row.courses else "good" if 2 * row.sooner > row.courses else ""
 
 
-_Start = Figure[LaterStart]
+_Start = Figure[ChangedStart]
 _RANGE, _SOONER = "The range for 8 cases of 10.", "In so many of the courses of the queue it starts sooner."
 
-STARTS: Table[LaterStart] = Table(
+STARTS: Table[ChangedStart] = Table(
     "what_if_starts",
     "The queue, heads first",
     (
@@ -83,37 +83,37 @@ class _Last(NamedTuple):
         return cls(f"in {when(last)} ({between(last)}{of_what})")
 
 
-def last_words(sight: Sight) -> str:
+def last_words(answer: WhatIfAnswer) -> str:
     """Return when the last of the queue starts, as a sentence; why that is not known where it is not.
 
     Those that came so late that no course has them yet are counted beside it: while many come there are always some.
     """
-    rows = [each for each in sight.starts if each.row.starts != BEING]
-    if len(sight.starts) < 2 or not rows:  # its row tells it all
+    rows = [each for each in answer.starts if each.row.starts != PENDING]
+    if len(answer.starts) < 2 or not rows:  # its row tells it all
         return ""
     now = _Last.of([(each.row.starts or StartForecast(), each.beyond) for each in rows], " in 8 cases of 10")
     then = _Last.of([(each.then, each.then_beyond) for each in rows])
-    if why := now.why or (then.why != BEING.why_none and then.why):
+    if why := now.why or (then.why != PENDING.why_none and then.why):
         return f"When the last of the {len(rows)} queued starts is not known: {why}."
-    what_if = f", what if: {then.no}{then.words}" if sight.choice and not then.why else ""
-    came = len(sight.starts) - len(rows)
+    what_if = f", what if: {then.no}{then.words}" if answer.choice and not then.why else ""
+    came = len(answer.starts) - len(rows)
     late = f" {counted(came, 'more')} just came: not worked out yet." if came else ""
     return f"The last of the {len(rows)} queued {now.verb} {now.words}{what_if}.{late}"
 
 
 class QueueOnShow:
-    """The queue by the newest answer, or the script in its place; `sight` is None until there is an answer."""
+    """The queue by the newest answer, or the script in its place; `answer` is None until there is an answer."""
 
     def __init__(self) -> None:
-        self.sight: Sight | None = None
+        self.answer: WhatIfAnswer | None = None
         self._answered: Choice = frozenset()
         self._starts, self._script = Grid(STARTS), Page()
         self._script.display = False
         self.widgets = self._starts, self._script
 
-    def take(self, answer: Sighted) -> None:
+    def take(self, answer: WhatIfAnswered) -> None:
         """Take an answer."""
-        self.sight, self._answered = answer.sight, answer.choice
+        self.answer, self._answered = answer.answer, answer.choice
 
     def is_about(self, choice: Choice) -> bool:
         """Whether the newest answer is about a choice."""
@@ -126,32 +126,32 @@ class QueueOnShow:
 
     def show(self, choice: Choice, newest: Reading | None, is_busy: bool) -> None:
         """Show what is known of the queue under a choice; `newest` is the reading of now."""
-        sight = self._seen(choice)
-        if sight is None:
+        answer = self._answer_to(choice)
+        if answer is None:
             return
         hidden = () if choice else ("then", "then_between", "sooner")
-        why = f"Nothing is foreseen: {sight.why_none}." if sight.why_none else unseen_queue(sight.reading)
-        record = forecast_record(sight.reading)
+        why = f"Nothing is foreseen: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
+        record = forecast_record(answer.reading)
         note = _WORKING.lower() if is_busy and not self.is_about(choice) else record and f"forecasts {record}"
-        age = 0.0 if newest is None else (newest.at - sight.reading.at).total_seconds()
+        age = 0.0 if newest is None else (newest.at - answer.reading.at).total_seconds()
         late = f"{spelled(age)} old" if age > _OLD else ""
-        self._starts.show_rows(sight.starts, hidden, note, unavailable=why, late=late)
+        self._starts.show_rows(answer.starts, hidden, note, unavailable=why, late=late)
         scripts = self.scripts(choice)
         text = _NO_SCRIPT if scripts is None else f"{scripts.change}\n{scripts.undo}"
         self._script.show_lines([((line, ""),) for line in text.split("\n")])
 
     def scripts(self, choice: Choice) -> Scripts | None:
         """Return the scripts of a choice."""
-        return None if self.sight is None else self.sight.told(choice)[0]
+        return None if self.answer is None else self.answer.scripts(choice)[0]
 
     def sentences(self, choice: Choice, is_busy: bool) -> list[str]:
         """Return what is to be said of the queue under a choice."""
-        sight = self._seen(choice)
-        if sight is None:
+        answer = self._answer_to(choice)
+        if answer is None:
             return []
         working = f"{_WORKING} …" if is_busy and not self.is_about(choice) else ""
-        return [working, last_words(sight), *sight.told(choice)[1]]
+        return [working, last_words(answer), *answer.scripts(choice)[1]]
 
-    def _seen(self, choice: Choice) -> Sight | None:
+    def _answer_to(self, choice: Choice) -> WhatIfAnswer | None:
         """Return the newest answer, without what it tells of another choice."""
-        return self.sight if self.sight is None or self.is_about(choice) else self.sight.without_changes()
+        return self.answer if self.answer is None or self.is_about(choice) else self.answer.without_changes()

@@ -22,7 +22,7 @@ from presman.reports.whatif_limits import LimitChanges, PlanLimit
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
 from presman.tui.what_if_queue import QueueOnShow
-from presman.tui.what_if_work import Advised, ChoicesTried, LiveAdvice, Sighted, Sights, aside
+from presman.tui.what_if_work import Advised, ChoicesTried, LiveAdvice, WhatIfAnswered, WhatIfAnswers, in_background
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import LineView, Sentences
 
@@ -106,7 +106,7 @@ class WhatIfScreen(ModalScreen[None]):
     def __init__(self, monitor: Monitor, group: Group | None, knob: Knob, copy: Callable[[str], None]) -> None:
         super().__init__()
         self._monitor, self._group, self._knob, self._copy = monitor, group, knob, copy
-        self._changes, self._sights, self._advice = LimitChanges(), Sights(), LiveAdvice(self.post_message)
+        self._changes, self._answers, self._advice = LimitChanges(), WhatIfAnswers(), LiveAdvice(self.post_message)
         self._asked: tuple[Reading | None, object] = (None, None)
         self._is_busy = False
         self._queue = QueueOnShow()
@@ -139,16 +139,16 @@ class WhatIfScreen(ModalScreen[None]):
         if moment is not None and pair is not None:
             self._asked, self._is_busy = (moment.reading, choice), True
             about = moment.reading, pair, monitor.foresight, choice
-            aside(self.post_message, lambda: Sighted(self._sights.of(*about), choice))
+            in_background(self.post_message, lambda: WhatIfAnswered(self._answers.of(*about), choice))
 
     def on_failed(self, _event: Failed) -> None:
         """Go on; the app tells of it."""
         self._is_busy = False
         self._show()
 
-    def on_sighted(self, event: Sighted) -> None:
+    def on_what_if_answered(self, event: WhatIfAnswered) -> None:
         """Show an answer."""
-        first, self._is_busy = self._queue.sight is None, False
+        first, self._is_busy = self._queue.answer is None, False
         self._queue.take(event)
         self._ask()
         self._show()
@@ -157,8 +157,8 @@ class WhatIfScreen(ModalScreen[None]):
 
     def _show(self) -> None:
         """Show limits and queue under the changes, whether those are worked out or not."""
-        if self._queue.sight is not None:
-            rows = self._queue.sight.limits.limits(self._group)
+        if self._queue.answer is not None:
+            rows = self._queue.answer.limits.limits(self._group)
             changed = [row._replace(then=self._changes.values.get(row.knob)) for row in rows]
             self._limits.show_rows(changed, note="nothing is changed in the database")
         self._queue.show(self._changes.choice, self._monitor.reading, self._is_busy)
@@ -169,7 +169,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._said = self._said if said is None else said
         found, lines = self._advice.found, [self._said]
         if found is not None and self._choices.display:
-            lines = advice_words(found.advice, self._advice.said, self._choices.row)
+            lines = advice_words(found.advice, self._advice.goal_text, self._choices.row)
         else:
             lines += self._queue.sentences(self._changes.choice, self._is_busy)
         shown: list[Line] = [((f" {line}", ""),) for line in lines if line]
@@ -221,9 +221,9 @@ class WhatIfScreen(ModalScreen[None]):
             self._show_choices(not self._choices.display)
         elif self._advice.goals:
             self._advice.end()
-        elif self._queue.sight is not None:
+        elif self._queue.answer is not None:
             name = "" if self._group is None else self._group.name
-            self._show_facts(self._advice.begin(self._queue.sight, self._monitor.timeline.watch.runs, name))
+            self._show_facts(self._advice.begin(self._queue.answer, self._monitor.timeline.watch.runs, name))
 
     def on_choices_tried(self, event: ChoicesTried) -> None:
         """Tell how the search goes."""
@@ -237,7 +237,7 @@ class WhatIfScreen(ModalScreen[None]):
             self._choices.show_rows(advice.choices)
             self._show_choices(True)
         else:
-            self._show_facts(" ".join(advice_words(advice, self._advice.said)))
+            self._show_facts(" ".join(advice_words(advice, self._advice.goal_text)))
             self._advice.goals = ()
 
     def _show_choices(self, on: bool) -> None:

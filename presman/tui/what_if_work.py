@@ -20,45 +20,45 @@ from presman.reports.advise_report import AdviceFound, AdviceWanted, advise
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored
 from presman.reports.whatif_limits import PresentLimits
-from presman.reports.whatif_queue import BEING, LaterStart, QueueCourses, why_unknown
+from presman.reports.whatif_queue import PENDING, ChangedStart, QueueCourses, why_unknown
 from presman.tabs.parts import Pair
 from presman.tui.feed import Failed, Post
 
 KINDS = ("target", "limits", "levels", "shares")
 """What advice may change."""
 
-_TRIED = 200
+_MOST_TRIED = 200
 """Choices that are tried at most: somebody waits for them."""
 
-_TOLD_EACH = 20
+_REPORT_EVERY = 20
 """Choices that are tried between two words about how the search goes."""
 
 
-class Sight(NamedTuple):
+class WhatIfAnswer(NamedTuple):
     """What was worked out of a reading under a choice: limits, starts or why there are none."""
 
     reading: Reading
     choice: Choice
     limits: PresentLimits
-    starts: Sequence[LaterStart]
+    starts: Sequence[ChangedStart]
     why_none: str
 
-    def told(self, choice: Choice) -> tuple[Scripts | None, list[str]]:
+    def scripts(self, choice: Choice) -> tuple[Scripts | None, list[str]]:
         """Return the scripts of a choice, or None, and what is to be said of it; no forecast is needed for either."""
         choice = self.limits.possible(choice)
         found, troubles = written(self.limits.load, choice)
         return found, [*self.limits.cautions(choice), *(f"{each[0].upper()}{each[1:]}." for each in troubles)]
 
-    def without_changes(self) -> Sight:
+    def without_changes(self) -> WhatIfAnswer:
         """Return what stays true of it while another choice is worked out: the queue as things are."""
-        return self._replace(starts=[LaterStart(each.row, BEING, beyond=each.beyond) for each in self.starts])
+        return self._replace(starts=[ChangedStart(each.row, PENDING, beyond=each.beyond) for each in self.starts])
 
 
 @dataclass(eq=False)
-class Sighted(Message):
+class WhatIfAnswered(Message):
     """A question about limits and queue under a choice was answered."""
 
-    sight: Sight
+    answer: WhatIfAnswer
     choice: Choice
 
 
@@ -76,7 +76,7 @@ class Advised(Message):
     found: AdviceFound
 
 
-def aside(post: Post, work: Callable[[], Message]) -> None:
+def in_background(post: Post, work: Callable[[], Message]) -> None:
     """Post what work comes to, in a thread that nobody waits for. Raises RuntimeError where none can be had."""
 
     def run() -> None:
@@ -88,7 +88,7 @@ def aside(post: Post, work: Callable[[], Message]) -> None:
     Thread(target=run, name="presman-what-if", daemon=True).start()
 
 
-class Sights:
+class WhatIfAnswers:
     """What is seen of limits and queue. Limits and courses are kept while the poll they are of is the same."""
 
     def __init__(self) -> None:
@@ -96,18 +96,18 @@ class Sights:
         self._limits: tuple[Pair, PresentLimits] | None = None
         self._courses: QueueCourses | None = None
 
-    def of(self, reading: Reading, pair: Pair, foresight: Foresight | None, choice: Choice) -> Sight:
+    def of(self, reading: Reading, pair: Pair, foresight: Foresight | None, choice: Choice) -> WhatIfAnswer:
         """Return what is seen of a reading, made of two snapshots, under a choice."""
         if self._limits is None or self._limits[0][1] is not pair[1]:
             self._limits = pair, PresentLimits.of(reading, *pair, self._cache)
         limits, why_none = self._limits[1], why_unknown(reading, foresight)
         choice = limits.possible(choice)
-        starts: Sequence[LaterStart] = ()
+        starts: Sequence[ChangedStart] = ()
         if foresight is not None and not why_none:
             if self._courses is None or self._courses.foresight is not foresight:
                 self._courses = QueueCourses(foresight)
             starts = self._courses.compare(reading, limits.load, choice)
-        return Sight(reading, choice, limits, starts, why_none)
+        return WhatIfAnswer(reading, choice, limits, starts, why_none)
 
 
 class LiveAdvice:
@@ -120,13 +120,13 @@ class LiveAdvice:
         self.found: AdviceFound | None = None
 
     @property
-    def said(self) -> str:
+    def goal_text(self) -> str:
         """The goals in words."""
         return "; ".join(map(str, self.goals))
 
-    def begin(self, sight: Sight, runs: StatementRuns, group: str) -> str:
+    def begin(self, answer: WhatIfAnswer, runs: StatementRuns, group: str) -> str:
         """Begin to search for a group, else for the one whose head waits longest; return what is to be said of that."""
-        reading, plan = sight.reading, sight.limits.load.plan
+        reading, plan = answer.reading, answer.limits.load.plan
         arrivals = seen_arrivals(runs, reading, plan)
         seen = {each.group for each in arrivals}
         heads = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
@@ -134,19 +134,19 @@ class LiveAdvice:
         if not asked:
             return "No advice yet: presman has seen no parallel statement."
         self.goals = goals_of(asked, (each.goal for each in reading.goals), seen)
-        wanted = AdviceWanted(self.goals, (), KINDS, quick=_TRIED)
-        aside(self._post, lambda: Advised(advise(arrivals, plan, wanted, self._heard)))
-        return f"Advice on {self.said}: looking at {counted(len(arrivals), 'statement')} …"
+        wanted = AdviceWanted(self.goals, (), KINDS, quick=_MOST_TRIED)
+        in_background(self._post, lambda: Advised(advise(arrivals, plan, wanted, self._report)))
+        return f"Advice on {self.goal_text}: looking at {counted(len(arrivals), 'statement')} …"
 
     def end(self) -> None:
         """End the search; what was found so far is told."""
         self._is_over = True
 
-    def _heard(self, replayed: int, best: Scored) -> None:
+    def _report(self, replayed: int, best: Scored) -> None:
         """Tell how the search goes; called in its thread, which Ctrl-C would end in the same way."""
         if self._is_over:
             raise KeyboardInterrupt
-        if replayed % _TOLD_EACH == 0:
+        if replayed % _REPORT_EVERY == 0:
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
             tried = f"{counted(replayed, 'choice')} tried, {self.goals[0].percentile} at best {wait}"
-            self._post(ChoicesTried(f"Advice on {self.said}: {tried}; a ends the search"))
+            self._post(ChoicesTried(f"Advice on {self.goal_text}: {tried}; a ends the search"))

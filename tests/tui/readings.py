@@ -28,6 +28,7 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
     WantsSource,
 )
+from presman.figures.drawing.lines import Line, plain
 
 AT = datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
 SQL = "select /*+ parallel */ region, sum(amount) from sales s join times t on s.time_id = t.id group by region"
@@ -172,3 +173,15 @@ def cluster() -> Reading:
         rows += [each._replace(inst_id=inst_id, capacity=12.0, used=(each.used or 0) / 2) for each in groups()]
     top = replace(header(), instances=(instance(1), instance(2)))
     return replace(busy(), header=top, groups=tuple(rows))
+
+
+def told(lines: list[Line]) -> dict[str, list[str]]:
+    """The lines below each heading, without what is blank between words."""
+    found: dict[str, list[str]] = {"": []}
+    own = found[""]
+    for line in lines:
+        if line and not plain(line).startswith(" "):
+            own = found.setdefault(plain(line), [])
+        elif line:
+            own.append(" ".join(plain(line).split()))
+    return found

@@ -18,24 +18,11 @@ from presman.analysis.readings.session_readings import (
     SetSkew,
 )
 from presman.analysis.readings.statement_readings import Usual
-from presman.figures.drawing.lines import Line, plain
+from presman.figures.drawing.lines import plain
 from presman.rows.queries import Focus
 from presman.tui.pages.detail_lines import cost_lines, detail_lines, focus_of, usual_lines
 from presman.tui.pages.xplan import _scaled, _time, xplan
-from tests.tui.readings import AT, busy, queued, running, session
-
-
-def told(lines: list[Line]) -> dict[str, list[str]]:
-    """The lines below each heading, without what is blank between words."""
-    found: dict[str, list[str]] = {"": []}
-    own = found[""]
-    for line in lines:
-        if line and not plain(line).startswith(" "):
-            own = found.setdefault(plain(line), [])
-        elif line:
-            own.append(" ".join(plain(line).split()))
-    return found
-
+from tests.tui.readings import AT, busy, queued, running, session, told
 
 DETAIL = Detail(
     1, 526, "9md3ukh526j58", 0, 42, (), None,

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.statement_readings import DopStory, Servers, WantsSource
-from presman.figures.drawing.lines import Line, plain
+from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import QUEUE
 from presman.tui.pages.row_details import (
     _wants,
@@ -22,25 +22,13 @@ from presman.tui.pages.row_details import (
     sql_lines,
     tells_degree,
 )
-from tests.tui.readings import AT, busy, cluster
+from tests.tui.readings import AT, busy, cluster, told
 from tests.tui.readings import group as group_row
 from tests.tui.readings import queued as queued_row
 from tests.tui.readings import running as running_row
 from tests.tui.readings import session as session_row
 
 BUSY = busy()
-
-
-def told(lines: list[Line]) -> dict[str, list[str]]:
-    """The lines below each heading, the title's under ""."""
-    found: dict[str, list[str]] = {"": []}
-    own = found[""]
-    for line in lines:
-        if line and not plain(line).startswith(" "):
-            own = found.setdefault(plain(line), [])
-        elif line:
-            own.append(" ".join(plain(line).split()))
-    return found
 
 
 HINTED = "Its SQL text has the hint parallel."

@@ -34,8 +34,8 @@ def answered(acting: Stage) -> Callable[[], bool]:
 
     def is_answered() -> bool:
         on_show = panel(acting)
-        sight = on_show._queue.sight
-        return sight is not None and not on_show._is_busy and on_show._queue.is_about(on_show._changes.choice)
+        answer = on_show._queue.answer
+        return answer is not None and not on_show._is_busy and on_show._queue.is_about(on_show._changes.choice)
 
     return is_answered
 
@@ -88,11 +88,11 @@ async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_
         await waited(acting, answered(acting))
         await acting.keys("right")
         await waited(acting, answered(acting))
-        sight = panel(acting)._queue.sight
-        assert sight is not None
-        courses = f" of {sight.starts[0].courses} "
+        answer = panel(acting)._queue.answer
+        assert answer is not None
+        courses = f" of {answer.starts[0].courses} "
         assert courses in f"{acting.screen} "
-        with mock.patch("presman.tui.what_if_screen.aside"):
+        with mock.patch("presman.tui.what_if_screen.in_background"):
             screen = await acting.press("right")
             assert "The change is being worked out …" in screen
             assert courses not in screen, "the old change is not on trial any more"
@@ -126,14 +126,14 @@ async def test_it_follows_the_polls_and_keeps_the_changes() -> None:
         await acting.keys("9", "9", "9")
         assert "is from 1 to" in "".join(str(each.message) for each in acting.app._notifications)
         await waited(acting, answered(acting))
-        first = panel(acting)._queue.sight
+        first = panel(acting)._queue.answer
         await polls(1)
         panel(acting)._ask()
-        await waited(acting, lambda: panel(acting)._queue.sight is not first and answered(acting)())
-        sight = panel(acting)._queue.sight
-        assert sight is not None
-        assert sight.reading is acting.app.monitor.reading
-        assert [each.value for each in sight.choice] == [99]
+        await waited(acting, lambda: panel(acting)._queue.answer is not first and answered(acting)())
+        answer = panel(acting)._queue.answer
+        assert answer is not None
+        assert answer.reading is acting.app.monitor.reading
+        assert [each.value for each in answer.choice] == [99]
 
 
 @acted
@@ -196,7 +196,7 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
     record(place, list(polled("mixed", 30, step=30.0)))
     app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
     quick = (
-        mock.patch("presman.tui.what_if_work._TRIED", 12),
+        mock.patch("presman.tui.what_if_work._MOST_TRIED", 12),
         mock.patch("presman.reports.advise_report.least", return_value=2),
     )
     with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), quick[0], quick[1]:
@@ -235,4 +235,4 @@ def test_the_search_ends_when_nobody_looks() -> None:
     advice = LiveAdvice(lambda _: None)
     advice.end()
     with pytest.raises(KeyboardInterrupt):
-        advice._heard(1, mock.Mock(waits=(1.0,)))
+        advice._report(1, mock.Mock(waits=(1.0,)))

@@ -97,7 +97,7 @@ class GroupHoldings(NamedTuple):
     """Servers that the statements of a group hold, and how many of them the group does not count."""
 
     held: int
-    beside: int
+    uncounted: int
 
 
 def holdings(reading: Reading, con_id: int, group: str) -> GroupHoldings:
@@ -111,10 +111,10 @@ def holdings(reading: Reading, con_id: int, group: str) -> GroupHoldings:
 def why_not_counted(statement: RunningStatement, reading: Reading) -> str:
     """Return why the limit of its group does not count a statement's servers, or may not; "" where it does."""
     found = holdings(reading, statement.con_id, statement.group)
-    if not found.beside:
+    if not found.uncounted:
         return ""
     name, is_counted = group_title(statement), Counted.of(reading).of_statement(statement, everybody=False)
     if is_counted is False:
         return f"{statement.who} did not queue, so {name} does not count its servers"
-    which = f"{found.beside} of the {found.held} held (statements that did not queue)"
+    which = f"{found.uncounted} of the {found.held} held (statements that did not queue)"
     return "" if is_counted else f"{name} does not count {which}, perhaps these"

@@ -304,7 +304,7 @@ def _not_counted(row: GroupReading, reading: Reading) -> list[Line]:
     """Tell of the servers that are held beside those the group counts, which the list of holders has, too."""
     if row.inst_id and len(reading.header.instances) > 1:
         return []
-    beside = holdings(reading, row.con_id, row.name).beside
+    beside = holdings(reading, row.con_id, row.name).uncounted
     return [fact("not counted", f"{counted(beside, 'more server')} (statements that did not queue)")] if beside else []
 
 

@@ -33,11 +33,11 @@ from presman.polling.poll_events import Polled
 from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, rules_of, seen_arrivals
 from presman.reports.advise_script import written
 from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, PresentLimits, of_alerts, of_group
-from presman.reports.whatif_queue import BEING, LaterStart, QueueCourses, under, why_unknown
+from presman.reports.whatif_queue import PENDING, ChangedStart, QueueCourses, under, why_unknown
 from presman.reports.whatif_replay import Rules
 from presman.services.live import ReadingCame, Readings
 from presman.tui.what_if_queue import last_words
-from presman.tui.what_if_work import Sight
+from presman.tui.what_if_work import WhatIfAnswer
 from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, queued
 
@@ -73,12 +73,12 @@ class Knowing:
         waits = tuple(Waiting(BATCH, 32, 32, row.waited or 0.0, TEN) for row in self.rows)
         return QueueNow(limits, (Holder(ETL, self.held, 4.0, TEN),), waits, self.came, 60.0 if self.came else 0.0)
 
-    def under(self, *changes: Change) -> list[LaterStart]:
+    def under(self, *changes: Change) -> list[ChangedStart]:
         foresight = Foresight(AT, Modelled(self.now, (None,), self.rows), 1.0, 0.0, 1)
         return QueueCourses(foresight).compare(self.reading, self.load, frozenset(changes))
 
 
-def medians(found: list[LaterStart]) -> list[float | None]:
+def medians(found: list[ChangedStart]) -> list[float | None]:
     return [None if each.then.median is None else round(each.then.median, 2) for each in found]
 
 
@@ -117,17 +117,17 @@ def test_what_is_shown_as_unknown_stays_so_but_never_and_a_timeout_are_answered(
 
 
 def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once() -> None:
-    first, second = Knowing(shown=(StartForecast(6.0, 5.0, 7.0), BEING)).under(Change("target", None, 96))
+    first, second = Knowing(shown=(StartForecast(6.0, 5.0, 7.0), PENDING)).under(Change("target", None, 96))
     assert second.row.starts is not None
     assert second.row.starts.median == pytest.approx(16.0)
     assert medians([first, second]) == [0.0, 10.0]
     late = Knowing()
     foresight = Foresight(AT, Modelled(late.now, (None,), late.rows), 1.0, 0.0, 1)
-    new = replace(late.reading, queue=(*late.reading.queue, replace(queued(3, timeout_left=None), starts=BEING)))
+    new = replace(late.reading, queue=(*late.reading.queue, replace(queued(3, timeout_left=None), starts=PENDING)))
     found = QueueCourses(foresight).compare(new, late.load, frozenset())
-    assert [each.row.starts == BEING for each in found] == [False, False, True], "no course has the third yet"
-    sight = Sight(new, frozenset(), present()[1], found, "")
-    assert last_words(sight) == (
+    assert [each.row.starts == PENDING for each in found] == [False, False, True], "no course has the third yet"
+    answer = WhatIfAnswer(new, frozenset(), present()[1], found, "")
+    assert last_words(answer) == (
         "The last of the 2 queued starts in 0:16 (0:15-0:17 in 8 cases of 10). 1 more just came: not worked out yet."
     )
 
@@ -143,7 +143,9 @@ def test_a_queue_too_long_for_its_courses_tells_within_how_long_it_does_not_star
         assert (each.sooner, each.later) == (0, each.courses)
         assert each.then_beyond == pytest.approx(40.0, abs=0.5), "4,000 came in that time: there it ends"
         assert each.then.why_none.startswith("it does not start within ")
-    assert "in 8 cases of 10), what if: not within " in last_words(Sight(many.reading, choice, present()[1], found, ""))
+    assert "in 8 cases of 10), what if: not within " in last_words(
+        WhatIfAnswer(many.reading, choice, present()[1], found, "")
+    )
     timed = replace(many.reading, queue=tuple(replace(row, timeout_left=20.0) for row in many.reading.queue))
     assert all(each.then.timeout for each in courses.compare(timed, many.load, choice))
 
