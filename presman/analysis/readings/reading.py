@@ -342,11 +342,11 @@ class LateView(Struct, frozen=True):
     age: float | None
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, dict=True):
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
     `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
-    are worked out when first looked at: there can be thousands, and few pages show them.
+    and `histograms` are worked out when first looked at: there can be thousands, and few pages show them.
     `monitor_servers` are the servers that GV$ queries have on a cluster now, presman's own among them: no statement's.
     `basis` says what may be said not to be there, and by which views; `unseen` are views that told nothing;
     `notes` what a reader of the figures must know.
@@ -383,7 +383,7 @@ class Reading(Struct, frozen=True):
     running: tuple[RunningStatement, ...]
     sessions: Sequence[SessionReading]
     waits: tuple[WaitReading, ...]
-    histograms: tuple[Histogram, ...]
+    histograms: Sequence[Histogram]
     downgrades: tuple[Downgrades, ...]
     unmanaged_servers: int | None
     troubles: tuple[UnansweredQuery, ...]
