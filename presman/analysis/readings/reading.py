@@ -346,7 +346,7 @@ class Reading(Struct, frozen=True, dict=True):
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
     `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
-    and `histograms` are worked out when first looked at: there can be thousands, and few pages show them.
+    are worked out when first looked at: there can be thousands, and few pages show them.
     `monitor_servers` are the servers that GV$ queries have on a cluster now, presman's own among them: no statement's.
     `basis` says what may be said not to be there, and by which views; `unseen` are views that told nothing;
     `notes` what a reader of the figures must know.
