@@ -340,17 +340,25 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
 
 
 def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:
-    """The alert says that BATCH is at its group limit, which may leave him out: he is not told as what it waits for."""
+    """The alert says that BATCH is held by its group limit, which may leave him out: he is not what it waits for."""
     both = storm(running(526, **IDLE), running(144))  # one of the two did not queue
-    found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
+    own = (Shortage(32, everybody=True), Shortage(16, group="BATCH"))
+    held = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), both.heads[1]))
+    found = told(replace(held, groups=(group("BATCH", px_servers=32),)))
     assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 that ETL wants"
     assert found.text.startswith(
         "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what its end "
     )
-    alone = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=0),)))
+    alone = told(replace(held, groups=(group("BATCH", px_servers=0),)))
     assert "that ETL wants (BATCH's limit does not count them): " in alone.text
-    unlimited = told(replace(both, groups=(group("BATCH", servers_limit=None, px_servers=32),)))
-    assert "that BATCH and ETL want:" in unlimited.text
+
+
+def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() -> None:
+    """A limit that holds nobody back is no matter, whoever it counts: BATCH wants these servers as ETL does."""
+    both = storm(running(526, **IDLE), running(144))
+    found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
+    assert "keeps 32 servers that BATCH and ETL want: what its end" in found.text
+    assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 servers"
 
 
 def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:

@@ -199,15 +199,13 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
 
 
 def _counted_apart(each: RunningStatement, reading: Reading) -> str:
-    """Return that the limit of its own group does not count an idle holder's servers, or may not; "" where it does.
+    """Return that the limit that holds its own group back does not count an idle holder's servers, or may not.
 
-    It depends on no other figure, so that it holds while servers come and go: the alert of that group names its limit.
+    "" where it does, and where that limit holds nobody back: then its group wants these servers as the others do.
     """
-    has_limit = any(
-        (row.con_id, row.name) == (each.con_id, each.group) and row.servers_limit is not None
-        for row in reading.cluster_groups()
-    )
-    if not has_limit or not why_not_counted(each, reading):
+    own = (each.con_id, each.group)
+    holds = any((limit.con_id, limit.group) == own for head in reading.heads for limit in head.shortages)
+    if not holds or not why_not_counted(each, reading):
         return ""
     does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
     return f" ({group_title(each)}'s limit {does} not count them)"
