@@ -61,6 +61,13 @@ class DopStory(Struct, frozen=True):
     facts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     unread: str = ""
 
+    @property
+    def why(self) -> str:
+        """Why it has this degree, in a few words: where no reason is given, what automatic DOP derived it from."""
+        derived = ((self.cpu_degree, "CPU"), (self.io_degree, "I/O"))
+        by = ", ".join(f"{resource} {degree}" for degree, resource in derived if degree is not None)
+        return self.reason or self.operation_reason or (f"auto: {by}" if by else "")
+
 
 class WantsSource(Enum):
     """Who says how many servers a queued statement wants, in the words shown; the most trusted first."""
