@@ -21,7 +21,7 @@ from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, QueueForecast, StartForecast
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.base.formats import clock, counted
+from presman.base.formats import clock, counted, spelled
 from presman.forecast.calibration import Calibration, ForecastOutcome, Interval
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
@@ -40,6 +40,8 @@ FRESH = 8
 """Courses of one reading that are played once more without somebody."""
 _LASTS = timedelta(minutes=1)
 """How long courses are kept."""
+_LASTS_LONG = timedelta(minutes=5)
+"""How long so few are kept as it takes: where the queue is long, no more are played in a minute."""
 
 STEPS_PER_SECOND = 300.0
 """Steps of the model for each second that passes: some 3 ms of CPU."""
@@ -57,17 +59,58 @@ _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"
 """Views without which nothing is foreseen: who waits, who holds servers, and by which limits."""
 
 _BEHIND_BROKEN = StartForecast(why_none="one before it should have started by now and did not")
-NEVER = "it does not start within 4 hours in most courses"
+PENDING = StartForecast(why_none="it is being worked out")
+"""A start of which nothing is known yet."""
+_TOO_LONG = StartForecast(why_none="the queue is so long that working it out takes more than 5 minutes")
+_NOT_WITHIN = "it does not start within "
+NEVER = f"{_NOT_WITHIN}4 hours in most courses"
+_MINUTE = 60.0
 
 
 _Wait = tuple[Executing, datetime | None]
 """One wait: who waits to execute what, and since when. A session may queue the same SQL again."""
 
 
+class CourseStart(NamedTuple):
+    """A start in a course: after how many seconds, infinite where it does not start in it, and after how many at least.
+
+    A course that was not played to its end tells no more of who still waits.
+    """
+
+    seconds: float
+    least: float
+
+    @classmethod
+    def of(cls, played: Played, place: int) -> CourseStart:
+        """Return that of one that waits, by its place among them."""
+        return cls(played.starts[place], min(played.starts[place], played.until))
+
+    def after(self, seconds: float) -> CourseStart:
+        """Return the same start as it is so much later."""
+        return CourseStart(self.seconds - seconds, self.least - seconds if self.least < HORIZON else HORIZON)
+
+
+def reach(starts: Iterable[CourseStart]) -> float:
+    """Return within how many seconds those do not start that do not start."""
+    return min((each.least for each in starts if each.seconds == inf), default=HORIZON)
+
+
+def not_within(seconds: float) -> StartForecast:
+    """Return that all that is known of a statement is within how long it does not start."""
+    if seconds >= HORIZON:
+        return StartForecast(why_none=NEVER)
+    whole = seconds if seconds < _MINUTE else seconds - seconds % _MINUTE
+    return StartForecast(why_none=f"{_NOT_WITHIN}{spelled(whole)} in most courses")
+
+
+def is_not_within(starts: StartForecast) -> bool:
+    """Whether all that is known of a statement is within how long it does not start."""
+    return starts.why_none.startswith(_NOT_WITHIN)
+
+
 class _Course(NamedTuple):
     at: datetime
-    starts: Mapping[_Wait, float]
-    """When each statement starts: seconds since 1970."""
+    starts: Mapping[_Wait, CourseStart]
 
 
 def _queue_of(row: QueuedStatement) -> tuple[int, str]:
@@ -132,6 +175,7 @@ class Forecaster:
         self._first: dict[_Wait, _FirstForecast] = {}
         self._missed: dict[_Wait, _Missed] = {}
         self._rules: object = None
+        self._pending: dict[_Wait, datetime] = {}
         self._number = 0
         self._steps = self._steps_at_first
         self._at: datetime | None = None
@@ -202,17 +246,16 @@ class Forecaster:
         self._effects = Effects()
 
     def _forget_old(self, at: datetime, rules: QueueRules) -> None:
-        """Forget the courses that were played long ago, or by other rules."""
+        """Forget the courses that were played long ago, or by other rules; of the last few only what is too old."""
         now = rules.target, rules.plan, {key: [each.allowed for each in own] for key, own in rules.limits.items()}
         if now != self._rules:
             self._forget_courses()
         self._rules = now
-        while self._courses and at - self._courses[0].at > _LASTS:
+        while self._courses and at - self._courses[0].at > (_LASTS if len(self._courses) > ENOUGH else _LASTS_LONG):
             self._courses.popleft()
 
     def _play(self, model: Modelled, reading: Reading) -> None:
         """Play as many courses as may be played now; half of the steps is for what ends would do."""
-        now = reading.at.timestamp()
         ways = self._effects.offer(reading)
         rest = self._steps / 2 if ways else 0.0
         fresh: list[tuple[Draw, Played]] = []
@@ -222,8 +265,7 @@ class Forecaster:
             played = play(model.now, drawn)
             self._steps -= played.steps
             fresh.append((drawn, played))
-            starts = zip(model.waiting, played.starts, strict=True)
-            known = {self._wait(each): now + start for each, start in starts if played.whole or start < inf}
+            known = {self._wait(each): CourseStart.of(played, place) for place, each in enumerate(model.waiting)}
             self._courses.append(_Course(reading.at, known))
         self._steps -= self._effects.play(model, fresh[:FRESH], reading.at, self._steps)
 
@@ -240,7 +282,7 @@ class Forecaster:
             for alike in _together(queue):
                 if (alike[0].waited or 0.0) < broken - SAME_WAIT:
                     after = _BEHIND_BROKEN
-                times = self._times(alike, reading.at.timestamp())
+                times = self._times(alike, reading.at)
                 own = [self._start(row, times, after, rules, reading.at) for row in alike]
                 found |= {row.executing(): each for row, each in zip(alike, own, strict=True)}
                 after = next((each for each in own if each.median is not None), after)
@@ -248,14 +290,19 @@ class Forecaster:
                     after = _BEHIND_BROKEN
         return found
 
-    def _times(self, alike: Sequence[QueuedStatement], now: float) -> list[float]:
+    def _times(self, alike: Sequence[QueuedStatement], now: datetime) -> list[CourseStart]:
         """Return after how many seconds one of those that came together starts in each course, ascending."""
         waits = [self._wait(row) for row in alike]
-        known = (each.starts[wait] - now for each in self._courses for wait in waits if wait in each.starts)
-        return sorted(start for start in known if start >= 0.0)
+        known = (
+            each.starts[wait].after((now - each.at).total_seconds())
+            for each in self._courses
+            for wait in waits
+            if wait in each.starts
+        )
+        return sorted(start for start in known if start.seconds >= 0.0)
 
     def _start(
-        self, row: QueuedStatement, starts: Sequence[float], after: StartForecast, rules: QueueRules, at: datetime
+        self, row: QueuedStatement, starts: Sequence[CourseStart], after: StartForecast, rules: QueueRules, at: datetime
     ) -> StartForecast:
         """Return the forecast of a statement, by when one like it `starts`; not before those it comes `after`."""
         wait = self._wait(row)
@@ -263,12 +310,15 @@ class Forecaster:
         if why := self._why_none(row, rules) or missed:
             return StartForecast(why_none=why)
         if len(starts) < ENOUGH:
-            return StartForecast(why_none="it is being worked out")
-        raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
-        if row.timeout_left is not None and raw.median >= row.timeout_left - self._least:
+            since = self._pending.setdefault(wait, at)
+            return PENDING if at - since < _LASTS_LONG else _TOO_LONG
+        self._pending.pop(wait, None)
+        raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)].seconds for part in (0.5, 0.1, 0.9)))
+        at_least = raw.median if raw.median < inf else reach(starts)
+        if row.timeout_left is not None and at_least >= row.timeout_left - self._least:
             return StartForecast(timeout=True)
         if raw.median == inf:
-            return StartForecast(why_none=NEVER)
+            return not_within(at_least)
         latest = HORIZON if row.timeout_left is None else row.timeout_left
         raw = raw._replace(high=min(raw.high, latest))
         shown = self._calibration.widened(raw, self._least)
@@ -300,6 +350,7 @@ class Forecaster:
         Who started and ended between two polls, or left without a start, is not judged.
         """
         queued = {self._wait(each) for each in reading.queue}
+        self._pending = {wait: since for wait, since in self._pending.items() if wait in queued}
         for wait, first in list(self._first.items()):
             if wait not in queued:
                 self._judge_start(wait, self._first.pop(wait), self._missed.pop(wait, None))

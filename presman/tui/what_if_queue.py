@@ -10,9 +10,10 @@ from presman.analysis.readings.statement_readings import StartForecast
 from presman.base.formats import counted, duration, spelled
 from presman.figures.figure import NAME, NUMBER, SECONDS, Figure, State, Table
 from presman.figures.statement_figures import between, forecast_record, when
+from presman.forecast.forecaster import PENDING
 from presman.reports.advise_load import Choice
 from presman.reports.advise_script import Scripts
-from presman.reports.whatif_queue import PENDING, ChangedStart
+from presman.reports.whatif_queue import ChangedStart
 from presman.tabs.alerts import unseen_queue
 from presman.tui.what_if_work import WhatIfAnswer, WhatIfAnswered
 from presman.tui.widgets.grid import Grid

@@ -65,3 +65,8 @@ def test_fifty_outcomes_are_remembered() -> None:
 
 def test_nothing_is_infinitely_wide() -> None:
     assert judged(*[1e6] * 9).widened(RAW, 1.0).high == pytest.approx(60.0 + 8 * 20.0)
+
+
+@pytest.mark.parametrize(("judged", "held", "poor"), [(0, 0, False), (4, 0, False), (5, 2, True), (5, 3, False)])
+def test_forecasts_are_poor_if_fewer_than_half_held_of_enough(judged: int, held: int, poor: bool) -> None:
+    assert ForecastRecord(judged, held).is_poor() == poor
