@@ -22,7 +22,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, QueueForecast, StartForecast
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import clock, counted, spelled
-from presman.forecast.calibration import Calibration, ForecastOutcome, Interval
+from presman.forecast.calibration import Calibration, ForecastOutcome, Interval, QueueCalibration, Standing
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
@@ -50,6 +50,9 @@ MOST_STEPS = 9_000.0
 ONE_LOOK = 40_000.0
 """Steps where there is but one look: some 400 ms of CPU."""
 
+_LOOK_EVERY = timedelta(minutes=1)
+"""How far apart looks are of which all forecasts are judged."""
+
 LEADING_POLLS = 30
 """Polls of a recording that lead to the one whose forecasts are shown: by them it is known how good forecasts are."""
 
@@ -71,30 +74,6 @@ _Wait = tuple[Executing, datetime | None]
 """One wait: who waits to execute what, and since when. A session may queue the same SQL again."""
 
 
-class CourseStart(NamedTuple):
-    """A start in a course: after how many seconds, infinite where it does not start in it, and after how many at least.
-
-    A course that was not played to its end tells no more of who still waits.
-    """
-
-    seconds: float
-    least: float
-
-    @classmethod
-    def of(cls, played: Played, place: int) -> CourseStart:
-        """Return that of one that waits, by its place among them."""
-        return cls(played.starts[place], min(played.starts[place], played.until))
-
-    def after(self, seconds: float) -> CourseStart:
-        """Return the same start as it is so much later."""
-        return CourseStart(self.seconds - seconds, self.least - seconds if self.least < HORIZON else HORIZON)
-
-
-def reach(starts: Iterable[CourseStart]) -> float:
-    """Return within how many seconds those do not start that do not start."""
-    return min((each.least for each in starts if each.seconds == inf), default=HORIZON)
-
-
 def not_within(seconds: float) -> StartForecast:
     """Return that all that is known of a statement is within how long it does not start."""
     if seconds >= HORIZON:
@@ -110,7 +89,10 @@ def is_not_within(starts: StartForecast) -> bool:
 
 class _Course(NamedTuple):
     at: datetime
-    starts: Mapping[_Wait, CourseStart]
+    until: float
+    """Until when it was played, infinite where that was to the horizon. Times are seconds since 1970."""
+    starts: Mapping[_Wait, float]
+    """When each statement starts, infinite for one that does not until then."""
 
 
 def _queue_of(row: QueuedStatement) -> tuple[int, str]:
@@ -142,7 +124,8 @@ class _FirstForecast(NamedTuple):
 class Foresight(NamedTuple):
     """What the forecasts of a reading `at` an instant are made of: the queue as the model takes it.
 
-    Intervals are `factor` times as wide as courses make them, and their halves `least` seconds before that.
+    Intervals of who waits are `factor` times as wide as courses make them; before that their halves are `least` seconds
+    at least.
     """
 
     at: datetime
@@ -170,6 +153,9 @@ class Forecaster:
     def _begin_anew(self) -> None:
         self._seen = SeenStatements()
         self._calibration = Calibration()
+        self._queue_calibration = QueueCalibration()
+        self._standing: dict[_Wait, Standing] = {}
+        self._looked: datetime | None = None
         self._effects = Effects()
         self._courses: deque[_Course] = deque(maxlen=COURSES)
         self._first: dict[_Wait, _FirstForecast] = {}
@@ -219,14 +205,27 @@ class Forecaster:
         model = modelled(reading, found, self._seen) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
-            self.foresight = Foresight(reading.at, model, self._calibration.factor, self._least, self._seed)
-        return reading.foreseen(self._starts(reading, found), self._behind())
+            self.foresight = Foresight(reading.at, model, self._factor, self._least, self._seed)
+        starts = self._starts(reading, found)
+        self._look(reading.at)
+        return reading.foreseen(starts, self._behind())
 
     def _nothing(self, reading: Reading, why: str) -> Reading:
         """Return a reading of whose queue nothing can be foreseen, for one reason."""
         self._forget_courses()
         nothing = StartForecast(why_none=why)
         return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
+
+    @property
+    def _factor(self) -> float:
+        """How many times as wide as courses make them intervals are of those who have waited for a while."""
+        return self._queue_calibration.factor or self._calibration.factor
+
+    def _look(self, at: datetime) -> None:
+        """Keep once a minute what is shown of all who wait, to be judged when they start."""
+        if self._looked is None or at - self._looked >= _LOOK_EVERY:
+            self._looked = at
+            self._queue_calibration.look(at.timestamp(), tuple(self._standing.items()))
 
     def _behind(self) -> QueueForecast:
         return QueueForecast(
@@ -256,6 +255,7 @@ class Forecaster:
 
     def _play(self, model: Modelled, reading: Reading) -> None:
         """Play as many courses as may be played now; half of the steps is for what ends would do."""
+        now = reading.at.timestamp()
         ways = self._effects.offer(reading)
         rest = self._steps / 2 if ways else 0.0
         fresh: list[tuple[Draw, Played]] = []
@@ -265,8 +265,9 @@ class Forecaster:
             played = play(model.now, drawn)
             self._steps -= played.steps
             fresh.append((drawn, played))
-            known = {self._wait(each): CourseStart.of(played, place) for place, each in enumerate(model.waiting)}
-            self._courses.append(_Course(reading.at, known))
+            starts = zip(model.waiting, played.starts, strict=True)
+            known = {self._wait(each): now + start for each, start in starts}
+            self._courses.append(_Course(reading.at, inf if played.whole else now + played.until, known))
         self._steps -= self._effects.play(model, fresh[:FRESH], reading.at, self._steps)
 
     def _starts(self, reading: Reading, rules: QueueRules) -> dict[Executing, StartForecast]:
@@ -275,6 +276,7 @@ class Forecaster:
         Who stands behind one that did not start when it should have has none: it rests on the start that did not come.
         """
         found: dict[Executing, StartForecast] = {}
+        self._standing = {}
         missed = [row.waited or 0.0 for row in reading.queue if self._wait(row) in self._missed]
         broken = max(missed) if missed and rules.one_queue else 0.0
         for _, queue in groupby(sorted(reading.queue, key=_queue_of), _queue_of):
@@ -282,7 +284,7 @@ class Forecaster:
             for alike in _together(queue):
                 if (alike[0].waited or 0.0) < broken - SAME_WAIT:
                     after = _BEHIND_BROKEN
-                times = self._times(alike, reading.at)
+                times = self._times(alike, reading.at.timestamp())
                 own = [self._start(row, times, after, rules, reading.at) for row in alike]
                 found |= {row.executing(): each for row, each in zip(alike, own, strict=True)}
                 after = next((each for each in own if each.median is not None), after)
@@ -290,19 +292,18 @@ class Forecaster:
                     after = _BEHIND_BROKEN
         return found
 
-    def _times(self, alike: Sequence[QueuedStatement], now: datetime) -> list[CourseStart]:
+    def _times(self, alike: Sequence[QueuedStatement], now: float) -> list[float]:
         """Return after how many seconds one of those that came together starts in each course, ascending."""
         waits = [self._wait(row) for row in alike]
-        known = (
-            each.starts[wait].after((now - each.at).total_seconds())
-            for each in self._courses
-            for wait in waits
-            if wait in each.starts
-        )
-        return sorted(start for start in known if start.seconds >= 0.0)
+        known = (each.starts[wait] - now for each in self._courses for wait in waits if wait in each.starts)
+        return sorted(start for start in known if start >= 0.0)
+
+    def _reach(self, wait: _Wait, now: float) -> float:
+        """Return within how many seconds one does not start in the courses in which it does not start."""
+        return min((each.until for each in self._courses if each.starts.get(wait) == inf), default=inf) - now
 
     def _start(
-        self, row: QueuedStatement, starts: Sequence[CourseStart], after: StartForecast, rules: QueueRules, at: datetime
+        self, row: QueuedStatement, starts: Sequence[float], after: StartForecast, rules: QueueRules, at: datetime
     ) -> StartForecast:
         """Return the forecast of a statement, by when one like it `starts`; not before those it comes `after`."""
         wait = self._wait(row)
@@ -313,15 +314,17 @@ class Forecaster:
             since = self._pending.setdefault(wait, at)
             return PENDING if at - since < _LASTS_LONG else _TOO_LONG
         self._pending.pop(wait, None)
-        raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)].seconds for part in (0.5, 0.1, 0.9)))
-        at_least = raw.median if raw.median < inf else reach(starts)
+        raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
+        at_least = raw.median if raw.median < inf else self._reach(wait, at.timestamp())
         if row.timeout_left is not None and at_least >= row.timeout_left - self._least:
             return StartForecast(timeout=True)
         if raw.median == inf:
             return not_within(at_least)
         latest = HORIZON if row.timeout_left is None else row.timeout_left
         raw = raw._replace(high=min(raw.high, latest))
-        shown = self._calibration.widened(raw, self._least)
+        self._standing[wait] = Standing(at.timestamp(), raw, self._least)
+        is_first = wait not in self._first
+        shown = self._calibration.widened(raw, self._least) if is_first else raw.widened(self._factor, self._least)
         before = after.median or 0.0, after.low or 0.0, after.high or 0.0
         shown = Interval(*map(max, shown._replace(high=min(shown.high, latest)), before))
         self._first.setdefault(wait, _FirstForecast(at, raw, shown, self._least))
@@ -364,7 +367,9 @@ class Forecaster:
     def _judge_start(self, wait: _Wait, first: _FirstForecast, missed: _Missed | None) -> None:
         who, since = wait
         run = self._seen.run(who)
-        if run is not None and run.queued == since and run.started is not None and run.started >= first.at:
-            seconds = (run.started - first.at).total_seconds()
+        started = run.started if run is not None and run.queued == since else None
+        self._queue_calibration.start(wait, None if started is None else started.timestamp())
+        if started is not None and started >= first.at:
+            seconds = (started - first.at).total_seconds()
             before = None if missed is None else missed.outcome
             self._calibration.judge(first.raw, first.shown, seconds, first.least, before)

@@ -22,11 +22,9 @@ from presman.forecast.forecaster import (
     ENOUGH,
     ONE_LOOK,
     PENDING,
-    CourseStart,
     Foresight,
     is_not_within,
     not_within,
-    reach,
 )
 from presman.forecast.scheduler import Group, Limits, QueueRule, ServerPoolLimit
 from presman.reports.advise_load import Choice, ObservedLoad, rules_of
@@ -61,13 +59,28 @@ def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
     return "" if foresight else why_unforeseen(reading).removeprefix("starts in: not known, ") or PENDING.why_none
 
 
-def _beyond(found: StartForecast, starts: Sequence[CourseStart]) -> float | None:
+class _Start(NamedTuple):
+    """A start in a course: after how many seconds, infinite where it does not start in it, and after how many at least.
+
+    A course that was not played to its end tells no more of who still waits.
+    """
+
+    seconds: float
+    least: float
+
+    @classmethod
+    def of(cls, played: Played, place: int) -> _Start:
+        return cls(played.starts[place], min(played.starts[place], played.until))
+
+
+def _reach(starts: Sequence[_Start]) -> float:
+    """Return within how many seconds those do not start that do not start."""
+    return min((each.least for each in starts if each.seconds == inf), default=HORIZON)
+
+
+def _beyond(found: StartForecast, starts: Sequence[_Start]) -> float | None:
     """Return within how many seconds it does not start in most courses, None where it does or that is not why."""
-    return reach(starts) if is_not_within(found) else None
-
-
-def _starts(pairs: Sequence[tuple[Played, Played]], place: int) -> list[tuple[CourseStart, CourseStart]]:
-    return [(CourseStart.of(now, place), CourseStart.of(then, place)) for now, then in pairs]
+    return _reach(starts) if is_not_within(found) else None
 
 
 class QueueCourses:
@@ -92,7 +105,7 @@ class QueueCourses:
         before: dict[tuple[int, str], ChangedStart] = {}
         for row in sorted(reading.queue, key=lambda row: row.position):
             place, first = places.get(row.executing()), before.get((row.con_id, row.group))
-            own = [] if place is None else _starts(pairs, place)
+            own = [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
             found.append(self._later(row, own, first))
             before[row.con_id, row.group] = found[-1]
         return sorted(found, key=lambda each: (each.row.position, -(each.row.waited or 0.0)))
@@ -109,7 +122,7 @@ class QueueCourses:
         return pairs
 
     def _later(
-        self, row: QueuedStatement, own: Sequence[tuple[CourseStart, CourseStart]], first: ChangedStart | None
+        self, row: QueuedStatement, own: Sequence[tuple[_Start, _Start]], first: ChangedStart | None
     ) -> ChangedStart:
         """Return the starts of a statement in courses, which is not before the `first` of its queue."""
         nows, thens = [now for now, _ in own], [then for _, then in own]
@@ -123,7 +136,7 @@ class QueueCourses:
         return ChangedStart(replace(row, starts=starts), then, sooner, later, len(own), *beyond)
 
     def _then(
-        self, row: QueuedStatement, shown: StartForecast, nows: Sequence[CourseStart], thens: Sequence[CourseStart]
+        self, row: QueuedStatement, shown: StartForecast, nows: Sequence[_Start], thens: Sequence[_Start]
     ) -> StartForecast:
         """Return a start under the changes: as much later than it is shown as it is in the courses, and as sure."""
         if len(nows) < ENOUGH:
@@ -137,10 +150,10 @@ class QueueCourses:
         return self._start(row, thens, then)
 
     def _start(
-        self, row: QueuedStatement, starts: Sequence[CourseStart], raw: Interval, shown: Interval | None = None
+        self, row: QueuedStatement, starts: Sequence[_Start], raw: Interval, shown: Interval | None = None
     ) -> StartForecast:
         """Return what courses tell of a start: its interval, as it is `shown`, or why there is none."""
-        reached = raw.median if isfinite(raw.median) else reach(starts)
+        reached = raw.median if isfinite(raw.median) else _reach(starts)
         if row.timeout_left is not None and reached >= row.timeout_left - self.foresight.least:
             return StartForecast(timeout=True)
         if raw.median == inf:
@@ -149,7 +162,7 @@ class QueueCourses:
         middle = max(0.0, found.median)
         return StartForecast(middle, max(0.0, min(middle, found.low)), max(middle, min(HORIZON, found.high)))
 
-    def _interval(self, starts: Sequence[CourseStart]) -> Interval:
+    def _interval(self, starts: Sequence[_Start]) -> Interval:
         times = sorted(each.seconds for each in starts)
         raw = Interval(*(times[int(part * (len(times) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
         if raw.median == inf:

@@ -20,7 +20,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.forecast.forecaster import ENOUGH, MOST_STEPS, PENDING, CourseStart, Forecaster
+from presman.forecast.forecaster import ENOUGH, MOST_STEPS, PENDING, Forecaster
 from presman.forecast.queue_now import QueueRules
 from tests.tui.readings import AT, busy, queued, running
 
@@ -226,7 +226,7 @@ def test_the_last_few_courses_are_kept_until_they_are_old() -> None:
 
 
 def test_what_cannot_be_worked_out_in_five_minutes_is_said_to_be_so() -> None:
-    forecaster, few = watched(), [CourseStart(40.0, 40.0)] * (ENOUGH - 1)
+    forecaster, few = watched(), [40.0] * (ENOUGH - 1)
     foreseen(forecaster, 310.0, waiting(310.0))
 
     def told(second: float) -> StartForecast:
@@ -363,9 +363,7 @@ def test_nobody_starts_before_those_that_came_before_in_its_queue() -> None:
     foreseen(forecaster, 310.0, waiting(310.0))
     early, late = (waiting(310.0, sid=sid, since=since) for sid, since in ((501, 300.0), (502, 305.0)))
     after = StartForecast(500.0, 400.0, 600.0)
-    second = forecaster._start(late, [CourseStart(40.0, 40.0)] * 40, after, RULES, AT + timedelta(seconds=310))
+    second = forecaster._start(late, [40.0] * 40, after, RULES, AT + timedelta(seconds=310))
     assert (second.median, second.low, second.high) == (500.0, 400.0, 600.0)
-    first = forecaster._start(
-        early, [CourseStart(40.0, 40.0)] * 40, StartForecast(0.0, 0.0, 0.0), RULES, AT + timedelta(seconds=310)
-    )
+    first = forecaster._start(early, [40.0] * 40, StartForecast(0.0, 0.0, 0.0), RULES, AT + timedelta(seconds=310))
     assert first.median == 40.0
