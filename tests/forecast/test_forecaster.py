@@ -153,6 +153,23 @@ def test_a_forecast_is_judged_when_its_statement_starts() -> None:
     assert found.forecast.judged_since == AT, "since it reads"
 
 
+def test_who_has_waited_is_foreseen_as_widely_as_all_who_wait_need() -> None:
+    forecaster = watched()
+    five = [waiting(310.0, sid=sid, since=300.0 + sid / 100) for sid in range(501, 506)]
+    forecaster.add(reading(310.0, five, (statement(605, 300.0, 310.0),)), lambda: RULES)
+    forecaster.add(reading(315.0, five, (statement(605, 300.0, 315.0),)), lambda: RULES)
+    started = [running(sid, elapsed=30.0, serial=7, sql_id="9md3ukh000j58") for sid in range(501, 506)]
+    forecaster.add(reading(350.0, held=started), lambda: RULES)  # at 320: long before that was foreseen of most
+    first = foreseen(forecaster, 370.0, waiting(370.0, sid=510, since=360.0))
+    assert forecaster._queue_calibration.factor is not None, "five outcomes are known"
+    forecaster._queue_calibration.factor = 2 * forecaster._calibration.factor
+    later = foreseen(forecaster, 371.0, waiting(371.0, sid=510, since=360.0))
+    assert forecaster.foresight is not None
+    assert forecaster.foresight.factor == forecaster._queue_calibration.factor
+    above = [(each.high or 0.0) - (each.median or 0.0) for each in (first, later)]
+    assert above[1] > 1.5 * above[0]
+
+
 def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:
     forecaster = watched()
     foreseen(forecaster, 310.0, waiting(310.0))
