@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import StartForecast
-from presman.base.formats import counted, duration, spelled
+from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.figure import NAME, NUMBER, SECONDS, Figure, State, Table
 from presman.figures.statement_figures import between, forecast_record, when
 from presman.forecast.forecaster import PENDING
@@ -125,8 +125,8 @@ class QueueOnShow:
         self._script.display = not self._script.display
         self._starts.display = not self._script.display
 
-    def show(self, choice: Choice, newest: Reading | None, is_busy: bool) -> None:
-        """Show what is known of the queue under a choice; `newest` is the reading of now."""
+    def show(self, choice: Choice, newest: Reading | None, silent: float, is_busy: bool) -> None:
+        """Show what is known of the queue under a choice; `newest` is the reading of `silent` seconds ago."""
         answer = self._answer_to(choice)
         if answer is None:
             return
@@ -134,7 +134,7 @@ class QueueOnShow:
         why = f"Nothing is foreseen: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
         record = forecast_record(answer.reading)
         note = _WORKING.lower() if is_busy and not self.is_about(choice) else record and f"forecasts {record}"
-        age = 0.0 if newest is None else (newest.at - answer.reading.at).total_seconds()
+        age = silent + (0.0 if newest is None else (newest.at - answer.reading.at).total_seconds())
         late = f"{spelled(age)} old" if age > _OLD else ""
         self._starts.show_rows(answer.starts, hidden, note, unavailable=why, late=late)
         scripts = self.scripts(choice)
@@ -145,13 +145,14 @@ class QueueOnShow:
         """Return the scripts of a choice."""
         return None if self.answer is None else self.answer.scripts(choice)[0]
 
-    def sentences(self, choice: Choice, is_busy: bool) -> list[str]:
-        """Return what is to be said of the queue under a choice."""
+    def sentences(self, choice: Choice, silent: float, is_busy: bool) -> list[str]:
+        """Return what is to be said of the queue under a choice, first on what it rests if the database is `silent`."""
         answer = self._answer_to(choice)
         if answer is None:
             return []
+        rests = f"The database does not answer: limits and queue are those of {clock(answer.reading.at)}."
         working = f"{_WORKING} …" if is_busy and not self.is_about(choice) else ""
-        return [working, last_words(answer), *answer.scripts(choice)[1]]
+        return [rests if silent > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
 
     def _answer_to(self, choice: Choice) -> WhatIfAnswer | None:
         """Return the newest answer, without what it tells of another choice."""
