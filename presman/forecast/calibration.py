@@ -105,7 +105,7 @@ class Calibration:
         return _holding(self._part, distances)
 
 
-class Standing(NamedTuple):
+class StandingForecast(NamedTuple):
     """A forecast that stood `at` an instant (in seconds, as all here), as courses make it."""
 
     at: float
@@ -121,7 +121,7 @@ class QueueCalibration:
     """
 
     def __init__(self) -> None:
-        self._open: dict[Hashable, list[Standing]] = {}
+        self._open: dict[Hashable, list[StandingForecast]] = {}
         self._known: deque[tuple[float, float]] = deque(maxlen=60 * _OF_ONE_LOOK)
         self.factor: float | None = None
 
@@ -131,7 +131,7 @@ class QueueCalibration:
             if at is not None and at >= each.at:
                 self._known.append((each.at, each.raw.distance(at - each.at, each.least)))
 
-    def look(self, now: float, shown: Sequence[tuple[Hashable, Standing]]) -> None:
+    def look(self, now: float, shown: Sequence[tuple[Hashable, StandingForecast]]) -> None:
         """Take what stands of all who wait, and make the factor of what has come of it until now."""
         since = now - _HOUR
         distances = sorted([*(found for at, found in self._known if at >= since), *self._late(now, since)])

@@ -70,14 +70,6 @@ class Monitor:
         return self.choices.paused is not None or self.choices.behind > 0
 
     @property
-    def silence(self) -> float:
-        """Seconds since the newest data were read where that is longer than between polls, 0 where it is not."""
-        if self.link.state not in {LinkState.LIVE, LinkState.LOST}:
-            return 0.0
-        age = self.clock() - self.link.fresh
-        return age if self.link.state is LinkState.LOST or age > 2 * self.choices.refresh else 0.0
-
-    @property
     def why_no_command(self) -> str:
         """Why no command is offered to copy at all: what is on screen is old. "" where commands are offered."""
         if self.link.state is LinkState.LOST:

@@ -109,7 +109,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._changes, self._answers, self._advice = LimitChanges(), WhatIfAnswers(), LiveAdvice(self.post_message)
         self._asked: tuple[Reading | None, object] = (None, None)
         self._is_busy = False
-        self._queue = QueueOnShow()
+        self._queue = QueueOnShow(monitor)
         self._said = ""
         self._limits, self._choices = Grid(LIMITS, counted=False), Grid(CHOICES)
         self._facts, self._keys = Sentences(id="what-if-facts", step=3), LineView()
@@ -130,7 +130,7 @@ class WhatIfScreen(ModalScreen[None]):
         """Have worked out what is on show under the changes, unless that was asked; one question at a time."""
         monitor, choice = self._monitor, self._changes.choice
         is_asked = monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1])
-        if (self._is_busy and not is_asked) or monitor.silence:  # what is on show grows old
+        if (self._is_busy and not is_asked) or self._queue.silence:  # what is on show grows old
             self._show()
         if self._is_busy or is_asked:
             return
@@ -161,7 +161,7 @@ class WhatIfScreen(ModalScreen[None]):
             rows = self._queue.answer.limits.limits(self._group)
             changed = [row._replace(then=self._changes.values.get(row.knob)) for row in rows]
             self._limits.show_rows(changed, note="nothing is changed in the database")
-        self._queue.show(self._changes.choice, self._monitor.reading, self._monitor.silence, self._is_busy)
+        self._queue.show(self._changes.choice, self._is_busy)
         self._show_facts()
 
     def _show_facts(self, said: str | None = None) -> None:
@@ -171,7 +171,7 @@ class WhatIfScreen(ModalScreen[None]):
         if found is not None and self._choices.display:
             lines = advice_words(found.advice, self._advice.goal_text, self._choices.row)
         else:
-            lines += self._queue.sentences(self._changes.choice, self._monitor.silence, self._is_busy)
+            lines += self._queue.sentences(self._changes.choice, self._is_busy)
         shown: list[Line] = [((f" {line}", ""),) for line in lines if line]
         self._facts.show(shown)
 
