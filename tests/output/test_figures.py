@@ -104,8 +104,10 @@ def test_sorting_by_a_word_is_by_what_is_shown() -> None:
 
 
 WIDTHS = Path(__file__).parent / "columns_by_width.txt"
-"""Which columns each table has at 60 to 320 cells (there all are), and how wide they are; read the diff when it is made anew
-(PRESMAN_UPDATE_GOLDEN=1)."""
+"""Which columns each table has at 60 to 320 cells (there it has all), and how wide they are.
+
+PRESMAN_UPDATE_GOLDEN=1 makes it anew: read the diff.
+"""
 
 
 def columns_by_width(table: Table[Any]) -> Iterator[str]:
