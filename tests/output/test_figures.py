@@ -12,18 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman import figures as tables
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import DopStory
 from presman.base.measure_names import MEASURES as NAMES
 from presman.figures.drawing.columns import fit_columns
 from presman.figures.figure import COUNT, CPUS, WORD, Figure, Table
 from presman.figures.group_figures import GROUPS, OVERVIEW
 from presman.figures.io_figures import MB_BAR
 from presman.figures.measures import COMMON, MEASURES
+from presman.figures.statement_figures import HOLDERS, QUEUED
 from presman.output.cells import cell
 from tests.output.readings import group, reading
+from tests.tui.readings import busy
 
 KEY = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -130,3 +134,11 @@ def test_at_each_width_a_table_has_the_columns_that_it_had() -> None:
     if os.environ.get("PRESMAN_UPDATE_GOLDEN"):
         WIDTHS.write_text(text, encoding="utf-8")
     assert text == WIDTHS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("figure", [QUEUED["dop_reason"], HOLDERS["dop_reason"]])
+def test_where_oracle_gives_no_reason_for_a_degree_screens_show_what_it_was_derived_from(figure: Any) -> None:
+    row = replace(busy().queue[0], dop=DopStory(24, cpu_degree=24, io_degree=19))
+    assert (figure.show(row), figure.sort(row)) == ("auto: CPU 24, I/O 19",) * 2
+    assert figure.value(row) == "", "a file has Oracle's words alone"
+    assert figure.show(replace(row, dop=DopStory())) == "-"
