@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from textual.containers import Vertical
+
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import StartForecast
 from presman.base.formats import counted, duration, spelled
@@ -15,8 +17,10 @@ from presman.reports.advise_script import Scripts
 from presman.reports.whatif_queue import PENDING, ChangedStart
 from presman.tabs.alerts import unseen_queue
 from presman.tui.what_if_work import WhatIfAnswer, WhatIfAnswered
-from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.grid import Grid, lines_needed
+from presman.tui.widgets.line_api import LineView
 from presman.tui.widgets.page import Page
+from presman.tui.widgets.table_frame import HEADER_LINES
 
 _OLD = 10.0
 """Seconds after which it is told how old the figures on show are."""
@@ -101,15 +105,40 @@ def last_words(answer: WhatIfAnswer) -> str:
     return f"The last of the {len(rows)} queued {now.verb} {now.words}{what_if}.{late}"
 
 
+_LEAST_PART = 45
+"""Percent of the room that limits have, however long the queue below them is."""
+
+
+class _Room(Vertical):
+    """All of the panel: limits or choices `above`, queue or script, sentences, keys."""
+
+    def __init__(self, above: tuple[Grid, Grid], starts: Grid, script: Page, facts: LineView, keys: LineView) -> None:
+        super().__init__(*above, starts, script, facts, keys)
+        self._above, self._starts, self._facts = above, starts, facts
+
+    def on_resize(self) -> None:
+        """Share out another number of lines."""
+        self.share()
+
+    def share(self) -> None:
+        """Give what is above the lines it needs: at least its part, and what the queue leaves free."""
+        facts = self._facts.styles.height
+        room = self.size.height - int(facts.value if facts else 1) - 1  # and the keys
+        least = room * _LEAST_PART // 100
+        free = room - lines_needed(self._starts) if self._starts.display else least
+        for grid in self._above:
+            grid.styles.height = max(HEADER_LINES, min(lines_needed(grid), max(least, free)))
+
+
 class QueueOnShow:
     """The queue by the newest answer, or the script in its place; `answer` is None until there is an answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, above: tuple[Grid, Grid], facts: LineView, keys: LineView) -> None:
         self.answer: WhatIfAnswer | None = None
         self._answered: Choice = frozenset()
         self._starts, self._script = Grid(STARTS), Page()
         self._script.display = False
-        self.widgets = self._starts, self._script
+        self.room = _Room(above, self._starts, self._script, facts, keys)
 
     def take(self, answer: WhatIfAnswered) -> None:
         """Take an answer."""
@@ -123,6 +152,7 @@ class QueueOnShow:
         """Show the script in place of the queue, or the queue again."""
         self._script.display = not self._script.display
         self._starts.display = not self._script.display
+        self.room.share()
 
     def show(self, choice: Choice, newest: Reading | None, is_busy: bool) -> None:
         """Show what is known of the queue under a choice; `newest` is the reading of now."""

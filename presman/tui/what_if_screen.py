@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from presman.analysis.readings.reading import Reading
@@ -67,7 +66,14 @@ CHOICES: Table[ReplayedChoice] = Table(
     "Advice",
     (
         _Choice("changes", "Change", NAME, "What it changes.", _changes, width=24, most=48),
-        _Choice("goal", "Goal", NAME, "Whether it meets every goal.", lambda each: "met" if each.meets else "missed"),
+        _Choice(
+            "goal",
+            "Goal",
+            NAME,
+            "Whether it meets every goal.",
+            lambda each: "met" if each.meets else "missed",
+            width=6,
+        ),
         _Choice("waits", "95 % wait no longer than", NAME, "Now, and under the changes.", _waits, flexible=True),
     ),
     lambda each: each.changes,
@@ -109,14 +115,14 @@ class WhatIfScreen(ModalScreen[None]):
         self._changes, self._answers, self._advice = LimitChanges(), WhatIfAnswers(), LiveAdvice(self.post_message)
         self._asked: tuple[Reading | None, object] = (None, None)
         self._is_busy = False
-        self._queue = QueueOnShow()
         self._said = ""
         self._limits, self._choices = Grid(LIMITS, counted=False), Grid(CHOICES)
         self._facts, self._keys = Sentences(id="what-if-facts", step=3), LineView()
+        self._queue = QueueOnShow((self._limits, self._choices), self._facts, self._keys)
 
     def compose(self) -> ComposeResult:
         """Lay the panel out."""
-        yield Vertical(self._limits, self._choices, *self._queue.widgets, self._facts, self._keys)
+        yield self._queue.room
 
     def on_mount(self) -> None:
         """Ask about the newest poll, and about each that comes."""
@@ -174,6 +180,7 @@ class WhatIfScreen(ModalScreen[None]):
             lines += self._queue.sentences(self._changes.choice, self._is_busy)
         shown: list[Line] = [((f" {line}", ""),) for line in lines if line]
         self._facts.show(shown)
+        self._queue.room.share()
 
     # ---- keys
 
