@@ -27,14 +27,14 @@ def _name(row: PlanRow) -> str:
 def _limit(row: PlanRow) -> str:
     if row.limit is None:
         return ABSENT
-    percent = "" if row.limit_percent is None else f" ({row.limit_percent}%)"
+    percent = "" if row.limit_percent is None else f" ({row.limit_percent} %)"
     return f"{number(row.limit)}{percent}"
 
 
 def _servers(row: PlanRow) -> str:
     if row.servers_limit is None:
         return ABSENT
-    percent = "" if row.servers_percent is None else f" ({row.servers_percent}%)"
+    percent = "" if row.servers_percent is None else f" ({row.servers_percent} %)"
     return f"{row.servers_limit}{percent}"
 
 

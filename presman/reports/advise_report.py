@@ -41,13 +41,13 @@ ASSUMPTIONS = (
     "statements come when they came, whatever happens to earlier ones",
     "a run time does not depend on what runs beside it: with more servers at once on the same CPUs it would be longer, "
     "and presman cannot say by how much",
-    "under a lower degree limit a statement runs longer, so that servers times seconds stay the same; its servers are "
-    "taken for two sets, twice the degree",
+    "with a lower degree limit a statement is taken to run longer, servers times seconds being the same; its servers "
+    "are taken for two sets, twice the degree",
     "levels and shares divide CPU, too: that is told where CPU was seen, not of a file of arrivals, and by what groups "
     "wanted under the present plan",
     "limits of containers stay as they were, and are not replayed",
     "a statement that timed out counts as one that never started; one that came before the observation began is "
-    "replayed, and is in no figure",
+    "replayed, but is not counted",
 )
 
 
@@ -202,7 +202,7 @@ def advise(
         is_over = True
     if not verdict:
         finals = finals or _finals(search, before, 1, 1)
-        unmet = f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
+        unmet = f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
         verdict, message = ("advised", "") if _is_met(finals, goals) else ("unmet", unmet)
     best = finals[0][0] if finals else PRESENT
     if best:
@@ -370,8 +370,8 @@ def _beyond_maximum(plan: SeenPlan, peaks: Iterable[int]) -> Iterable[str]:
     """Yield why replays have more servers at once than there are."""
     if plan.maximum is not None and max(peaks, default=0) > plan.maximum:
         yield (
-            f"no more than PARALLEL_MAX_SERVERS ({plan.maximum}) can be in use at once: a peak above it has "
-            "statements that were seen to start without room for them, and do so in every replay"
+            f"no more than PARALLEL_MAX_SERVERS ({plan.maximum}) can be in use at once: where a peak is above "
+            "it, statements were seen to start without room for them, and every replay lets them"
         )
 
 
@@ -569,17 +569,21 @@ def still_takes(advice: Advice) -> str:
     """Return how long it still takes until so many statements were seen as the goals need, as a sentence."""
     few = max(advice.goals, key=lambda goal: goal.needed - goal.statements)
     missing, rate = few.needed - few.statements, few.statements / max(1.0, advice.seconds)
-    when = f"at this rate in some {spelled(60 * ceil(missing / (60 * rate)))}" if rate else "when is not known"
+    when = (
+        f"at this rate that takes another {spelled(60 * ceil(missing / (60 * rate)))}"
+        if rate
+        else "how long that takes is not known"
+    )
     came = f"{counted(few.statements, 'statement') if few.statements else 'none'} came in {spelled(advice.seconds)}"
-    return f"Too early for advice on {few.goal}: {came}, and it takes {few.needed}: {when}."
+    return f"Too early for advice on {few.goal}: it needs {counted(few.needed, 'statement')}, and {came}; {when}."
 
 
 def _sureness(each: GoalFinding) -> str:
     if each.within is None:
-        return f"{each.goal}: nothing was held back to judge the first choice by."
+        return f"{each.goal}: no statements were held back to check the first choice."
     own = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
     if each.low is None or each.high is None:
-        return f"{each.goal}: under the first choice {own}; how sure that is was not worked out."
+        return f"{each.goal}: under the first choice {own}; how sure that is was not calculated."
     usual, low, high = map(wait_words, (each.advised, each.advised_low, each.advised_high))
     part = f"{100 * each.low:.0f} to {100 * each.high:.0f} %"
     promise = f"{each.percentile} {usual} ({low} to {high} on 9 days of 10 like this one, when {part} start in time)"

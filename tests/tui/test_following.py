@@ -110,10 +110,10 @@ async def test_folded_statements_are_followed_by_the_first() -> None:
 
 @acted
 async def test_the_queue_says_why_no_start_is_foreseen_where_all_lack_the_same() -> None:
-    plain, few = busy(), StartForecast(why_none="2 statements of the 5 it takes have ended since presman watches")
+    plain, few = busy(), StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 2")
     reading = plain.foreseen({row.executing(): few for row in plain.queue}, QueueForecast())
     async with stage(reading, size=(200, 50)) as acting:
-        assert "starts in: not known, 2 statements of the 5 it takes have ended" in await acting.press("4")
+        assert "starts in: not known, a forecast needs 5 statements that have ended" in await acting.press("4")
 
 
 @acted

@@ -147,7 +147,7 @@ async def test_no_limit_hides_and_no_sentence_is_cut_while_there_is_room(size: t
         await acting.keys("W")
         await waited(acting, answered(acting))
         screen = await acting.press()
-        assert "statements of the 5 it takes have ended since presman watches." in " ".join(screen.split())
+        assert "a forecast needs 5 statements that have ended, and presman has seen" in " ".join(screen.split())
         shown = sum(
             line.startswith(
                 tuple(f" {name} " for name in ("BATCH", "REPORTS", "ETL", "all", "SYS_GROUP", "OTHER_GROUPS"))
