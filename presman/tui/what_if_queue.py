@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 from textual.containers import Vertical
 
-from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import StartForecast
-from presman.base.formats import counted, duration, spelled
+from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.figure import NAME, NUMBER, SECONDS, Figure, State, Table
 from presman.figures.statement_figures import between, forecast_record, when
+from presman.forecast.forecaster import PENDING
 from presman.reports.advise_load import Choice
 from presman.reports.advise_script import Scripts
-from presman.reports.whatif_queue import PENDING, ChangedStart
+from presman.reports.whatif_queue import ChangedStart
 from presman.tabs.alerts import unseen_queue
+from presman.tui.monitor import Monitor
 from presman.tui.what_if_work import WhatIfAnswer, WhatIfAnswered
 from presman.tui.widgets.grid import Grid, lines_needed
 from presman.tui.widgets.line_api import LineView
@@ -133,7 +134,8 @@ class _Room(Vertical):
 class QueueOnShow:
     """The queue by the newest answer, or the script in its place; `answer` is None until there is an answer."""
 
-    def __init__(self, above: tuple[Grid, Grid], facts: LineView, keys: LineView) -> None:
+    def __init__(self, monitor: Monitor, above: tuple[Grid, Grid], facts: LineView, keys: LineView) -> None:
+        self._monitor = monitor
         self.answer: WhatIfAnswer | None = None
         self._answered: Choice = frozenset()
         self._starts, self._script = Grid(STARTS), Page()
@@ -154,8 +156,13 @@ class QueueOnShow:
         self._starts.display = not self._script.display
         self.room.share()
 
-    def show(self, choice: Choice, newest: Reading | None, is_busy: bool) -> None:
-        """Show what is known of the queue under a choice; `newest` is the reading of now."""
+    @property
+    def silence(self) -> float:
+        """Seconds for which the database has not answered, 0 while it does."""
+        return self._monitor.link.silence(self._monitor.clock(), self._monitor.choices.refresh)
+
+    def show(self, choice: Choice, is_busy: bool) -> None:
+        """Show what is known of the queue under a choice."""
         answer = self._answer_to(choice)
         if answer is None:
             return
@@ -163,7 +170,8 @@ class QueueOnShow:
         why = f"Nothing is foreseen: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
         record = forecast_record(answer.reading)
         note = _WORKING.lower() if is_busy and not self.is_about(choice) else record and f"forecasts {record}"
-        age = 0.0 if newest is None else (newest.at - answer.reading.at).total_seconds()
+        newest = self._monitor.reading or answer.reading
+        age = self.silence + (newest.at - answer.reading.at).total_seconds()
         late = f"{spelled(age)} old" if age > _OLD else ""
         self._starts.show_rows(answer.starts, hidden, note, unavailable=why, late=late)
         scripts = self.scripts(choice)
@@ -175,12 +183,13 @@ class QueueOnShow:
         return None if self.answer is None else self.answer.scripts(choice)[0]
 
     def sentences(self, choice: Choice, is_busy: bool) -> list[str]:
-        """Return what is to be said of the queue under a choice."""
+        """Return what is to be said of the queue under a choice, first on what it rests if the database is silent."""
         answer = self._answer_to(choice)
         if answer is None:
             return []
+        rests = f"The database does not answer: limits and queue are those of {clock(answer.reading.at)}."
         working = f"{_WORKING} …" if is_busy and not self.is_about(choice) else ""
-        return [working, last_words(answer), *answer.scripts(choice)[1]]
+        return [rests if self.silence > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
 
     def _answer_to(self, choice: Choice) -> WhatIfAnswer | None:
         """Return the newest answer, without what it tells of another choice."""

@@ -118,7 +118,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._said = ""
         self._limits, self._choices = Grid(LIMITS, counted=False), Grid(CHOICES)
         self._facts, self._keys = Sentences(id="what-if-facts", step=3), LineView()
-        self._queue = QueueOnShow((self._limits, self._choices), self._facts, self._keys)
+        self._queue = QueueOnShow(monitor, (self._limits, self._choices), self._facts, self._keys)
 
     def compose(self) -> ComposeResult:
         """Lay the panel out."""
@@ -135,10 +135,10 @@ class WhatIfScreen(ModalScreen[None]):
     def _ask(self) -> None:
         """Have worked out what is on show under the changes, unless that was asked; one question at a time."""
         monitor, choice = self._monitor, self._changes.choice
-        if monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1]):
-            return
-        if self._is_busy:  # what is on show grows old
+        is_asked = monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1])
+        if (self._is_busy and not is_asked) or self._queue.silence:  # what is on show grows old
             self._show()
+        if self._is_busy or is_asked:
             return
         moment = monitor.moment()
         pair = None if moment is None else moment.snapshots
@@ -167,7 +167,7 @@ class WhatIfScreen(ModalScreen[None]):
             rows = self._queue.answer.limits.limits(self._group)
             changed = [row._replace(then=self._changes.values.get(row.knob)) for row in rows]
             self._limits.show_rows(changed, note="nothing is changed in the database")
-        self._queue.show(self._changes.choice, self._monitor.reading, self._is_busy)
+        self._queue.show(self._changes.choice, self._is_busy)
         self._show_facts()
 
     def _show_facts(self, said: str | None = None) -> None:
