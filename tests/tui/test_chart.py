@@ -216,6 +216,12 @@ def test_a_click_on_the_plot_names_the_end_of_its_stretch(
     assert len(told) == (second is not None), "before there is a chart nothing is named"
 
 
+def test_whole_blocks_on_their_own_colour_are_sent_as_blanks_and_look_the_same() -> None:
+    """A third of the bytes: a block takes three, and the colour of a cell that is all ground is that of its blank."""
+    line = (("██", "a on a"), ("█", "a"), ("▄▄", "a on b"), ("─", "mark on a"))
+    assert chart._ground_only(line) == (("  ", "a on a"), *line[1:])
+
+
 def test_without_a_capacity_no_line_crosses_the_plot() -> None:
     assert not any("─" in line for line in drawn(replace(DATA, capacity=None))[:-2])
     assert sum("─" in line for line in drawn(DATA)[1:-2]) == 1

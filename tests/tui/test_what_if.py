@@ -306,3 +306,17 @@ def test_the_search_ends_when_nobody_looks() -> None:
     advice.end()
     with pytest.raises(KeyboardInterrupt):
         advice._report(1, mock.Mock(waits=(1.0,)))
+
+
+def test_every_twenty_choices_the_search_tells_how_it_goes() -> None:
+    told: list[str] = []
+    advice = LiveAdvice(lambda message: told.append(message.text))  # type: ignore[attr-defined]
+    goal = mock.MagicMock(percentile="95 %")
+    goal.__str__.return_value = "95 % of ETL within 1:00"  # type: ignore[attr-defined]
+    advice.goals = (goal,)
+    for replayed, wait in ((19, 61.0), (20, 61.0), (21, 61.0), (40, 1e9)):
+        advice._report(replayed, mock.Mock(waits=(wait,)))
+    assert told == [
+        "Advice on 95 % of ETL within 1:00: 20 choices tried, 95 % at best 1:01; a ends the search",
+        "Advice on 95 % of ETL within 1:00: 40 choices tried, 95 % at best timed out; a ends the search",
+    ]
