@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -29,6 +30,7 @@ from tests.analysis.test_simulated import Clock
 from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, group, queued, quiet
+from tests.tui.test_live import playing
 
 END = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 
@@ -109,6 +111,15 @@ def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
     assert "32 more that no group counts (statements that did not queue, GV$ queries)" in plain(
         queue_line(same, Watch())
     )
+
+
+@acted
+async def test_that_groups_do_not_count_all_servers_is_said_on_a_screen_of_120_by_35() -> None:
+    """BATCH holds 64 of 64, and the lists of those that run in it add up to 80."""
+    async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
+        await polls(2)
+        screen = await acting.press("4")
+        assert re.search(r" Queue FULL   in use \d+  .*groups hold \d+, 16 more that no group counts\b", screen)
 
 
 def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:
