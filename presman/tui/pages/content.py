@@ -60,6 +60,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
 
 def cursor_of(statement: Statement, watch: Callable[[], Watch], width: int, *, recorded: bool) -> Content:
     """Return the page of a statement, whether anybody runs it or not; `watch` gives what was seen until now."""
+
     def content(reading: Reading | None) -> list[Line]:
         return [] if reading is None else cursor_lines(statement, reading, watch(), width, recorded=recorded)
 
