@@ -117,16 +117,21 @@ def test_of_five_lines_three_are_rows_and_what_is_above_and_below_is_counted() -
     assert texts(found, height=1)[:1] == ["Ones 9 … 9 more ↓"]
 
 
-def test_an_empty_table_says_why() -> None:
+def test_an_empty_table_says_why_to_the_last_word() -> None:
     nothing = frame(rows())
-    assert texts(nothing, height=4) == ["Ones 0", "Name Size", "None is there.", ""]
-    nothing.unavailable = "no grant"
-    assert texts(nothing)[2] == "no grant"
-    assert texts(frame(rows(), filled=False))[:3] == ["Ones", "Name Size", "waiting for the first poll …"]
-    assert texts(frame(rows(*NINE, needle="zz")))[::2] == [
-        "Ones 0 of 9 filter: zz", "Nothing matches the filter zz", "",
+    assert texts(nothing) == ["Ones 0", "Name Size", "None is there."]
+    nothing.unavailable = "V$SESSION cannot be read: no grant"
+    assert texts(nothing)[2:] == ["V$SESSION cannot be read: no grant"]
+    assert texts(nothing, 20)[2:] == ["V$SESSION cannot be", "read: no grant"]
+    assert texts(nothing, 20, 3)[2:] == ["V$SESSION cannot be"]
+    assert texts(nothing, 20, 3, top=1)[2:] == ["read: no grant"]
+    assert texts(frame(rows(), filled=False)) == ["Ones", "Name Size", "waiting for the first poll …"]
+    assert texts(frame(rows(*NINE, needle="zz"))) == [
+        "Ones 0 of 9 filter: zz", "Name Size", "Nothing matches the filter zz",
     ]  # fmt: skip
-    assert texts(frame(rows(needle="zz")))[2] == "None is there.", "it is not the filter"
+    assert texts(frame(rows(needle="zz")))[2:] == ["None is there."], "it is not the filter"
+    assert [nothing.height(width) for width in (60, 20, 0)] == [3, 4, 3]
+    assert frame(rows(*NINE)).height(20) == 11
 
 
 def test_of_what_stands_behind_the_title_the_last_clause_goes_first_and_none_is_cut() -> None:
