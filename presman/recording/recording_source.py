@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain, islice
 
 from presman.analysis.goals import Goal
@@ -11,10 +11,24 @@ from presman.base.release import Release
 from presman.recording.playback import Playback
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
-from presman.recording.time_words import TimeError, instant_of, span_of, spelled_span
+from presman.recording.time_words import TimeError, instant_of, span_of, spelled_instant, spelled_span
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Exhausted, Request, SourceError
+
+_NOT_FAR = timedelta(minutes=1)
+"""By how much a window may go beyond the recording before it is told: polls are not at whole minutes."""
+
+
+def _not_recorded(start: datetime | None, end: datetime | None, playback: Playback) -> list[str]:
+    """Return which part of a window lies outside of the recording, as sentences."""
+    first, last = playback.first, playback.last
+    found = []
+    if start is not None and first is not None and start < first - _NOT_FAR:
+        found.append(f"nothing was recorded before {spelled_instant(first)}")
+    if end is not None and last is not None and end > last + _NOT_FAR:
+        found.append(f"nothing was recorded after {spelled_instant(last)}")
+    return found
 
 
 class RecordingSource:
@@ -37,7 +51,7 @@ class RecordingSource:
         self.goals: tuple[Goal, ...] = ()
         """Goals of service that whoever reads it judges."""
         self.notes: list[str] = []
-        """Which of two instants was taken where a time comes twice."""
+        """Which of two instants was taken where a time comes twice, and what of the window was not recorded."""
         self._recording: Recording | None = None
         self._playback: Playback | None = None
         self._first = 0
@@ -73,6 +87,7 @@ class RecordingSource:
             if not indexes:
                 whole = spelled_span(playback.first, playback.last)
                 raise SourceError(f"{self.name} has no polls {spelled_span(start, end)}: it is {whole}", retry=False)
+            self.notes += _not_recorded(start, end, playback)
             first = self.readable(self._next)
             if first is None:
                 which = f"every poll {spelled_span(start, end)}" if len(indexes) < len(playback) else "every poll"

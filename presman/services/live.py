@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from msgspec import Struct
 
 from presman.base.log_event import Level, LogEvent, Report
+from presman.base.running_out import ran_out
+from presman.base.text import clean, one_line
 from presman.polling.cadence import EVERYTHING, PollNeeds
 from presman.polling.poll_events import (
     ActionResult,
@@ -154,6 +156,12 @@ class NotUnderstood(Struct, frozen=True):
 
     error: Exception
 
+    @property
+    def line(self) -> str:
+        """What has run out, or that it is a fault of presman's, in one line."""
+        fault = f"internal error: {type(self.error).__name__}: {self.error}"
+        return one_line(clean(ran_out(self.error, foreseen=False) or fault), 500)
+
 
 LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | ActionResult
 """What the events of a sampler come to."""
@@ -206,8 +214,9 @@ class Readings:
             reading = self._foreseen(reading, previous, snapshot)
         if self._notifier is not None:
             reading = self._notifier.read(reading)
-        before, self._reading = self._reading, reading
-        prepare(before.sessions if before else None, reading.sessions)
+        before, self._reading = self._reading or reading, reading
+        prepare(before.sessions, reading.sessions)
+        prepare(before.histograms, reading.histograms)
         foresight = None if self.forecaster is None else self.forecaster.foresight
         return ReadingCame(reading, snapshot, previous, foresight)
 

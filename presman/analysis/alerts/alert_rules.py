@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
+from presman.analysis.caches import once
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity
@@ -222,6 +223,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
 )
 """Each gives what it finds in a reading; its alerts have the rule's key."""
 
+_AT_TIMEOUTS = frozenset({"queue_timeout", "session_pool"})
 _RANK = {"bad": 0, "warn": 1, "good": 2, "note": 3}
 
 
@@ -235,7 +237,12 @@ def wrong(reading: Reading) -> list[Alert]:
 
 def by_rules(reading: Reading) -> list[Alert]:
     """Return what the rules find, whatever thresholds there are."""
-    return [alert for rule in RULES for alert in rule(reading)]
+    return list(_found(reading))
+
+
+@once
+def _found(reading: Reading) -> tuple[Alert, ...]:
+    return tuple(alert for rule in RULES for alert in rule(reading))
 
 
 def is_wrong(found: list[Alert]) -> bool:
@@ -244,8 +251,11 @@ def is_wrong(found: list[Alert]) -> bool:
 
 
 def worst_first(found: list[Alert]) -> tuple[Alert, ...]:
-    """Return the alerts worst first; idle holders, with whom something can be done at once, behind the worst."""
-    ranked = sorted(found, key=lambda alert: _RANK.get(alert.state, 4))
+    """Return the alerts worst first; idle holders, with whom something can be done at once, behind the worst.
+
+    Of those equally bad, what fails within minutes unless somebody acts comes first: calls that run into a timeout.
+    """
+    ranked = sorted(found, key=lambda alert: (_RANK.get(alert.state, 4), alert.key not in _AT_TIMEOUTS))
     idle = [alert for alert in ranked if alert.glyph == queue_alerts.IDLE]
     others = [alert for alert in ranked if alert.glyph != queue_alerts.IDLE]
     return (*others[:1], *idle, *others[1:])

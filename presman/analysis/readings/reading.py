@@ -292,7 +292,8 @@ class Alert(NamedTuple):
 
     `key` names the rule that found it and stays the same from release to release; `subject` is what it is about (a
     group, a container, an instance, "" for the database), so that key and subject tell it from poll to poll. `amount`
-    is what thresholds are compared with, in the rule's unit; None where it is not a matter of more or less.
+    is what thresholds are compared with, in the rule's unit; None where it is not a matter of more or less. `between`
+    are sentences for a line of its own that `text` is too long for, the longest first.
     """
 
     state: Severity
@@ -302,6 +303,7 @@ class Alert(NamedTuple):
     key: str = ""
     subject: str = ""
     amount: float | None = None
+    between: tuple[str, ...] = ()
 
 
 class Evidence(NamedTuple):
@@ -342,7 +344,7 @@ class LateView(Struct, frozen=True):
     age: float | None
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, dict=True):
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
     `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
@@ -383,7 +385,7 @@ class Reading(Struct, frozen=True):
     running: tuple[RunningStatement, ...]
     sessions: Sequence[SessionReading]
     waits: tuple[WaitReading, ...]
-    histograms: tuple[Histogram, ...]
+    histograms: Sequence[Histogram]
     downgrades: tuple[Downgrades, ...]
     unmanaged_servers: int | None
     troubles: tuple[UnansweredQuery, ...]
