@@ -197,7 +197,7 @@ def advise(
         if finals and finals[0][0]:
             many = other_days(seen, 19 if quick else _few(arrivals, 99, 39), held_back=True)
             days = [seen.played(finals[0][0], 1, day) for day in many]
-        curves += _curves(seen, () if quick else goals, courses)
+        curves += _curves(seen, () if quick or verdict == "too_short" else goals, courses)
     except KeyboardInterrupt:
         is_over = True
     if not verdict:
@@ -439,8 +439,9 @@ _BAR = 36
 def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     """Return all of it as lines. Ends in a newline."""
     told = [each for line in closing(advice) for each in wrap(line, wide)]
-    blocks = [[*wrap(_first(advice), wide), *_goals(advice)], *([] if advice.choices else [told])]
-    blocks += [list(_drawn(curve)) for curve in advice.curves]  # where there is no choice, that comes first
+    seen = [*wrap(_first(advice), wide), *_goals(advice)]
+    blocks = [told, seen] if advice.verdict == "too_short" else [seen, *([] if advice.choices else [told])]
+    blocks += [list(_drawn(curve)) for curve in advice.curves]
     blocks += [[*_choices(advice), *told]] if advice.choices else []
     lines = [line for block in blocks if block for line in ("", *block)][1:]
     if advice.scripts is not None:
@@ -597,7 +598,8 @@ _LINE, _TOP, _LEFT, _ROOM = 20.0, 6.0, 150.0, 100.0
 
 def as_page(advice: Advice, made: datetime) -> str:
     """Return all of it as one HTML page without a script."""
-    story = [_first(advice), *_goals(advice), *closing(advice)]
+    seen = [_first(advice), *_goals(advice)]
+    story = [*closing(advice), *seen] if advice.verdict == "too_short" else [*seen, *closing(advice)]
     parts = [element("header", element("h1", "Advice on goals of service"), *(element("p", line) for line in story))]
     for curve in advice.curves:
         if said := _level(curve):

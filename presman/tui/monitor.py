@@ -290,7 +290,7 @@ class Moments:
         """Go to what happened next (1) or before (-1)."""
         event = self.event(direction)
         if event is None:
-            self.notify("Nothing happened after this." if direction > 0 else self._nothing_before())
+            self.notify("Nothing else happened after this." if direction > 0 else self._nothing_before())
         else:
             self.show(event)
 

@@ -75,9 +75,9 @@ async def test_f_again_ends_it_and_where_there_is_no_statement_it_says_so() -> N
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.press("4", "f")
         assert acting.app.following is not None
-        assert "is followed no more" in await acting.press("f")
+        assert "is no longer followed" in await acting.press("f")
         assert acting.app.following is None
-        assert "The cursor is on no statement" in await acting.press("1", "f")
+        assert "The cursor is not on a queued or running" in await acting.press("1", "f")
 
 
 def test_what_is_told_of_it() -> None:

@@ -96,7 +96,7 @@ async def n_and_p_go_to_what_happened(acting: Stage) -> None:
     await acting.keys("n")
     assert shown(acting) == before[-2]
     await acting.keys("end", "n")
-    assert (told(acting), shown(acting)) == ("Nothing happened after this.", 192)
+    assert (told(acting), shown(acting)) == ("Nothing else happened after this.", 192)
 
 
 async def a_time_on_the_go_line_or_by_the_key_jumps_there(acting: Stage) -> None:

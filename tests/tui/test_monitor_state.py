@@ -210,4 +210,4 @@ def test_events_of_a_poll_are_named_four_at_most(clock: Clock) -> None:
     moments.to_event(1)
     assert said[-1] == "e0 · e1 · e2 · e3"
     moments.to_event(1)
-    assert said[-1] == "Nothing happened after this."
+    assert said[-1] == "Nothing else happened after this."
