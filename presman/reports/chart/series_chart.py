@@ -215,7 +215,8 @@ def _head(name: str, found: FileSeries, made: datetime) -> Markup:
         f"{of}; drawn: {_titles(found)}.",
         f"{_clock(min(instants))} to {_clock(max(instants))}, {count(len(instants))} times with a value.",
     )
-    return html_page.heading(name, (element("p", text) for text in told), found.notes, made)
+    times = [datetime.fromtimestamp(each, UTC) for each in (min(instants), max(instants))]
+    return html_page.heading(name, (element("p", text) for text in told), found.notes, made, times)
 
 
 def _hover(panel: SeriesPanel) -> list[Markup]:
