@@ -112,9 +112,14 @@ def spelled_span(start: datetime | None, end: datetime | None) -> str:
 
 def spelled_instant(at: datetime) -> str:
     """Return an instant to the second, in the user's zone; with its offset in an hour that comes twice."""
+    return f"{at.astimezone():%Y-%m-%d} {spelled_time(at)}"
+
+
+def spelled_time(at: datetime) -> str:
+    """Return the time of day of an instant, as :func:`spelled_instant` has it."""
     local = at.astimezone()
     twice = len(instants_of(local.replace(tzinfo=None, fold=0))) > 1
-    return f"{local:%Y-%m-%d %H:%M:%S}" + (_offset(local) if twice else "")
+    return f"{local:%H:%M:%S}" + (_offset(local) if twice else "")
 
 
 def _of_day(clock: re.Match[str], low: datetime, last: datetime, zone: tzinfo | None, note: Note | None) -> datetime:

@@ -9,7 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from presman.base.axis import time_label, time_ticks
+from presman.recording.time_words import spelled_instant, spelled_time
 from presman.reports.html_page import made_at, zone_of
+from presman.reports.report.report_charts import TimeAxis, between
 
 
 @pytest.fixture
@@ -65,3 +67,15 @@ def test_a_page_says_in_which_zones_its_times_are(in_zone: Callable[[str], None]
     assert zone_of([summer, winter]) == "UTC+10:30 and, after the clock change, UTC+11:00"
     in_zone("America/New_York")
     assert zone_of([summer, winter]) == "UTC-04:00 and, after the clock change, UTC-05:00"
+
+
+def test_a_time_that_comes_twice_has_its_offset(in_zone: Callable[[str], None]) -> None:
+    in_zone("Europe/Lisbon")
+    once, first, second = (datetime(2026, 10, day, hour, 30, tzinfo=UTC) for day, hour in ((24, 0), (25, 0), (25, 1)))
+    assert (spelled_instant(first), spelled_time(second)) == ("2026-10-25 01:30:00+01:00", "01:30:00+00:00")
+    assert spelled_instant(once) == "2026-10-24 01:30:00"
+    assert between(first, second) == "2026-10-25 01:30:00+01:00–01:30:00+00:00"
+    axis = TimeAxis(first, second)
+    assert [axis.told(at) for at in (first, second, second + timedelta(hours=1))] == [
+        "01:30:00+01:00", "01:30:00+00:00", "02:30:00",
+    ]  # fmt: skip

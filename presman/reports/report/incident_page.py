@@ -22,7 +22,7 @@ from presman.figures.plan_figures import FINDINGS, PLAN
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.recording.recording_source import RecordingSource
 from presman.recording.time_bins import GroupBin
-from presman.recording.time_words import Note, TimeError, instant_of
+from presman.recording.time_words import Note, TimeError, instant_of, spelled_instant
 from presman.reports.html_page import bullets, cell_table, made_at, page, section, word_table, zone_of
 from presman.reports.report import report_charts
 from presman.reports.report.incident import EVENTS, Incident, edges, gather
@@ -32,7 +32,6 @@ from presman.reports.report.report_charts import (
     TimeAxis,
     area_chart,
     between,
-    clock,
     event_chart,
     heat_map,
 )
@@ -111,8 +110,10 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, note: No
         for text in source.notes:
             note(text)
         if at is not None and not first <= at <= last:
-            said = clean(moment) if isinstance(moment, str) else clock(at)
-            raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
+            said = clean(moment) if isinstance(moment, str) else spelled_instant(at)
+            raise TimeError(
+                f"--at {said} is not in {source.name}: it is from {spelled_instant(first)} to {spelled_instant(last)}"
+            )
         return gather(source.recording, playback, source.indexes, at, source.goals)
     finally:
         source.close()
@@ -332,7 +333,7 @@ def moment(incident: Incident) -> Markup:
             parts.append(element("p", note, class_="note"))
     why = f": {look.why}" if look.why else ""
     since = "" if reading.interval is None else f" Rates are over the last {spelled(reading.interval)}."
-    return section(f"At {clock(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
+    return section(f"At {spelled_instant(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
 
 
 def _plan(at: Moment) -> str:
