@@ -10,16 +10,14 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from presman.recording.recording_source import RecordingSource
 from presman.tabs.charts import Area, ChartData
 from presman.tui.feed import Lost
-from presman.tui.replay_app import ReplayApp
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.chart import Chart, chart_lines, instant_at
 from tests.recording.recorded import polled, record
-from tests.tui.drive import NEVER, Stage, acted
+from tests.tui.drive import Stage, acted
+from tests.tui.replays import replaying, waited
 from tests.tui.test_live import START, playing
-from tests.tui.test_replay import waited
 
 POLLS = 96
 """192 seconds: the plan is switched at 60, the parameter is read at 180."""
@@ -237,17 +235,15 @@ async def test_a_replay_has_the_same_tab_keys_and_words(tmp_path: Path) -> None:
         reading = app.monitor.reading
         return reading is not None and reading.at == first + timedelta(seconds=seconds)
 
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
-        async with app.run_test(size=(160, 40)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
-            await waited(acting, lambda: app.monitor.reading is not None and "event " in acting.screen)
-            await acting.keys("E", "slash", *"TARGET", "enter")
-            await waited(acting, lambda: "PARALLEL_SERVERS_TARGET 96 → 48" in acting.screen)
-            await acting.keys("enter")
-            await waited(acting, lambda: since(180))
-            assert not app.player.playing
-            await acting.keys("colon", *typed(f"{(first + timedelta(seconds=90)).astimezone():%H:%M:%S}"), "enter")
-            await waited(acting, lambda: since(90))
-            await acting.keys("p")
-            await waited(acting, lambda: since(60))
+    async with replaying(place) as acting:
+        app = acting.app
+        await waited(acting, lambda: app.monitor.reading is not None and "event " in acting.screen)
+        await acting.keys("E", "slash", *"TARGET", "enter")
+        await waited(acting, lambda: "PARALLEL_SERVERS_TARGET 96 → 48" in acting.screen)
+        await acting.keys("enter")
+        await waited(acting, lambda: since(180))
+        assert not app.player.playing
+        await acting.keys("colon", *typed(f"{(first + timedelta(seconds=90)).astimezone():%H:%M:%S}"), "enter")
+        await waited(acting, lambda: since(90))
+        await acting.keys("p")
+        await waited(acting, lambda: since(60))
