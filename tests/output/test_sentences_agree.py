@@ -38,7 +38,7 @@ from tests.thorough import THOROUGH, some
 from tests.tui.readings import busy
 
 SIZES = ((80, 24), (120, 35), (200, 50))
-POLLS, EVERY = (300, 2.0) if THOROUGH else (20, 14.0)
+POLLS, EVERY = (300, 2.0) if THOROUGH else (14, 20.0)
 SEEDS = some([1], [2, 7])
 
 _WHO = r"[A-Z][A-Z0-9_]* \d+:\d+"

@@ -227,9 +227,9 @@ def test_the_poll_of_an_instant_is_found_when_the_oldest_are_gone() -> None:
 @acted
 async def test_a_replay_has_the_same_tab_keys_and_words(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
-    polls = list(polled("changes", 38))  # five seconds apart: up to 190
+    polls = list(polled("changes", 19, step=10.0))
     record(place, polls)
-    first = polls[0][0].at - timedelta(seconds=5)
+    first = polls[0][0].at - timedelta(seconds=10)
 
     def since(seconds: float) -> bool:
         reading = app.monitor.reading

@@ -26,7 +26,7 @@ from presman.reports.report.report_charts import TimeAxis, life_chart
 from tests.recording.recorded import Moment, polled, record
 from tests.thorough import THOROUGH
 
-POLLS, STEP = 40, 5.0
+POLLS, STEP = 25, 5.0
 SCENARIOS = ("holders", "mixed", "queueing", "rac", "storm")
 Key = tuple[int, int, int, str]
 

@@ -130,7 +130,7 @@ def test_others_lose_no_more_than_they_must() -> None:
 
 @pytest.mark.parametrize("family", ["limit too low", "degree too high"])
 def test_the_search_comes_near_the_best_with_a_tenth_of_the_replays(family: str) -> None:
-    arrivals, plan, goal = planted(family, 3, 30)
+    arrivals, plan, goal = planted(family, 3, 20)
     kinds = ("limits", "degree") if family == "degree too high" else ("target", "limits")
     search, whole = (Search(ObservedLoad.of(arrivals, plan, [goal], 3), [goal], [], kinds) for _ in range(2))
     search.courses = whole.courses = 1
