@@ -50,36 +50,35 @@ def shown(acting: Stage) -> float:
     return (reading.at - START).total_seconds()
 
 
-@acted
-async def test_the_tab_lists_what_changed_newest_first() -> None:
-    async with watched() as acting:
-        screen = await acting.press("E")
-        rows = [line.split(None, 2) for line in screen.splitlines()[5:] if line.strip()][:-1]
-        times = [each[1] for each in rows]
-        assert times == sorted(times, reverse=True)
-        assert [" ".join(each[2].split()) for each in rows if each[1] in {clock(180), clock(60)}] == [
-            "parameter changed PARALLEL_SERVERS_TARGET 96 → 48",
-            "plan changed plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",
-        ]
-        await acting.resize(80, 24)
-        assert f"{clock(180)} parameter changed" in acting.screen
-        assert "PARALLEL_SERVERS_TARGET 96 →" in acting.screen
-        await acting.keys("slash", *"NIGHT", "enter")
-        assert "Events  1 of " in acting.screen
+async def the_tab_lists_what_changed_newest_first(acting: Stage) -> None:
+    screen = await acting.press("E")
+    rows = [line.split(None, 2) for line in screen.splitlines()[5:] if line.strip()][:-1]
+    times = [each[1] for each in rows]
+    assert times == sorted(times, reverse=True)
+    assert [" ".join(each[2].split()) for each in rows if each[1] in {clock(180), clock(60)}] == [
+        "parameter changed PARALLEL_SERVERS_TARGET 96 → 48",
+        "plan changed plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",
+    ]
+    size = acting.app.size
+    await acting.resize(80, 24)
+    assert f"{clock(180)} parameter changed" in acting.screen
+    assert "PARALLEL_SERVERS_TARGET 96 →" in acting.screen
+    await acting.resize(*size)
+    await acting.keys("slash", *"NIGHT_W", "enter")
+    assert "Events  1 of " in acting.screen
 
 
-@acted
-async def test_enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it() -> None:
-    async with watched() as acting:
-        await acting.keys("E", "slash", *"NIGHT_W", "enter", "enter")
-        assert shown(acting) == 60
-        assert f"◀ {clock(60)} 66 back" in acting.screen, "192 - 60 seconds, at two seconds a poll"
-        assert "[6 Plan]" in acting.screen
-        there = [each.text for each in acting.app.monitor.events if (each.at - START).total_seconds() == 60]
-        assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
-        assert told(acting) == " · ".join(there), "all that happened by that poll is said"
-        await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
-        assert (shown(acting), "[4 Parallel]" in acting.screen) == (180, True)
+async def enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it(acting: Stage) -> None:
+    """From the list as the one before leaves it."""
+    await acting.keys("E", "enter")
+    assert shown(acting) == 60
+    assert f"◀ {clock(60)} 66 back" in acting.screen, "192 - 60 seconds, at two seconds a poll"
+    assert "[6 Plan]" in acting.screen
+    there = [each.text for each in acting.app.monitor.events if (each.at - START).total_seconds() == 60]
+    assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
+    assert told(acting) == " · ".join(there), "all that happened by that poll is said"
+    await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
+    assert (shown(acting), "[4 Parallel]" in acting.screen) == (180, True)
 
 
 async def n_and_p_go_to_what_happened(acting: Stage) -> None:
@@ -184,14 +183,16 @@ async def a_click_on_a_chart_goes_to_that_time(acting: Stage) -> None:
 async def test_ways_to_a_moment() -> None:
     async with watched() as acting:
         for go in (
+            the_tab_lists_what_changed_newest_first,
+            enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it,
             n_and_p_go_to_what_happened,
             a_time_on_the_go_line_or_by_the_key_jumps_there,
             what_is_not_kept_is_told_and_a_mistake_too,
             a_click_on_a_chart_goes_to_that_time,
         ):
-            await acting.keys("end")
             assert shown(acting) == 192, go.__name__
             await go(acting)
+            await acting.keys("end")
 
 
 def seconds(chart: Chart, x: int) -> float | None:

@@ -176,12 +176,12 @@ def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scenario", ["locked", "rac", "storm"])
 def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp_path: Path) -> None:
     """Also those that had ended by then; of none is known what happened to it later."""
-    moments = list(polled(scenario, 40))
+    moments = list(polled(scenario, 28))
     place = str(tmp_path / "a.presman")
     record(place, moments)
     with Recording(place) as recording:
         playback = recording.playback()
-        for last in (20, 39):
+        for last in (14, 27):
             watch, end = Watch(), moments[last][0].at
             for _, reading in moments[: last + 1]:
                 watch.add(reading)
@@ -189,7 +189,7 @@ def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp
             found.add(moments[last][1])
             expected = watch.runs.within(end - timedelta(hours=1), end)
             assert [_of(span) for span in found.runs.within(end - timedelta(hours=1), end)] == [*map(_of, expected)]
-            assert last == 20 or any(span.ended for span in expected)
+            assert last == 14 or any(span.ended for span in expected)
             activity = moments[last][1].activity
             assert activity is not None
             busy = {each.sql_id for each in activity.statements}
