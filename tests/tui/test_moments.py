@@ -192,7 +192,7 @@ async def test_ways_to_a_moment() -> None:
         ):
             assert shown(acting) == 192, go.__name__
             await go(acting)
-            await acting.keys("end")
+            await acting.keys("end", "1")
 
 
 def seconds(chart: Chart, x: int) -> float | None:
