@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.alerts.all_clear import all_clear, not_known
 from presman.analysis.readings.group_readings import Marked, throttled_percent
 from presman.analysis.readings.reading import Reading, Severity
 from presman.analysis.readings.statement_readings import longest_wait
@@ -29,7 +30,8 @@ class KeyFigures(Struct, frozen=True):
 
     `used`, `waiting`: CPUs of all consumer groups since the poll before; `capacity`: the CPUs handed out. `queued`
     parallel statements wait, the first of them for `head_waited` seconds. `alerts` counts those that are bad or
-    warnings; the worst has `severity` ("good" without any) and says `worst`. `plan` is "" without one.
+    warnings; the worst has `severity` ("good" without any) and says `worst`, which without any is what that rests on.
+    `plan` is "" without one.
     """
 
     database: str
@@ -121,8 +123,14 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         servers_target=header.servers.target,
         alerts=len(alerts),
         severity=alerts[0].state if alerts else "good",
-        worst=alerts[0].short if alerts else "",
+        worst=alerts[0].short if alerts else _known_of(reading),
     )
+
+
+def _known_of(reading: Reading) -> str:
+    """Return why nothing is told as wrong: what was seen not to be there, with the views, and what was not seen."""
+    clear = [each.between[0] for each in all_clear(reading)]
+    return "; ".join(clear + [each.short for each in not_known(reading)])
 
 
 def is_late(age: float, interval: float) -> bool:

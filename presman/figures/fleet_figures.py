@@ -21,7 +21,7 @@ def past(row: Member, key: str) -> Sequence[float | None]:
 
 
 def why(row: Member) -> str:
-    """Return why a database is as it is: why no data comes, else the worst that is wrong with it."""
+    """Return why a database is as it is: why no data comes, else the worst that is wrong, or why nothing is."""
     if row.connection is ConnectionState.LATE:
         late = f"no answer for {duration(row.age)}"
         return f"{late}: {row.reason}" if row.reason else late
@@ -144,9 +144,9 @@ FLEET: Table[Member] = Table(
         Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs that Resource "
             "Manager manages; one scale for all databases.",
             "key_figures.cpu_percent", trend=True, sortable=False, width=7, most=24),
-        Database("why", "why", TEXT, "Why there is no data, else the worst "
-            "alert.", why, width=24, most=60, flexible=True,
-                 narrow=False,
+        Database("why", "why", TEXT,
+                 "Why there is no data, else the worst alert; where there is none, the views that this rests on.",
+                 why, width=24, most=60, flexible=True, narrow=False,
                  state=lambda row: _alert_state(row) if row.connection is ConnectionState.LIVE
                  else row.connection.level),
         Database("used_cpus", "CPUs █ wait ▒", CPUS,

@@ -111,7 +111,7 @@ LEDGER: Table[Downgrade] = Table(
 
 Event = Figure[DatabaseEvent]
 
-_GRAVE = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.LOST, kinds.TIMEOUT})
+_GRAVE = frozenset({kinds.ALERT_THERE, kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.LOST, kinds.TIMEOUT})
 
 
 def _event_state(row: DatabaseEvent) -> State:

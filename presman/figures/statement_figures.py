@@ -53,6 +53,10 @@ def _running_color(row: RunningStatement) -> State:
     return "warn" if row.downgraded > 0 or row.blocker else ""
 
 
+def _degree_why(row: ParallelStatement) -> str:
+    return row.dop.why or ABSENT
+
+
 def _degree(row: RunningStatement) -> str:
     mark = " ▼" if row.downgraded > 0 else ""
     return f"{count(row.degree)}/{count(row.requested)}{mark}"
@@ -206,7 +210,9 @@ QUEUED: Figures[QueuedStatement] = Figures(
            text=lambda row: f"{count(row.requested)}/{count(row.dop.degree)}",
            order=lambda row: row.dop.degree if row.dop.degree is not None else row.requested),
     Queued("dop_reason", "DOP reason", NAME, "Why the optimizer chose that degree (V$SQL_PLAN.OTHER_XML, "
-           "`dop_reason`), in Oracle's words.", "dop.reason", width=22, narrow=False),
+           "`dop_reason`), in Oracle's words; without one screens have what automatic DOP "
+           "derived from CPU and I/O.", "dop.reason", text=_degree_why,
+           order=lambda row: row.dop.why, width=22, narrow=False),
     Queued("queuing_reason", "queuing reason", NAME, "Why it queues (V$SQL_PLAN.OTHER_XML, `queuing_reason`), in "
            "Oracle's words.", "dop.queuing_reason"),
     Queued("servers_low", "at least", COUNT, "Parallel servers it will take, at least.", "wants.low"),
@@ -269,7 +275,9 @@ HOLDERS: Figures[RunningStatement] = Figures(
             lambda row: " ".join(f"{inst}:{n}" for inst, n in sorted(row.servers_by_instance.items())), sortable=False,
             width=12, narrow=False),
     Running("dop_reason", "DOP reason", NAME, "Why the optimizer chose its degree (V$SQL_PLAN.OTHER_XML, "
-            "`dop_reason`), in Oracle's words.", "dop.reason", width=20, narrow=False),
+            "`dop_reason`), in Oracle's words; without one screens have what automatic DOP "
+            "derived from CPU and I/O.", "dop.reason", text=_degree_why,
+            order=lambda row: row.dop.why, width=20, narrow=False),
     Running("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=10,
             flexible=True, narrow=False),
 )

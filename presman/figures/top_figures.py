@@ -107,7 +107,7 @@ _COLUMNS: tuple[Figure[TopStatement], ...] = (
         "poll).", "activity.servers", width=7),
     Top("servers_now", "now", COUNT, "Parallel servers it holds now (V$PX_SESSION). At the poll.", "now"),
     Top("consumer_group", "Group", TEXT, "V$SESSION.RESOURCE_CONSUMER_GROUP of the first session seen.",
-        "activity.group", width=12, most=22, narrow=False),
+        "activity.group", width=12, most=22),
     Top("user", "User", TEXT, "V$SESSION.USERNAME of the first session seen.", "activity.user", width=10, most=20),
     Top("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT on one line; in brackets the reason if there is none. The texts "
         "of the "
@@ -119,6 +119,9 @@ _COLUMNS: tuple[Figure[TopStatement], ...] = (
 TOP_BY_CPU: Table[TopStatement] = Table(
     "top_by_cpu", "Top SQL by CPU", _COLUMNS, _statement, "No statement was active.",
     order="avg_on_cpu", descending=True,
+)
+TOP_OF_SCOPE: Table[TopStatement] = Table(
+    "top_of_scope", "Top SQL", _COLUMNS, _statement, "No statement was active.", order="avg_on_cpu", descending=True,
 )
 TOP_BY_SERVERS: Table[TopStatement] = Table(
     "top_by_servers", "Top SQL by servers", _COLUMNS, _statement, "No statement held parallel servers.",

@@ -1,12 +1,14 @@
 """Calibration of forecasts on what came true: courses give an interval its shape, outcomes give it its width.
 
 Adaptive conformal intervals: how far each outcome was from the median, in half widths of its interval, is kept; the
-next intervals are as wide as it takes to hold so many of them. A miss makes that more, a hit a little less.
+next intervals are as wide as it takes to hold so many of them. A miss makes that more, a hit a little less. First
+forecasts are judged by first forecasts, those of who has waited for a while by all that stood at some looks.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Hashable, Sequence
 from math import ceil
 from statistics import median
 from typing import NamedTuple
@@ -24,6 +26,11 @@ _UNTRIED = 1.5
 """How many times as wide as the courses make it an interval is until five outcomes are known."""
 _STEP = 0.05
 _LEAST, _MOST = 0.5, 0.98
+_STANDING = 0.86
+"""What part is aimed at of all who wait: a little more than is to hold, since those of one queue err together."""
+_HOUR = 3600.0
+_OF_ONE_LOOK = 50
+"""Forecasts of one look that are judged: of a longer queue every second, every third."""
 _NARROWEST, _WIDEST = 0.25, 8.0
 
 
@@ -33,6 +40,12 @@ class Interval(NamedTuple):
     median: float
     low: float
     high: float
+
+    def distance(self, seconds: float, least: float) -> float:
+        """Return how far from the median so many seconds are, in halves that are `least` seconds at least."""
+        below, above = (max(each, least) for each in _halves(self))
+        error = seconds - self.median
+        return error / above if error > 0 else -error / below
 
     def widened(self, factor: float, least: float) -> Interval:
         """Return one whose halves, of `least` seconds at least, are so many times as wide."""
@@ -68,10 +81,8 @@ class Calibration:
 
         `before` is what it counted as while it had not started: that is replaced.
         """
-        below, above = (max(each, least) for each in _halves(raw))
-        error = seconds - raw.median
         held = shown.low <= seconds <= shown.high
-        found = ForecastOutcome(error / above if error > 0 else -error / below, abs(error), held)
+        found = ForecastOutcome(raw.distance(seconds, least), abs(seconds - raw.median), held)
         if before is None:
             self._outcomes.append(found)
             self._part += _STEP * (HELD if not held else HELD - 1)
@@ -91,8 +102,54 @@ class Calibration:
         distances = sorted(each.distance for each in self._outcomes)
         if len(distances) < FEW:
             return _UNTRIED
-        place = min(len(distances), ceil(self._part * (len(distances) + 1))) - 1
-        return min(_WIDEST, max(_NARROWEST, distances[place]))
+        return _holding(self._part, distances)
+
+
+class StandingForecast(NamedTuple):
+    """A forecast that stood `at` an instant (in seconds, as all here), as courses make it."""
+
+    at: float
+    raw: Interval
+    least: float
+
+
+class QueueCalibration:
+    """Outcomes of all forecasts that stood at some looks of the last hour, not only of the first of each statement.
+
+    Most first forecasts are of those who start soon. Who waits long is foreseen at each look, and counts at each.
+    `factor` is how many times as wide intervals of all who wait must be; None until enough is known.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[Hashable, list[StandingForecast]] = {}
+        self._known: deque[tuple[float, float]] = deque(maxlen=60 * _OF_ONE_LOOK)
+        self.factor: float | None = None
+
+    def start(self, who: Hashable, at: float | None) -> None:
+        """Take that one has started at an instant, None for one that left without."""
+        for each in self._open.pop(who, ()):
+            if at is not None and at >= each.at:
+                self._known.append((each.at, each.raw.distance(at - each.at, each.least)))
+
+    def look(self, now: float, shown: Sequence[tuple[Hashable, StandingForecast]]) -> None:
+        """Take what stands of all who wait, and make the factor of what has come of it until now."""
+        since = now - _HOUR
+        distances = sorted([*(found for at, found in self._known if at >= since), *self._late(now, since)])
+        self.factor = _holding(_STANDING, distances) if len(distances) >= FEW else None
+        for who, standing in shown[:: max(1, ceil(len(shown) / _OF_ONE_LOOK))]:
+            own = self._open.setdefault(who, [])
+            own[:] = [*(each for each in own if each.at >= since), standing]
+
+    def _late(self, now: float, since: float) -> list[float]:
+        """Return the distances, so far, of those who still wait behind their medians."""
+        still = (each for own in self._open.values() for each in own if each.at >= since)
+        return [each.raw.distance(now - each.at, each.least) for each in still if now - each.at > each.raw.median]
+
+
+def _holding(part: float, distances: Sequence[float]) -> float:
+    """Return the factor that holds so many of some distances, which ascend."""
+    place = min(len(distances), ceil(part * (len(distances) + 1))) - 1
+    return min(_WIDEST, max(_NARROWEST, distances[place]))
 
 
 def _halves(raw: Interval) -> tuple[float, float]:

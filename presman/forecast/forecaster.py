@@ -21,8 +21,8 @@ from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, QueueForecast, StartForecast
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.base.formats import clock, counted
-from presman.forecast.calibration import Calibration, ForecastOutcome, Interval
+from presman.base.formats import clock, counted, spelled
+from presman.forecast.calibration import Calibration, ForecastOutcome, Interval, QueueCalibration, StandingForecast
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
@@ -40,6 +40,8 @@ FRESH = 8
 """Courses of one reading that are played once more without somebody."""
 _LASTS = timedelta(minutes=1)
 """How long courses are kept."""
+_LASTS_LONG = timedelta(minutes=5)
+"""How long so few are kept as it takes: where the queue is long, no more are played in a minute."""
 
 STEPS_PER_SECOND = 300.0
 """Steps of the model for each second that passes: some 3 ms of CPU."""
@@ -47,6 +49,9 @@ MOST_STEPS = 9_000.0
 """Steps that may be saved up."""
 ONE_LOOK = 40_000.0
 """Steps where there is but one look: some 400 ms of CPU."""
+
+_LOOK_EVERY = timedelta(minutes=1)
+"""How far apart looks are of which all forecasts are judged."""
 
 LEADING_POLLS = 30
 """Polls of a recording that lead to the one whose forecasts are shown: by them it is known how good forecasts are."""
@@ -57,17 +62,37 @@ _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"
 """Views without which nothing is foreseen: who waits, who holds servers, and by which limits."""
 
 _BEHIND_BROKEN = StartForecast(why_none="one before it should have started by now and did not")
-NEVER = "it does not start within 4 hours in most courses"
+PENDING = StartForecast(why_none="it is being worked out")
+"""A start of which nothing is known yet."""
+_TOO_LONG = StartForecast(why_none="the queue is so long that working it out takes more than 5 minutes")
+_NOT_WITHIN = "it does not start within "
+NEVER = f"{_NOT_WITHIN}4 hours in most courses"
+_MINUTE = 60.0
 
 
 _Wait = tuple[Executing, datetime | None]
 """One wait: who waits to execute what, and since when. A session may queue the same SQL again."""
 
 
+def not_within(seconds: float) -> StartForecast:
+    """Return that all that is known of a statement is within how long it does not start."""
+    if seconds >= HORIZON:
+        return StartForecast(why_none=NEVER)
+    whole = seconds if seconds < _MINUTE else seconds - seconds % _MINUTE
+    return StartForecast(why_none=f"{_NOT_WITHIN}{spelled(whole)} in most courses")
+
+
+def is_not_within(starts: StartForecast) -> bool:
+    """Whether all that is known of a statement is within how long it does not start."""
+    return starts.why_none.startswith(_NOT_WITHIN)
+
+
 class _Course(NamedTuple):
     at: datetime
+    until: float
+    """Until when it was played, infinite where that was to the horizon. Times are seconds since 1970."""
     starts: Mapping[_Wait, float]
-    """When each statement starts: seconds since 1970."""
+    """When each statement starts, infinite for one that does not until then."""
 
 
 def _queue_of(row: QueuedStatement) -> tuple[int, str]:
@@ -99,7 +124,8 @@ class _FirstForecast(NamedTuple):
 class Foresight(NamedTuple):
     """What the forecasts of a reading `at` an instant are made of: the queue as the model takes it.
 
-    Intervals are `factor` times as wide as courses make them, and their halves `least` seconds before that.
+    Intervals of who waits are `factor` times as wide as courses make them; before that their halves are `least` seconds
+    at least.
     """
 
     at: datetime
@@ -127,11 +153,15 @@ class Forecaster:
     def _begin_anew(self) -> None:
         self._seen = SeenStatements()
         self._calibration = Calibration()
+        self._queue_calibration = QueueCalibration()
+        self._standing: dict[_Wait, StandingForecast] = {}
+        self._looked: datetime | None = None
         self._effects = Effects()
         self._courses: deque[_Course] = deque(maxlen=COURSES)
         self._first: dict[_Wait, _FirstForecast] = {}
         self._missed: dict[_Wait, _Missed] = {}
         self._rules: object = None
+        self._pending: dict[_Wait, datetime] = {}
         self._number = 0
         self._steps = self._steps_at_first
         self._at: datetime | None = None
@@ -175,14 +205,27 @@ class Forecaster:
         model = modelled(reading, found, self._seen) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
-            self.foresight = Foresight(reading.at, model, self._calibration.factor, self._least, self._seed)
-        return reading.foreseen(self._starts(reading, found), self._behind())
+            self.foresight = Foresight(reading.at, model, self._factor, self._least, self._seed)
+        starts = self._starts(reading, found)
+        self._look(reading.at)
+        return reading.foreseen(starts, self._behind())
 
     def _nothing(self, reading: Reading, why: str) -> Reading:
         """Return a reading of whose queue nothing can be foreseen, for one reason."""
         self._forget_courses()
         nothing = StartForecast(why_none=why)
         return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
+
+    @property
+    def _factor(self) -> float:
+        """How many times as wide as courses make them intervals are of those who have waited for a while."""
+        return self._queue_calibration.factor or self._calibration.factor
+
+    def _look(self, at: datetime) -> None:
+        """Keep once a minute what is shown of all who wait, to be judged when they start."""
+        if self._looked is None or at - self._looked >= _LOOK_EVERY:
+            self._looked = at
+            self._queue_calibration.look(at.timestamp(), tuple(self._standing.items()))
 
     def _behind(self) -> QueueForecast:
         return QueueForecast(
@@ -202,12 +245,12 @@ class Forecaster:
         self._effects = Effects()
 
     def _forget_old(self, at: datetime, rules: QueueRules) -> None:
-        """Forget the courses that were played long ago, or by other rules."""
+        """Forget the courses that were played long ago, or by other rules; of the last few only what is too old."""
         now = rules.target, rules.plan, {key: [each.allowed for each in own] for key, own in rules.limits.items()}
         if now != self._rules:
             self._forget_courses()
         self._rules = now
-        while self._courses and at - self._courses[0].at > _LASTS:
+        while self._courses and at - self._courses[0].at > (_LASTS if len(self._courses) > ENOUGH else _LASTS_LONG):
             self._courses.popleft()
 
     def _play(self, model: Modelled, reading: Reading) -> None:
@@ -223,8 +266,8 @@ class Forecaster:
             self._steps -= played.steps
             fresh.append((drawn, played))
             starts = zip(model.waiting, played.starts, strict=True)
-            known = {self._wait(each): now + start for each, start in starts if played.whole or start < inf}
-            self._courses.append(_Course(reading.at, known))
+            known = {self._wait(each): now + start for each, start in starts}
+            self._courses.append(_Course(reading.at, inf if played.whole else now + played.until, known))
         self._steps -= self._effects.play(model, fresh[:FRESH], reading.at, self._steps)
 
     def _starts(self, reading: Reading, rules: QueueRules) -> dict[Executing, StartForecast]:
@@ -233,6 +276,7 @@ class Forecaster:
         Who stands behind one that did not start when it should have has none: it rests on the start that did not come.
         """
         found: dict[Executing, StartForecast] = {}
+        self._standing = {}
         missed = [row.waited or 0.0 for row in reading.queue if self._wait(row) in self._missed]
         broken = max(missed) if missed and rules.one_queue else 0.0
         for _, queue in groupby(sorted(reading.queue, key=_queue_of), _queue_of):
@@ -254,6 +298,10 @@ class Forecaster:
         known = (each.starts[wait] - now for each in self._courses for wait in waits if wait in each.starts)
         return sorted(start for start in known if start >= 0.0)
 
+    def _reach(self, wait: _Wait, now: float) -> float:
+        """Return within how many seconds one does not start in the courses in which it does not start."""
+        return min((each.until for each in self._courses if each.starts.get(wait) == inf), default=inf) - now
+
     def _start(
         self, row: QueuedStatement, starts: Sequence[float], after: StartForecast, rules: QueueRules, at: datetime
     ) -> StartForecast:
@@ -263,15 +311,20 @@ class Forecaster:
         if why := self._why_none(row, rules) or missed:
             return StartForecast(why_none=why)
         if len(starts) < ENOUGH:
-            return StartForecast(why_none="it is being worked out")
+            since = self._pending.setdefault(wait, at)
+            return PENDING if at - since < _LASTS_LONG else _TOO_LONG
+        self._pending.pop(wait, None)
         raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
-        if row.timeout_left is not None and raw.median >= row.timeout_left - self._least:
+        at_least = raw.median if raw.median < inf else self._reach(wait, at.timestamp())
+        if row.timeout_left is not None and at_least >= row.timeout_left - self._least:
             return StartForecast(timeout=True)
         if raw.median == inf:
-            return StartForecast(why_none=NEVER)
+            return not_within(at_least)
         latest = HORIZON if row.timeout_left is None else row.timeout_left
         raw = raw._replace(high=min(raw.high, latest))
-        shown = self._calibration.widened(raw, self._least)
+        self._standing[wait] = StandingForecast(at.timestamp(), raw, self._least)
+        is_first = wait not in self._first
+        shown = self._calibration.widened(raw, self._least) if is_first else raw.widened(self._factor, self._least)
         before = after.median or 0.0, after.low or 0.0, after.high or 0.0
         shown = Interval(*map(max, shown._replace(high=min(shown.high, latest)), before))
         self._first.setdefault(wait, _FirstForecast(at, raw, shown, self._least))
@@ -300,6 +353,7 @@ class Forecaster:
         Who started and ended between two polls, or left without a start, is not judged.
         """
         queued = {self._wait(each) for each in reading.queue}
+        self._pending = {wait: since for wait, since in self._pending.items() if wait in queued}
         for wait, first in list(self._first.items()):
             if wait not in queued:
                 self._judge_start(wait, self._first.pop(wait), self._missed.pop(wait, None))
@@ -313,7 +367,9 @@ class Forecaster:
     def _judge_start(self, wait: _Wait, first: _FirstForecast, missed: _Missed | None) -> None:
         who, since = wait
         run = self._seen.run(who)
-        if run is not None and run.queued == since and run.started is not None and run.started >= first.at:
-            seconds = (run.started - first.at).total_seconds()
+        started = run.started if run is not None and run.queued == since else None
+        self._queue_calibration.start(wait, None if started is None else started.timestamp())
+        if started is not None and started >= first.at:
+            seconds = (started - first.at).total_seconds()
             before = None if missed is None else missed.outcome
             self._calibration.judge(first.raw, first.shown, seconds, first.least, before)

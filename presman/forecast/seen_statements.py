@@ -135,8 +135,8 @@ class SeenStatements:
 
     @property
     def ended(self) -> int:
-        """Statements that were seen to end in the last hour, of the newest ones."""
-        return sum(each.ended for each in self._recent(_ALL))
+        """Statements that were seen to end in the last hour, of the newest ones, and tell how long such last."""
+        return sum(each.ended and each.seconds > each.seen_from for each in self._recent(_ALL))
 
     @property
     def came(self) -> list[StatementRun]:

@@ -13,20 +13,24 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, StartForecast
-from presman.base.formats import spelled
 from presman.figures.statement_figures import why_unforeseen
 from presman.forecast.calibration import Interval
 from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
 from presman.forecast.durations import Durations
-from presman.forecast.forecaster import COURSES, ENOUGH, NEVER, ONE_LOOK, Foresight
+from presman.forecast.forecaster import (
+    COURSES,
+    ENOUGH,
+    ONE_LOOK,
+    PENDING,
+    Foresight,
+    is_not_within,
+    not_within,
+)
 from presman.forecast.scheduler import Group, Limits, QueueRule, ServerPoolLimit
 from presman.reports.advise_load import Choice, ObservedLoad, rules_of
 
 _SAME = 1.0
 """Seconds by which two starts may differ and are still called the same."""
-
-PENDING = StartForecast(why_none="it is being worked out")
-"""A start of which nothing is known yet."""
 
 
 class ChangedStart(NamedTuple):
@@ -74,16 +78,9 @@ def _reach(starts: Sequence[_Start]) -> float:
     return min((each.least for each in starts if each.seconds == inf), default=HORIZON)
 
 
-def _not_within(seconds: float) -> StartForecast:
-    most = NEVER if seconds >= HORIZON else f"it does not start within {spelled(seconds)} in most courses"
-    return StartForecast(why_none=most)
-
-
 def _beyond(found: StartForecast, starts: Sequence[_Start]) -> float | None:
     """Return within how many seconds it does not start in most courses, None where it does or that is not why."""
-    if found.why_none == NEVER:
-        return HORIZON
-    return _reach(starts) if found == _not_within(_reach(starts)) else None
+    return _reach(starts) if is_not_within(found) else None
 
 
 class QueueCourses:
@@ -130,7 +127,7 @@ class QueueCourses:
         """Return the starts of a statement in courses, which is not before the `first` of its queue."""
         nows, thens = [now for now, _ in own], [then for _, then in own]
         starts = row.starts or PENDING
-        if starts == PENDING and len(own) >= ENOUGH:
+        if (starts == PENDING or is_not_within(starts)) and len(own) >= ENOUGH:
             starts = _not_before(first and first.row.starts, self._start(row, nows, self._interval(nows)))
         then = _not_before(first and first.then, self._then(row, starts, nows, thens))
         sooner = sum(now.least - then.seconds > _SAME for now, then in own)
@@ -160,7 +157,7 @@ class QueueCourses:
         if row.timeout_left is not None and reached >= row.timeout_left - self.foresight.least:
             return StartForecast(timeout=True)
         if raw.median == inf:
-            return _not_within(reached)
+            return not_within(reached)
         found = shown or raw
         middle = max(0.0, found.median)
         return StartForecast(middle, max(0.0, min(middle, found.low)), max(middle, min(HORIZON, found.high)))

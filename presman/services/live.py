@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from msgspec import Struct
 
 from presman.base.log_event import Level, LogEvent, Report
+from presman.base.running_out import ran_out
+from presman.base.text import clean, one_line
 from presman.polling.cadence import EVERYTHING, PollNeeds
 from presman.polling.poll_events import (
     ActionResult,
@@ -153,6 +155,12 @@ class NotUnderstood(Struct, frozen=True):
     """A poll could not be turned into a reading."""
 
     error: Exception
+
+    @property
+    def line(self) -> str:
+        """What has run out, or that it is a fault of presman's, in one line."""
+        fault = f"internal error: {type(self.error).__name__}: {self.error}"
+        return one_line(clean(ran_out(self.error, foreseen=False) or fault), 500)
 
 
 LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | ActionResult

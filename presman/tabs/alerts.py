@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import re
 
-from presman.analysis.alerts.alert_rules import by_rules, is_wrong, worst_first, wrong
+from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
+from presman.analysis.alerts.all_clear import all_clear, not_known
 from presman.analysis.readings.reading import Alert, Evidence, Reading
-from presman.base.formats import spelled
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.choices import Link, LinkState
-
-_CLEARED_BY = {
-    "queue_waits": "queue",
-    "cpu_starved": "starved group",
-    "cpu_zero_share": "starved group",
-    "downgraded": "downgrade",
-    "downgrades": "downgrade",
-}
-"""What there is where a rule speaks, though a threshold may have made its alert a note."""
 
 
 def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
@@ -30,7 +21,7 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
     if reading is None:
         return tuple(lost)
     known = wrong(reading)
-    found = lost + known + ([] if lost or is_wrong(known) else _all_clear(reading)) + _not_known(reading)
+    found = lost + known + ([] if lost or is_wrong(known) else all_clear(reading)) + not_known(reading)
     found += [_trouble(trouble.view or trouble.query, trouble.text, trouble.cure) for trouble in reading.troubles]
     found += [Alert("note", "·", one_line(note, 400), one_line(note, 80)) for note in reading.notes]
     return worst_first(found)
@@ -38,8 +29,8 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
 
 def availability_notes(reading: Reading) -> tuple[str, ...]:
     """Return what is known not to be there and what is not known, with the views, as sentences."""
-    clear = [] if is_wrong(wrong(reading)) else _all_clear(reading)
-    return tuple(alert.text for alert in clear + _not_known(reading))
+    clear = [] if is_wrong(wrong(reading)) else all_clear(reading)
+    return tuple(alert.text for alert in clear + not_known(reading))
 
 
 def no_queue(reading: Reading) -> Line:
@@ -58,35 +49,6 @@ def unseen_queue(reading: Reading) -> str:
 
 def _because(basis: Evidence | None) -> str:
     return f": {basis.lacking}" if basis is not None else ""
-
-
-def _all_clear(reading: Reading) -> list[Alert]:
-    """Say what is known not to be there, for which time and by which views; nothing of what they did not tell."""
-    there = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
-    there |= {"queue"} if reading.queue else set()
-    known = [each for each in reading.basis if not each.lacking and each.what not in there]
-    if not known:
-        return []
-    where = f" in {reading.header.container}" if reading.header.container else ""
-    whole = len(known) == len(reading.basis)
-    views = ", ".join(dict.fromkeys(view for each in known for view in each.views))
-    absent = ", ".join("no queue now" if each.what == "queue" else f"no {each.what}" for each in known)
-    if reading.interval and any(each.what != "queue" for each in known):  # the others are told by two polls
-        absent += f" in {spelled(max(1.0, reading.interval))}"
-    names = [each.what for each in known]
-    if whole:
-        short = f"Nothing is wrong now{where}: no {', '.join(names[:-1])} or {names[-1]}"
-        text = f"Nothing is wrong{where}: {absent}"
-    else:
-        text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where
-    return [Alert("good", "●", f"{text} (by {views}).", short)]
-
-
-def _not_known(reading: Reading) -> list[Alert]:
-    """Say of what nothing is known, and why."""
-    unknown = [f"a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
-    short = f"not known: {', '.join(f'a {each.what}' for each in reading.basis if each.lacking)}"
-    return [Alert("note", "?", f"Whether there is {', or '.join(unknown)} is not known.", short)] if unknown else []
 
 
 def _trouble(view: str, text: str, cure: str) -> Alert:

@@ -127,6 +127,11 @@ class Link(Struct, frozen=True):
     fresh: float = 0.0
     retry_at: float | None = None
 
+    def silence(self, now: float, refresh: float) -> float:
+        """Return seconds since the newest data were read, 0 while they are at most two intervals old, or recorded."""
+        age, is_recorded = now - self.fresh, self.state in {LinkState.REPLAY, LinkState.ENDED}
+        return 0.0 if is_recorded or (self.state is LinkState.LIVE and age <= 2 * refresh) else age
+
 
 def plan_name(reading: Reading) -> str:
     """Return the plan's name; none if no plan is active, and not known if no view tells."""

@@ -26,10 +26,10 @@ from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
-from presman.figures.top_figures import TopStatement
+from presman.figures.top_figures import TOP_OF_SCOPE, TopStatement
 from presman.rows.queries import DetailLevel
 from presman.rows.session_rows import SessionCount
-from presman.tabs import title
+from presman.tabs import title, top
 from presman.tabs.choices import DrillScope, breadcrumb
 from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, once, servers_scale
 from presman.tabs.sessions import nobody_blocked, not_listed
@@ -185,6 +185,17 @@ def sessions(moment: Moment) -> tuple[SessionReading, ...]:
     return collapse_sessions(there(moment).sessions, unfolded=moment.choices.unfolded)
 
 
+@once
+def busiest(moment: Moment) -> tuple[TopStatement, ...]:
+    """Return the statements of a group or a container that were busy in the window; of an instance it is not known."""
+    scope = moment.choices.scopes[-1] if moment.choices.scopes else None
+    several = len(moment.reading.header.instances) > 1
+    if scope is None or scope.event or scope.sql_id or (several and scope.inst_id is not None):
+        return ()
+    rows = (row for row in top.statements(moment) if scope.con_id in {None, row.activity.con_id})
+    return tuple(row for row in rows if scope.group in {"", row.activity.group})
+
+
 def folded(moment: Moment) -> str:
     """Return what is said of folded servers."""
     return "" if moment.choices.unfolded else servers_folded(sessions(moment))
@@ -251,6 +262,11 @@ def nobody(moment: Moment) -> str:
     return "No session is in it now."
 
 
+def alike_in_scope(moment: Moment) -> frozenset[str]:
+    """Return the columns of statements that say the same in every row: of a group, its name."""
+    return frozenset({"consumer_group"} if moment.choices.scopes and moment.choices.scopes[-1].group else ())
+
+
 def _own_group(moment: Moment) -> list[GroupReading]:
     """Return the group that was gone into, as far as its scope is nothing but that group."""
     scope = moment.choices.scopes[-1] if moment.choices.scopes else None
@@ -273,6 +289,7 @@ TAB = Tab(
             optional=True,
         ),
         Rows(RUNNING, running, alike_on_one_instance, measure="parallel", optional=True),
+        Rows(TOP_OF_SCOPE, busiest, alike_in_scope, note=top.over, optional=True),
         Rows(
             SESSIONS,
             sessions,
@@ -285,6 +302,7 @@ TAB = Tab(
         "Listed are the sessions and statements that match everything in the breadcrumb: a statement is on an instance "
         "where it has servers, and at an event while its coordinator or one of its servers waits for it.",
     ),
+    over_time=True,
     progress=True,
     detail_level=DetailLevel.IDLE_SESSIONS,
     measure="session_io",

@@ -209,6 +209,9 @@ class Monitor:
 
 # ---- Moments: what can be gone to in the past of a live database: times, and what happened. A replay has its own.
 
+_MINUTES_BACK = "15"
+"""Where one goes who asks for no time: what a DBA who is called looks at first."""
+
 _SAID = 4
 """Events of one poll that are named when one goes there."""
 
@@ -248,10 +251,12 @@ class Moments:
         return None if first is None or monitor.latest is None else (first, monitor.latest.at)
 
     def jump(self, words: str) -> None:
-        """Go to the time that words mean ("" for nowhere), or say that they mean none."""
+        """Go to the time that words mean, or say that they mean none. A number is minutes before the newest poll."""
         from presman.recording.time_words import instant_of
 
-        if words and self.span is not None:
+        words = words.strip() or _MINUTES_BACK
+        words = f"-{words}m" if words.isdecimal() else words
+        if self.span is not None:
             try:
                 self.go_to(instant_of(words, *self.span, note=partial(self.notify, timeout=8)))
             except InputError as error:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from presman.analysis.readings.reading import Reading
+from textual.containers import Vertical
+
 from presman.analysis.readings.statement_readings import StartForecast
-from presman.base.formats import counted, duration, spelled
+from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.figure import NAME, NUMBER, SECONDS, Figure, State, Table
 from presman.figures.statement_figures import between, forecast_record, when
+from presman.forecast.forecaster import PENDING
 from presman.reports.advise_load import Choice
 from presman.reports.advise_script import Scripts
-from presman.reports.whatif_queue import PENDING, ChangedStart
+from presman.reports.whatif_queue import ChangedStart
 from presman.tabs.alerts import unseen_queue
+from presman.tui.monitor import Monitor
 from presman.tui.what_if_work import WhatIfAnswer, WhatIfAnswered
-from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.grid import Grid, lines_needed
+from presman.tui.widgets.line_api import LineView
 from presman.tui.widgets.page import Page
+from presman.tui.widgets.table_frame import HEADER_LINES
 
 _OLD = 10.0
 """Seconds after which it is told how old the figures on show are."""
@@ -101,15 +106,41 @@ def last_words(answer: WhatIfAnswer) -> str:
     return f"The last of the {len(rows)} queued {now.verb} {now.words}{what_if}.{late}"
 
 
+_LEAST_PART = 45
+"""Percent of the room that limits have, however long the queue below them is."""
+
+
+class _Room(Vertical):
+    """All of the panel: limits or choices `above`, queue or script, sentences, keys."""
+
+    def __init__(self, above: tuple[Grid, Grid], starts: Grid, script: Page, facts: LineView, keys: LineView) -> None:
+        super().__init__(*above, starts, script, facts, keys)
+        self._above, self._starts, self._facts = above, starts, facts
+
+    def on_resize(self) -> None:
+        """Share out another number of lines."""
+        self.share()
+
+    def share(self) -> None:
+        """Give what is above the lines it needs: at least its part, and what the queue leaves free."""
+        facts = self._facts.styles.height
+        room = self.size.height - int(facts.value if facts else 1) - 1  # and the keys
+        least = room * _LEAST_PART // 100
+        free = room - lines_needed(self._starts) if self._starts.display else least
+        for grid in self._above:
+            grid.styles.height = max(HEADER_LINES, min(lines_needed(grid), max(least, free)))
+
+
 class QueueOnShow:
     """The queue by the newest answer, or the script in its place; `answer` is None until there is an answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, monitor: Monitor, above: tuple[Grid, Grid], facts: LineView, keys: LineView) -> None:
+        self._monitor = monitor
         self.answer: WhatIfAnswer | None = None
         self._answered: Choice = frozenset()
         self._starts, self._script = Grid(STARTS), Page()
         self._script.display = False
-        self.widgets = self._starts, self._script
+        self.room = _Room(above, self._starts, self._script, facts, keys)
 
     def take(self, answer: WhatIfAnswered) -> None:
         """Take an answer."""
@@ -123,9 +154,15 @@ class QueueOnShow:
         """Show the script in place of the queue, or the queue again."""
         self._script.display = not self._script.display
         self._starts.display = not self._script.display
+        self.room.share()
 
-    def show(self, choice: Choice, newest: Reading | None, is_busy: bool) -> None:
-        """Show what is known of the queue under a choice; `newest` is the reading of now."""
+    @property
+    def silence(self) -> float:
+        """Seconds for which the database has not answered, 0 while it does."""
+        return self._monitor.link.silence(self._monitor.clock(), self._monitor.choices.refresh)
+
+    def show(self, choice: Choice, is_busy: bool) -> None:
+        """Show what is known of the queue under a choice."""
         answer = self._answer_to(choice)
         if answer is None:
             return
@@ -133,7 +170,8 @@ class QueueOnShow:
         why = f"Nothing is foreseen: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
         record = forecast_record(answer.reading)
         note = _WORKING.lower() if is_busy and not self.is_about(choice) else record and f"forecasts {record}"
-        age = 0.0 if newest is None else (newest.at - answer.reading.at).total_seconds()
+        newest = self._monitor.reading or answer.reading
+        age = self.silence + (newest.at - answer.reading.at).total_seconds()
         late = f"{spelled(age)} old" if age > _OLD else ""
         self._starts.show_rows(answer.starts, hidden, note, unavailable=why, late=late)
         scripts = self.scripts(choice)
@@ -145,12 +183,13 @@ class QueueOnShow:
         return None if self.answer is None else self.answer.scripts(choice)[0]
 
     def sentences(self, choice: Choice, is_busy: bool) -> list[str]:
-        """Return what is to be said of the queue under a choice."""
+        """Return what is to be said of the queue under a choice, first on what it rests if the database is silent."""
         answer = self._answer_to(choice)
         if answer is None:
             return []
+        rests = f"The database does not answer: limits and queue are those of {clock(answer.reading.at)}."
         working = f"{_WORKING} …" if is_busy and not self.is_about(choice) else ""
-        return [working, last_words(answer), *answer.scripts(choice)[1]]
+        return [rests if self.silence > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
 
     def _answer_to(self, choice: Choice) -> WhatIfAnswer | None:
         """Return the newest answer, without what it tells of another choice."""

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from presman.analysis.readings.reading import Reading
@@ -67,7 +66,14 @@ CHOICES: Table[ReplayedChoice] = Table(
     "Advice",
     (
         _Choice("changes", "Change", NAME, "What it changes.", _changes, width=24, most=48),
-        _Choice("goal", "Goal", NAME, "Whether it meets every goal.", lambda each: "met" if each.meets else "missed"),
+        _Choice(
+            "goal",
+            "Goal",
+            NAME,
+            "Whether it meets every goal.",
+            lambda each: "met" if each.meets else "missed",
+            width=6,
+        ),
         _Choice("waits", "95 % wait no longer than", NAME, "Now, and under the changes.", _waits, flexible=True),
     ),
     lambda each: each.changes,
@@ -109,14 +115,14 @@ class WhatIfScreen(ModalScreen[None]):
         self._changes, self._answers, self._advice = LimitChanges(), WhatIfAnswers(), LiveAdvice(self.post_message)
         self._asked: tuple[Reading | None, object] = (None, None)
         self._is_busy = False
-        self._queue = QueueOnShow()
         self._said = ""
         self._limits, self._choices = Grid(LIMITS, counted=False), Grid(CHOICES)
         self._facts, self._keys = Sentences(id="what-if-facts", step=3), LineView()
+        self._queue = QueueOnShow(monitor, (self._limits, self._choices), self._facts, self._keys)
 
     def compose(self) -> ComposeResult:
         """Lay the panel out."""
-        yield Vertical(self._limits, self._choices, *self._queue.widgets, self._facts, self._keys)
+        yield self._queue.room
 
     def on_mount(self) -> None:
         """Ask about the newest poll, and about each that comes."""
@@ -129,10 +135,10 @@ class WhatIfScreen(ModalScreen[None]):
     def _ask(self) -> None:
         """Have worked out what is on show under the changes, unless that was asked; one question at a time."""
         monitor, choice = self._monitor, self._changes.choice
-        if monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1]):
-            return
-        if self._is_busy:  # what is on show grows old
+        is_asked = monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1])
+        if (self._is_busy and not is_asked) or self._queue.silence:  # what is on show grows old
             self._show()
+        if self._is_busy or is_asked:
             return
         moment = monitor.moment()
         pair = None if moment is None else moment.snapshots
@@ -161,7 +167,7 @@ class WhatIfScreen(ModalScreen[None]):
             rows = self._queue.answer.limits.limits(self._group)
             changed = [row._replace(then=self._changes.values.get(row.knob)) for row in rows]
             self._limits.show_rows(changed, note="nothing is changed in the database")
-        self._queue.show(self._changes.choice, self._monitor.reading, self._is_busy)
+        self._queue.show(self._changes.choice, self._is_busy)
         self._show_facts()
 
     def _show_facts(self, said: str | None = None) -> None:
@@ -174,6 +180,7 @@ class WhatIfScreen(ModalScreen[None]):
             lines += self._queue.sentences(self._changes.choice, self._is_busy)
         shown: list[Line] = [((f" {line}", ""),) for line in lines if line]
         self._facts.show(shown)
+        self._queue.room.share()
 
     # ---- keys
 

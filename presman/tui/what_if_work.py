@@ -14,13 +14,13 @@ from presman.analysis.goals import Goal, goals_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.base.formats import counted, duration
-from presman.forecast.forecaster import Foresight
+from presman.forecast.forecaster import PENDING, Foresight
 from presman.reports.advise_load import Choice, seen_arrivals
 from presman.reports.advise_report import AdviceFound, AdviceWanted, advise
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored
 from presman.reports.whatif_limits import PresentLimits
-from presman.reports.whatif_queue import PENDING, ChangedStart, QueueCourses, why_unknown
+from presman.reports.whatif_queue import ChangedStart, QueueCourses, why_unknown
 from presman.tabs.parts import Pair
 from presman.tui.feed import Failed, Post
 

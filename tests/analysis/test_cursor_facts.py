@@ -65,6 +65,14 @@ def test_a_manual_degree_was_not_derived() -> None:
     assert dop_story(half, None) == ["Automatic DOP derived 26 from CPU."]
 
 
+def test_where_no_reason_is_given_what_automatic_dop_derived_is_the_reason() -> None:
+    assert DopStory(24, cpu_degree=24, io_degree=19).why == "auto: CPU 24, I/O 19"
+    assert DopStory(8, io_degree=9).why == "auto: I/O 9"
+    assert DopStory(12, "degree limit", cpu_degree=24).why == "degree limit"
+    assert DopStory(1, operation_reason="parallel threshold").why == "parallel threshold"
+    assert DopStory(8).why == ""
+
+
 @given(st.text())
 def test_no_text_raises(text: str) -> None:
     story(text)

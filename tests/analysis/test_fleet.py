@@ -43,7 +43,15 @@ def test_what_is_not_known_is_no_zero() -> None:
     first = replace(quiet(), groups=tuple(group._replace(used=None, waiting=None) for group in quiet().groups))
     found = key_figures_of(first)
     assert (found.used, found.waiting, found.cpu_percent, found.throttled_percent) == (None,) * 4
-    assert (found.alerts, found.severity, found.worst) == (0, "good", "")
+    assert (found.alerts, found.severity) == (0, "good")
+
+
+def test_where_nothing_is_wrong_it_says_by_which_views_and_what_was_not_seen() -> None:
+    views = ("V$SESSION", "V$SYSSTAT")
+    seen = tuple(Evidence(what, (view,), "") for what, view in zip(("queue", "downgrade"), views, strict=True))
+    assert key_figures_of(replace(quiet(), basis=seen)).worst == "Nothing is wrong now (by V$SESSION, V$SYSSTAT)"
+    half = (seen[0], seen[1]._replace(lacking="no grant"))
+    assert key_figures_of(replace(quiet(), basis=half)).worst == "No queue (by V$SESSION); not known: a downgrade"
 
 
 def test_trouble_comes_first_and_equals_stand_by_name() -> None:

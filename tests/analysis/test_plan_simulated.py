@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis.assemble import analyse
+from presman.analysis.groups.containers import pdbs
 from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
@@ -50,6 +51,18 @@ def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
             if line.kind == "group":
                 assert line.share == pytest.approx(truth[line.con_id, line.name]), line.name
     poller.close()
+
+
+@pytest.mark.parametrize("scenario", ["pdb", "tenants"])
+def test_a_container_is_due_the_same_in_the_plan_as_beside_the_others(scenario: str) -> None:
+    """What a limit inside of one container keeps from it goes to the others: 0.5 CPUs of HR's to SALES."""
+    source, clock = started(scenario, 4)
+    for previous, current, reading in moments(source, clock, 6, 10.0):
+        lines = plan_view(reading, current).lines
+        planned = {line.con_id: line.entitled for line in lines if line.kind == "container"}
+        beside = {row.con_id: row.entitled for row in pdbs(reading, previous, current)}
+        assert planned == {con_id: pytest.approx(beside[con_id]) for con_id in planned}
+        assert len(planned) > 1
 
 
 def test_nothing_in_a_plan_is_due_more_than_it_may_use() -> None:

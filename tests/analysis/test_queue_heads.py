@@ -173,3 +173,14 @@ def test_only_the_same_statement_in_the_queue_can_have_been_passed_over() -> Non
     assert not over(before=QUEUED._replace(sql_id="another"))
     assert not over(before=QUEUED._replace(event="on its way", wait_time_micro=0))
     assert not over(before=QUEUED._replace(serial=1))
+
+
+def test_few_words_say_how_many_are_missing_not_that_a_limit_is_reached() -> None:
+    """56 of 64 are in use: the target is not reached. One set of servers may want 8 or 16."""
+    found = head(*SERVICES, service="first")
+    assert (found.in_use, found.target, found.why) == (56, 64, "short of servers (target)")
+    known = head(
+        *SERVICES, row(SessionInfo, sid=7, current_consumer_group="BATCH", dop=8, pq_servers=16), service="first"
+    )
+    assert known.why == "short by 8 (target)"
+    assert replace(known, cause=Cause.GROUP).why == "short by 8 (group limit)"

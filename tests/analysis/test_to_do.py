@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import LONG_IDLE
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.group_readings import (
     ActiveSessionPool,
     IoVerdict,
@@ -215,20 +216,57 @@ def test_each_trouble_has_its_advice(facts: dict[str, Any], text: str) -> None:
     assert found.command is None
 
 
-def test_a_limit_that_can_be_raised_comes_before_a_wait() -> None:
+THROTTLED = (
+    limited(IoVerdict.THROTTLED),
+    limited(IoVerdict.THROTTLED)._replace(con_id=4, name="TEST", held_by="MAX_IOPS", io_throttle_ms=42.5),
+)
+
+
+def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
     wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and nobody is idle
-    test = limited(IoVerdict.THROTTLED)._replace(con_id=4, name="TEST", held_by="MAX_IOPS", io_throttle_ms=42.5)
-    both = replace(wait, io_limited=(limited(IoVerdict.THROTTLED), test))
+    both = replace(wait, io_limited=THROTTLED)
     assert told(both).text == "raise MAX_IOPS in TEST if it needs more I/O: the limit throttles it now"
     of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
     assert told(replace(both, queue=of_sales)).text == (
         "raise MAX_MBPS in SALES if it needs more I/O: the limit throttles it now, and 12 of its statements wait in "
         "the queue"
     )
-    critical = replace(wait.heads[0], queue_waited=7200.0)
-    assert told(replace(both, heads=(critical,), queue=of_sales)).step is Step.CHANGE, "however bad the wait is"
-    assert told(replace(both, heads=(critical,))).step is Step.WAIT, "the queue that hurts is not in TEST"
     assert told(wait).step is Step.WAIT
+
+
+def test_what_has_just_been_queued_makes_no_limit_the_worse_one() -> None:
+    """It may have started at the next poll: DO went to and fro between two containers."""
+    wait = one_queue(running(526))
+    just = tuple(replace(each, con_id=3, waited=2.0) for each in wait.queue[:1])
+    assert told(replace(wait, io_limited=THROTTLED, queue=just)).text.startswith("raise MAX_IOPS in TEST")
+
+
+def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
+    wait = one_queue(running(526))
+    critical = replace(wait.heads[0], queue_waited=7200.0)
+    reading = replace(wait, io_limited=THROTTLED, heads=(critical,))
+    alone = "no idle session holds servers that the head of BATCH could use: wait, or decide whose work to end"
+    assert told(reading).text == alone
+    of_sales = replace(critical, con_id=3, container="SALES")
+    assert told(replace(reading, heads=(of_sales,))).text.endswith("; MAX_MBPS slows down what runs in SALES")
+
+
+def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:
+    near = group("ETL", 3.1, 0.9, entitled=4.0, verdict=Verdict.SHORT)
+    assert told(replace(quiet(), groups=(near,))).text.startswith("check who uses the CPUs: ETL")
+    assert told(replace(quiet(), groups=(near,), io_limited=THROTTLED)).text.startswith("raise MAX_IOPS in TEST")
+
+
+def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_lacks() -> None:
+    """That others take all CPU changes from poll to poll, the plan does not."""
+    batch = group("BATCH", 0.0, 4.0, share=0.0, verdict=Verdict.ZERO_SHARE, pool=POOL)
+    capped = group("CAPPED", 0.0, 4.0, share=0.0, verdict=Verdict.ZERO_SHARE)
+    reading = replace(quiet(), groups=(capped, batch))
+    assert [alert.key for alert in worst_first(wrong(reading))] == ["session_pool", "cpu_zero_share", "cpu_zero_share"]
+    text = "give BATCH a share in the plan, or raise ACTIVE_SESS_POOL_P1: 14 wait, the first fails in 0:25"
+    assert told(reading).text == text
+    one = batch._replace(verdict=Verdict.CONTENDED, pool=POOL._replace(queued=1))
+    assert told(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
 
 
 def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ended() -> None:
@@ -340,17 +378,25 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
 
 
 def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:
-    """The alert says that BATCH is at its group limit, which may leave him out: he is not told as what it waits for."""
+    """The alert says that BATCH is held by its group limit, which may leave him out: he is not what it waits for."""
     both = storm(running(526, **IDLE), running(144))  # one of the two did not queue
-    found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
+    own = (Shortage(32, everybody=True), Shortage(16, group="BATCH"))
+    held = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), both.heads[1]))
+    found = told(replace(held, groups=(group("BATCH", px_servers=32),)))
     assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 that ETL wants"
     assert found.text.startswith(
         "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what its end "
     )
-    alone = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=0),)))
+    alone = told(replace(held, groups=(group("BATCH", px_servers=0),)))
     assert "that ETL wants (BATCH's limit does not count them): " in alone.text
-    unlimited = told(replace(both, groups=(group("BATCH", servers_limit=None, px_servers=32),)))
-    assert "that BATCH and ETL want:" in unlimited.text
+
+
+def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() -> None:
+    """A limit that holds nobody back is no matter, whoever it counts: BATCH wants these servers as ETL does."""
+    both = storm(running(526, **IDLE), running(144))
+    found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
+    assert "keeps 32 servers that BATCH and ETL want: what its end" in found.text
+    assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 servers"
 
 
 def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:

@@ -15,6 +15,7 @@ from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import LintCoverage, lint_coverage
 from presman.analysis.readings.group_readings import Verdict
 from presman.base.release import SUPPORTED, Release
+from presman.figures.drawing.lines import plain
 from presman.output import text_report
 from presman.rows.conversion import RecordType
 from presman.rows.group_rows import ConsumerGroup
@@ -25,6 +26,7 @@ from presman.rows.session_rows import NamedSession, PxSession, Session, SessionC
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
+from presman.tui.widgets.top_lines import alert_line
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 TABS = Path(tabs.__file__).parent
@@ -63,6 +65,23 @@ def test_the_all_clear_names_its_views() -> None:
         "(by V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, V$PX_SESSION, V$SYSSTAT)"
         in told(calm(10, scope=Scope.INSTANCE))[0]
     )
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (200, ALL + "GV$RSRC_CONSUMER_GROUP, GV$PX_SESSION, GV$SYSSTAT)."),
+        (
+            120,
+            "Nothing is wrong now (by GV$SESSION, GV$RSRC_PLAN, GV$RSRC_CONSUMER_GROUP, GV$PX_SESSION, GV$SYSSTAT)",
+        ),
+        (80, "Nothing is wrong now: no queue, starved group or downgrade (by 5 views)"),
+        (70, "Nothing is wrong now: no queue, starved group or downgrade"),
+    ],
+)
+def test_the_line_on_every_tab_names_the_views_as_far_as_there_is_room(width: int, line: str) -> None:
+    found = alerts(analyse(calm(), calm(10)), Link())
+    assert plain(alert_line(found, width)).strip() == f"● {line}"
 
 
 def test_the_first_poll_knows_of_no_starvation_and_no_downgrade() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis.readings.statement_readings import ForecastRecord
-from presman.forecast.calibration import Calibration, Interval
+from presman.forecast.calibration import Calibration, Interval, QueueCalibration, StandingForecast
 
 RAW = Interval(60.0, 50.0, 80.0)
 
@@ -65,3 +65,63 @@ def test_fifty_outcomes_are_remembered() -> None:
 
 def test_nothing_is_infinitely_wide() -> None:
     assert judged(*[1e6] * 9).widened(RAW, 1.0).high == pytest.approx(60.0 + 8 * 20.0)
+
+
+@pytest.mark.parametrize(("judged", "held", "poor"), [(0, 0, False), (4, 0, False), (5, 2, True), (5, 3, False)])
+def test_forecasts_are_poor_if_fewer_than_half_held_of_enough(judged: int, held: int, poor: bool) -> None:
+    assert ForecastRecord(judged, held).is_poor() == poor
+
+
+def looked(*ats: float, many: int = 5) -> QueueCalibration:
+    """One that has seen so many wait at some instants, with the same forecast each time."""
+    found = QueueCalibration()
+    for at in ats:
+        found.look(at, [(who, StandingForecast(at, RAW, 1.0)) for who in range(many)])
+    return found
+
+
+def factor(found: QueueCalibration, at: float) -> float | None:
+    found.look(at, [])
+    return found.factor
+
+
+def test_all_who_wait_are_judged_when_five_outcomes_are_known() -> None:
+    found = looked(0.0)
+    for who in range(4):
+        found.start(who, 100.0)
+    assert factor(found, 50.0) is None, "the fifth may still start in time"
+    found.start(4, 40.0)
+    # Four are two halves above, one is two below: whichever it takes, it is two.
+    assert factor(found, 100.0) == 2.0
+
+
+def test_one_that_waits_long_counts_at_each_look() -> None:
+    found = looked(0.0, 60.0, 120.0, many=2)
+    found.start(0, 200.0)  # 140, 80 and 20 s later than was foreseen at the three looks: 7, 4 and 1 halves
+    found.start(1, 140.0)  # 80 and 20 s later, and 40 s sooner: 4, 1 and 4 halves
+    assert factor(found, 200.0) == 7.0, "the sixth of six"
+
+
+def test_who_should_have_started_counts_by_how_late_that_is_and_who_left_does_not() -> None:
+    found = looked(0.0, many=7)
+    for who in range(2):
+        found.start(who, None)
+    assert factor(found, 60.0) is None
+    assert factor(found, 90.0) == 1.5
+    assert factor(found, 120.0) == 3.0
+
+
+def test_what_was_foreseen_an_hour_ago_is_forgotten() -> None:
+    found = looked(0.0)
+    for who in range(5):
+        found.start(who, 100.0)
+    assert factor(found, 3600.0) == 2.0
+    assert factor(found, 3601.0) is None
+    assert factor(looked(0.0), 3601.0) is None
+
+
+def test_of_a_long_queue_fifty_are_judged_at_most() -> None:
+    found = looked(0.0, many=120)
+    for who in range(120):  # every third counts: they start in time, the others much too late
+        found.start(who, 60.0 if who % 3 == 0 else 600.0)
+    assert factor(found, 600.0) == 0.25

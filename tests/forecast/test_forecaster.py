@@ -20,7 +20,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.forecast.forecaster import MOST_STEPS, Forecaster
+from presman.forecast.forecaster import ENOUGH, MOST_STEPS, PENDING, Forecaster
 from presman.forecast.queue_now import QueueRules
 from tests.tui.readings import AT, busy, queued, running
 
@@ -153,6 +153,23 @@ def test_a_forecast_is_judged_when_its_statement_starts() -> None:
     assert found.forecast.judged_since == AT, "since it reads"
 
 
+def test_who_has_waited_is_foreseen_as_widely_as_all_who_wait_need() -> None:
+    forecaster = watched()
+    five = [waiting(310.0, sid=sid, since=300.0 + sid / 100) for sid in range(501, 506)]
+    forecaster.add(reading(310.0, five, (statement(605, 300.0, 310.0),)), lambda: RULES)
+    forecaster.add(reading(315.0, five, (statement(605, 300.0, 315.0),)), lambda: RULES)
+    started = [running(sid, elapsed=30.0, serial=7, sql_id="9md3ukh000j58") for sid in range(501, 506)]
+    forecaster.add(reading(350.0, held=started), lambda: RULES)  # at 320: long before that was foreseen of most
+    first = foreseen(forecaster, 370.0, waiting(370.0, sid=510, since=360.0))
+    assert forecaster._queue_calibration.factor is not None, "five outcomes are known"
+    forecaster._queue_calibration.factor = 2 * forecaster._calibration.factor
+    later = foreseen(forecaster, 371.0, waiting(371.0, sid=510, since=360.0))
+    assert forecaster.foresight is not None
+    assert forecaster.foresight.factor == forecaster._queue_calibration.factor
+    above = [(each.high or 0.0) - (each.median or 0.0) for each in (first, later)]
+    assert above[1] > 1.5 * above[0]
+
+
 def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:
     forecaster = watched()
     foreseen(forecaster, 310.0, waiting(310.0))
@@ -184,6 +201,72 @@ def test_a_long_queue_is_played_as_far_as_steps_allow() -> None:
         courses = found.forecast.courses
     # 300 that wait and as many ends in a course; 9,000 steps at first and 600 more in each two seconds.
     assert 10 <= courses <= (MOST_STEPS + 2 * 600) / 600
+
+
+def flooded() -> Forecaster:
+    """One that has seen 1,000 statements come and go in five minutes, until 305 s: a course is cut short."""
+    forecaster = Forecaster()
+    came = (AT + timedelta(seconds=0.3 * number) for number in range(1000))
+    runs = [
+        StatementRun(1, number, 7, "9md3ukh000j58", 0, "BATCH", "RPT", 32, started=at,
+                     ended=at + timedelta(seconds=0.2), first_seen=at)
+        for number, at in enumerate(came, 1000)
+    ]  # fmt: skip
+    forecaster.begin(AT + timedelta(seconds=305), timedelta(seconds=305), runs)
+    return forecaster
+
+
+@pytest.mark.parametrize(("left", "is_timeout"), [(None, False), (300.0, True), (36_000.0, False)])
+def test_an_overloaded_queue_tells_within_how_long_nobody_starts(left: float | None, is_timeout: bool) -> None:
+    """A course ends when 4,000 have come, some twenty minutes: what was not played is no wait of four hours."""
+    forecaster, full = flooded(), RULES._replace(in_use=64)
+    for second in range(310, 500, 5):
+        action = "" if left is None else "CANCEL"
+        row = replace(waiting(second), timeout_left=left and left - second + 310, timeout_action=action)
+        found = forecaster.add(reading(second, (row,)), lambda: full)
+    (starts,) = (row.starts or StartForecast() for row in found.queue)
+    assert starts.median is None
+    assert starts.timeout == is_timeout
+    assert starts.why_none == "" if is_timeout else starts.why_none.startswith("it does not start within ")
+    assert "4 hours" not in starts.why_none
+    assert " s in" not in starts.why_none, "in whole minutes, so that it stands still"
+
+
+def test_the_last_few_courses_are_kept_until_they_are_old() -> None:
+    """Where one takes 4,000 steps no more than five are played in a minute, and it takes six."""
+    forecaster, full = flooded(), RULES._replace(in_use=64)
+    counts = []
+    for second in range(310, 610, 5):
+        found = forecaster.add(reading(second, (waiting(second),)), lambda: full)
+        counts.append(found.forecast.courses if found.forecast else 0)
+    assert min(counts[20:]) >= ENOUGH
+
+
+def test_what_cannot_be_worked_out_in_five_minutes_is_said_to_be_so() -> None:
+    forecaster, few = watched(), [40.0] * (ENOUGH - 1)
+    foreseen(forecaster, 310.0, waiting(310.0))
+
+    def told(second: float) -> StartForecast:
+        at, before = AT + timedelta(seconds=second), StartForecast(0.0, 0.0, 0.0)
+        return forecaster._start(waiting(310.0), few, before, RULES, at)
+
+    assert told(310.0) == told(600.0) == PENDING
+    assert told(610.0).why_none == "the queue is so long that working it out takes more than 5 minutes"
+    few.append(few[0])
+    assert told(615.0).median == 40.0
+    few.pop()
+    assert told(620.0) == PENDING, "it begins anew"
+
+
+def test_statements_that_ended_when_they_were_first_seen_tell_nothing() -> None:
+    """They do not count to the five that it takes: how long they last is not known."""
+    forecaster, start = Forecaster(), AT + timedelta(seconds=60)
+    runs = [
+        StatementRun(1, sid, 7, "9md3ukh000j58", 0, "BATCH", "RPT", 32, started=start, ended=start, first_seen=start)
+        for sid in range(9)
+    ]  # fmt: skip
+    forecaster.begin(AT + timedelta(seconds=305), timedelta(seconds=305), runs)
+    assert foreseen(forecaster, 310.0, waiting(310.0)).why_none.startswith("0 statements of the 5 it takes")
 
 
 def test_what_was_seen_before_can_be_given() -> None:

@@ -87,6 +87,7 @@ class Nearest:
 
     def __init__(self, root: Path) -> None:
         self.modules = {dotted(path.relative_to(root)) for path in root.glob("presman/**/*.py")}
+        self.packages = {dotted(path.relative_to(root)) for path in root.glob("presman/**/__init__.py")}
         self.importers: dict[str, set[str]] = defaultdict(set)
         self.testers: dict[str, set[str]] = defaultdict(set)
         self.breadth: Counter[str] = Counter()
@@ -102,11 +103,14 @@ class Nearest:
                     self.breadth[name] += 1
 
     def _imported(self, path: Path) -> set[str]:
-        found = set()
+        """Return the modules that a file imports; all of a package that it names, for it may go through them."""
+        found, named = set(), set()
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.ImportFrom) and node.module:
-                found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        return found & self.modules
+                named |= {f"{node.module}.{alias.name}" for alias in node.names}
+                found.add(node.module)
+        walked = tuple(f"{each}." for each in named & self.packages)
+        return ((found | named) & self.modules) | {each for each in self.modules if each.startswith(walked)}
 
     def is_below(self, path: str, room: str) -> bool:
         """Whether a room's modules are made of a file: it is one of them, or they import it, or who imports it."""

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman import figures as tables
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import DopStory
 from presman.base.measure_names import MEASURES as NAMES
+from presman.figures.drawing.columns import fit_columns
 from presman.figures.figure import COUNT, CPUS, WORD, Figure, Table
 from presman.figures.group_figures import GROUPS, OVERVIEW
 from presman.figures.io_figures import MB_BAR
 from presman.figures.measures import COMMON, MEASURES
+from presman.figures.statement_figures import HOLDERS, QUEUED
 from presman.output.cells import cell
 from tests.output.readings import group, reading
+from tests.tui.readings import busy
 
 KEY = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -98,3 +105,40 @@ def test_sorting_by_a_word_is_by_what_is_shown() -> None:
     assert GROUPS["verdict"].sort is not None
     assert GROUPS["verdict"].sort(group("A")) == group("A").verdict.value
     assert OVERVIEW.column("io_trend").sort is None
+
+
+WIDTHS = Path(__file__).parent / "columns_by_width.txt"
+"""Which columns each table has at 60 to 320 cells (there it has all), and how wide they are.
+
+PRESMAN_UPDATE_GOLDEN=1 makes it anew: read the diff.
+"""
+
+
+def columns_by_width(table: Table[Any]) -> Iterator[str]:
+    """The table's order and what it is not sorted by; then its heads, where all texts are short and where all are long.
+
+    A cell on each side of a table is the screen's.
+    """
+    fixed = ", ".join(figure.head or figure.key for figure in table.columns if figure.sort is None)
+    order = f"by {table.column(table.order).head}{' ▼' if table.descending else ''}" if table.order else "as it comes"
+    yield f"{table.key}: {order}{'; never by ' if fixed else ''}{fixed}"
+    for width in (60, 80, 120, 200, 320):
+        for texts, length in (("short", 0), ("long", 999)):
+            needed = {figure.key: length for figure in table.columns}
+            fitted = fit_columns(table.columns, width - 2, (), needed)
+            yield f"{width:5} {texts:5}  " + ", ".join(f"{figure.head or '-'} {size}" for figure, size in fitted)
+
+
+def test_at_each_width_a_table_has_the_columns_that_it_had() -> None:
+    text = "\n".join(line for table in TABLES for line in columns_by_width(table)) + "\n"
+    if os.environ.get("PRESMAN_UPDATE_GOLDEN"):
+        WIDTHS.write_text(text, encoding="utf-8")
+    assert text == WIDTHS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("figure", [QUEUED["dop_reason"], HOLDERS["dop_reason"]])
+def test_where_oracle_gives_no_reason_for_a_degree_screens_show_what_it_was_derived_from(figure: Any) -> None:
+    row = replace(busy().queue[0], dop=DopStory(24, cpu_degree=24, io_degree=19))
+    assert (figure.show(row), figure.sort(row)) == ("auto: CPU 24, I/O 19",) * 2
+    assert figure.value(row) == "", "a file has Oracle's words alone"
+    assert figure.show(replace(row, dop=DopStory())) == "-"

@@ -14,12 +14,15 @@ import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Concatenate, ParamSpec
 
 import psutil
 import pytest
+from aiohttp import web
 
+from presman.services.serve.viewer_site import monitor_page, static_files
 from tests.cli.run import command, environment
 from tests.real.chromium import CHROMIUM, Chromium, chromium
 
@@ -98,7 +101,11 @@ def in_chromium(
 
         asyncio.run(inside())
 
-    del run.__wrapped__  # type: ignore[attr-defined]  # pytest reads the signature
+    asked = [Parameter("tmp_path", Parameter.KEYWORD_ONLY), *list(signature(test).parameters.values())[2:]]
+    del run.__wrapped__  # type: ignore[attr-defined]
+    run.__signature__ = Signature(  # type: ignore[attr-defined]  # what pytest reads
+        [each.replace(kind=Parameter.KEYWORD_ONLY) for each in asked]
+    )
     return run
 
 
@@ -187,16 +194,114 @@ async def test_a_monitor_that_is_killed_is_told_and_begun_again(browser: Chromiu
         await eventually(lambda: not server.monitors(), "no monitor")
 
 
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 @in_chromium
-async def test_a_page_comes_back_when_the_server_does(browser: Chromium, folder: Path) -> None:
+async def test_a_page_comes_back_when_the_server_does(browser: Chromium, folder: Path, how: signal.Signals) -> None:
     async with serving(folder) as server:
         page = await browser.open(server.url)
         await page.shows("● LIVE")
         port = server.url.rstrip("/").rpartition(":")[2]
-    await page.says("presman serve has ended. The page comes back as soon as it can.")
-    async with serving(folder, "--listen", f"127.0.0.1:{port}") as server:
-        await page.until(lambda: page.sockets == 2, "another websocket")
+        if how is signal.SIGKILL:
+            server.process.kill()
+            await server.process.wait()
+    await page.says(
+        "The page comes back as soon as it can."
+    )  # a browser that is slow may miss with which code it ended
+    before = page.sockets
+    async with serving(folder, "--listen", f"127.0.0.1:{port}"):
+        await page.until(lambda: page.sockets > before, "another websocket")
         await page.shows("● LIVE")
+
+
+class Ending:
+    """A server in place of presman's, which ends each websocket in a way and counts them; `status` is what it answers.
+
+    A code of 0 breaks the line, -1 refuses the websocket, None ends it with no code.
+    """
+
+    def __init__(self, code: int | None) -> None:
+        self._code = code
+        self.sockets = 0
+        self.asked = 0
+        self.status = 204
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        name = request.path.rpartition("/")[2]
+        if name == "alive":
+            self.asked += 1
+            return web.Response(status=self.status)
+        if name != "ws":
+            kind, content = static_files().get(name, ("text/html", monitor_page("somewhere").encode()))
+            return web.Response(body=content, content_type=kind)
+        self.sockets += 1
+        if self._code == -1:
+            return web.Response(status=403)
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        assert request.transport is not None
+        if self._code == 0:
+            request.transport.abort()
+        elif self._code is None:
+            request.transport.write(b"\x88\0")
+        else:
+            await socket.close(code=self._code)
+        return socket
+
+
+@asynccontextmanager
+async def ending(code: int | None) -> AsyncIterator[tuple[Ending, str]]:
+    server = Ending(code)
+    app = web.Application()
+    app.router.add_get("/{name:.*}", server.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield server, f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    finally:
+        await runner.cleanup()
+
+
+@in_chromium
+async def test_a_page_comes_back_after_every_end_that_nobody_decided(browser: Chromium, folder: Path) -> None:
+    async def comes_back(code: int | None) -> None:
+        async with ending(code) as (server, url):
+            server.status = 502  # a reverse proxy answers, presman does not
+            page = await browser.open(url)
+            await page.says("The page comes back as soon as it can.")
+            await page.until(lambda: server.asked > 1, f"asked again after {code}")
+            assert server.sockets == 1, code
+            server.status = 204
+            await page.until(lambda: server.sockets > 1, f"another websocket after {code}")
+
+    await asyncio.gather(*map(comes_back, (0, None, 1000, 1001, 1006, 1008, 1009, 1011, 1012, 3000)))
+
+
+@in_chromium
+async def test_a_page_stays_after_an_end_that_was_decided(browser: Chromium, folder: Path) -> None:
+    async def stays(code: int) -> None:
+        async with ending(code) as (server, url):
+            page = await browser.open(url)
+            await page.until(lambda: server.sockets == 1, f"a websocket that ends with {code}")
+            await page.evaluate("new Promise((done) => setTimeout(done, 2500))")
+            assert (server.sockets, server.asked) == (1, 0), code
+            assert "comes back" not in await page.evaluate("document.body.innerText")
+
+    await asyncio.gather(*map(stays, (1013, 4000, 4001)))
+
+
+@in_chromium
+async def test_a_page_that_is_refused_tries_a_few_times(browser: Chromium, folder: Path) -> None:
+    async with ending(-1) as (server, url):
+        page = await browser.open(url)
+        await page.says(
+            "presman cannot be reached, or did not let this page in. The page comes back as soon as it can."
+        )
+        await page.until(lambda: server.sockets == 6, "five returns")
+        await page.evaluate("new Promise((done) => setTimeout(done, 2500))")
+        assert server.sockets == 6
+        assert "comes back" not in await page.evaluate("document.body.innerText")
 
 
 @in_chromium

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -142,10 +143,17 @@ def test_a_fault_costs_one_poll_and_the_next_is_understood(
 
     with monkeypatch.context() as broken:
         broken.setattr(assemble, "analyse", fail)
-        assert readings.of(Polled(polls[0])) == NotUnderstood(fault)
+        came = readings.of(Polled(polls[0]))
+        assert came == NotUnderstood(fault)
+        assert came.line == "internal error: ZeroDivisionError: a fault"
     came = readings.of(Polled(polls[1]))
     assert isinstance(came, ReadingCame)
     assert came.previous is polls[0]
+
+
+def test_memory_that_runs_out_is_no_fault_of_presmans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (85 << 20, 85 << 20))
+    assert NotUnderstood(MemoryError()).line == "memory has run out: the limit is 85 MB (ulimit -v)"
 
 
 def test_a_sampler_reads_what_is_wanted_and_what_alerts_need() -> None:

@@ -148,6 +148,9 @@ async def test_moving_to_another_queue_tells_why_that_one_waits() -> None:
         (60, Contents(5, 20, 10, 8, 2), (5, 20, 12, 10, 0, 9, 1)),
         # What runs needs 4 more and the queue none: it has all that is left, but for what nobody needs.
         (40, Contents(1, 1, 8, 0, 2), (1, 6, 10, 2, 0, 17, 1)),
+        # From 36 lines on what is over time has its 9, and the parts stand apart: here that is all there is.
+        (36, Contents(5, 3, 2, 4, 2), (5, 6, 6, 6, 0, 9, 1)),
+        (35, Contents(5, 3, 2, 4, 2), (5, 6, 6, 6, 0, 0, 0)),
         (20, Contents(3, 9, 1, 3, 2), (3, 7, 5, 5, 0, 0, 0)),
         (22, Contents(3, 6, 4, 0, 2), (3, 10, 6, 2, 0, 0, 0)),
         (10, Contents(6, 4, 4, 5, 3), (6, 4, 0, 0, 0, 0, 0)),

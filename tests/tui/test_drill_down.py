@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from unittest import mock
 
+import pytest
 from msgspec.structs import replace
 
 from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions
@@ -44,6 +45,30 @@ async def test_from_an_instance_into_its_group_its_session_and_back() -> None:
         assert before == await acting.press("escape"), "the table that one came from has the focus again"
         await acting.keys("enter", "2")
         assert acting.app.monitor.choices.scopes == ()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+@acted
+async def test_a_group_has_its_top_sql_and_its_sessions_behind_one_key(size: tuple[int, int]) -> None:
+    async with playing("storm", size) as (acting, polls):
+        await polls(4)
+        screen = await acting.press("enter")
+        assert " Overview › BATCH " in screen
+        top, sessions = screen.index("\n Top SQL  "), screen.index("\n Sessions  ")
+        assert "over the 0:06 watched" in screen[top:sessions]
+        assert len(screen[sessions:].splitlines()) > 3, "the sessions have room"
+        rows = drill_down.busiest(acting.app.monitor.moment())
+        assert max(rows, key=lambda each: each.activity.on_cpu).activity.sql_id in screen[top:sessions]
+        assert {each.activity.group for each in rows} == {"BATCH"}
+        assert "over the 0:06 watched" in await acting.press("w"), "the window is chosen here, too"
+
+
+@acted
+async def test_of_an_event_and_of_one_of_several_instances_no_top_sql_is_known() -> None:
+    async with playing("rac", (120, 40)) as (acting, polls):
+        await polls(3)
+        assert " Top SQL  " not in await acting.press("4", "tab", "tab", "tab", "enter")
+        assert " Top SQL  " not in await acting.press("down", "enter"), "samples are of the cluster"
 
 
 @acted

@@ -63,7 +63,7 @@ SENTENCES = {
     "pdb": Sentence(
         "Limits hold all three: SALES and TEST in I/O, HR in CPU; reports of SALES queue at theirs, and one waits.",
         (
-            *("REPORTING (SALES): 23 queued", "in SALES if it needs more I/O"),
+            *("REPORTING (SALES): 23 queued", "decide whose work to end"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
         ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS"),
@@ -119,10 +119,9 @@ SENTENCES = {
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",
         (
             *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
-            *("14 wait for the session pool", "give BATCH and CAPPED a share"),
+            *("14 wait for the session pool", "give BATCH a share", "14 wait, the first fails in 0:"),
         ),
-        ("on a level that has CPU left",),
-        ("in the plan",),
+        ("in the plan, or raise ACTIVE_SESS_POOL_P1",),
     ),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from colorsys import rgb_to_hls
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from textual.theme import BUILTIN_THEMES
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn
 from presman.tui.widgets import heat
 from presman.tui.widgets.heat import GAP, LEVELS, RAMP, Quantity
+from tests.tui.test_colours import SIGHT, apart
 
 numbers = st.lists(st.integers(0, NUMBERS - 1), unique=True, max_size=NUMBERS)
 
@@ -122,6 +125,20 @@ def test_shades_go_one_way_from_the_ground(quantity: Quantity, dark: bool) -> No
         assert len(set(colors)) == (7 if exact else LEVELS)
     cube = {0, 95, 135, 175, 215, 255}
     assert {part for color in heat.shades(quantity, dark=dark, exact=True) for part in color} <= cube
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("dark", [True, False])
+def test_waits_are_blue_and_time_is_red_to_yellow_and_a_shade_more_looks_like_one_more(dark: bool, sight: str) -> None:
+    """2.3 is what can just be noticed; no step is more than twice as large as they are on average."""
+    for quantity in Quantity:
+        colors = heat.shades(quantity, dark=dark, exact=False)
+        steps = [apart(one, other, sight) for one, other in pairwise(colors)]
+        assert min(steps) > 2.3
+        assert max(steps) < 2 * sum(steps) / len(steps)
+        hues = {round(rgb_to_hls(*(part / 255 for part in color))[0] * 360) for color in colors}
+        blue, warm = set(range(195, 230)), {*range(60), *range(350, 361)}
+        assert hues <= (blue if quantity is Quantity.FREQUENCY else warm)
 
 
 def test_sixteen_colours_have_one_for_each_sign() -> None:

@@ -118,7 +118,11 @@ async def what_is_not_kept_is_told_and_a_mistake_too(acting: Stage) -> None:
     await acting.keys("J", *typed("2030-01-01"), "enter")
     last = (START + timedelta(seconds=192)).astimezone()
     assert told(acting) == f"No poll after {last:%Y-%m-%d %H:%M:%S}: this is the newest."
-    await acting.keys("J", *"soon", "enter")
+    await acting.keys("J", "enter")
+    assert (shown(acting), told(acting).startswith("No poll before ")) == (2, True), "fifteen minutes are not kept"
+    await acting.keys("end", "J", "2", "enter")
+    assert shown(acting) == 72, "two minutes before the newest"
+    await acting.keys("end", "J", *"soon", "enter")
     assert told(acting).startswith("'soon' is not a time")
     await acting.keys("colon", *typed("1:45"), "enter")
     assert "no time" not in told(acting), "1:45 is SID 45 of instance 1; 01:45 is a time"

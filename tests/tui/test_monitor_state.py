@@ -187,7 +187,7 @@ def test_an_instant_is_gone_to_and_what_is_beyond_is_told(clock: Clock) -> None:
     nothing = Moments(Monitor("X", 2.0, (), clock), lambda text, **_: said.append(text), lambda: None)
     said.clear()
     for act in (lambda: nothing.go_to(first), lambda: nothing.click(first), lambda: nothing.jump("first"),
-                lambda: moments.jump("")):  # fmt: skip
+                lambda: nothing.jump("")):  # fmt: skip
         act()
     assert (said, nothing.span, nothing.event(1)) == ([], None, None)
     moments.jump("soon")

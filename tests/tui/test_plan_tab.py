@@ -54,6 +54,15 @@ async def playing(
     poller.close()
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+@acted
+async def test_what_is_said_of_the_plan_and_that_nothing_was_found_is_whole(size: tuple[int, int]) -> None:
+    async with playing("storm", size) as acting:
+        screen = " ".join((await acting.press("6")).split())
+        assert "scheduler windows may change it, 48 CPUs, servers target 256 " in screen
+        assert "GV$RSRC_CONSUMER_GROUP, GV$SESSION). " in screen
+
+
 @acted
 async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
     async with playing("mixed") as acting:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from presman.figures.drawing.lines import plain
+from presman.recording.playback_values import Stretch
 from presman.tui import player as player_module
 from presman.tui.player import _LAST, FOLLOWING, SPEEDS, Player, _Wanted
-from presman.tui.replay_app import _fitted
+from presman.tui.replay_app import ReplayApp, _fitted, scrub_lines
 
 START = datetime(2026, 3, 12, 3, tzinfo=UTC)
 
@@ -156,3 +159,61 @@ def test_each_cell_of_the_bar_has_the_highest_of_its_values(
     values: list[float | None], width: int, cells: list[float | None]
 ) -> None:
     assert _fitted(values, width) == cells
+
+
+STRIP = [Stretch(2, 4, 50.0), Stretch(2, 8, 100.0), Stretch(0, 0, 0.0), Stretch(2, 2, 25.0)]
+"""Ten seconds each; in the third nothing was recorded."""
+
+
+def bar(at: float, width: int = 58, seconds: float = 40.0, *, reads_past: bool = False) -> list[str]:
+    events: Any = [SimpleNamespace(at=START + timedelta(seconds=each)) for each in (10, 20, 30)]
+    span = (START, START + timedelta(seconds=seconds))
+    return [plain(line) for line in scrub_lines(STRIP, span, events, START + timedelta(seconds=at), width, reads_past)]
+
+
+def test_the_bar_has_queue_and_throttle_the_mark_the_bounds_and_the_events() -> None:
+    """The heads take 10 cells, the bounds 27 and one stays blank: of 58 twenty are left, five a stretch."""
+    first, last = START.astimezone(), (START + timedelta(seconds=40)).astimezone()
+    bounds = f" {first:%m-%d %H:%M} – {last:%m-%d %H:%M} "
+    assert bar(20) == [
+        f"queue     ▅▅▅▅▅█████┃    ▃▃▃▃▃{bounds}", f"throttled ▅▅▅▅▅█████┃    ▃▃▃▃▃{' event 2 of 3':27}",
+    ]  # fmt: skip
+    assert [bar(at)[0].index("┃") for at in (-3, 0, 1.9, 2, 38, 40, 50)] == [10, 10, 10, 11, 29, 29, 29]
+    assert [bar(at)[1].split("event ")[1].strip() for at in (9.9, 10, 30)] == ["0 of 3", "1 of 3", "3 of 3"]
+    assert bar(0, reads_past=True)[1].endswith(" reading the last hour     ")
+    assert len(bar(0, width=30)[0]) == 10 + 10 + 27, "the bar has ten cells at least"
+    assert [bar(at, seconds=0.5)[0].index("┃") for at in (0, 0.5)] == [10, 20], "less than a second is one"
+
+
+@pytest.mark.parametrize(
+    ("interval", "playing", "trouble", "following", "state", "every"),
+    [
+        (9.94, True, "", False, "▶ 2x", 9.9),
+        (10.4, False, "", False, "‖", 10),
+        (None, True, "", True, "● newest", 2.0),
+        (60.0, True, "gone", True, "✕ not read since", 60),
+    ],
+)
+def test_the_state_of_a_replay_and_how_often_was_polled(
+    interval: float | None, playing: bool, trouble: str, following: bool, state: str, every: float
+) -> None:
+    told: dict[str, Any] = {"refresh": 2.0}
+    monitor = SimpleNamespace(
+        reading=SimpleNamespace(interval=interval, at=START), choose=told.update,
+        replays=lambda words: told.update(words=words),
+        timeline=SimpleNamespace(watch=SimpleNamespace(lacks_past=True)),
+    )  # fmt: skip
+    app: Any = SimpleNamespace(
+        monitor=monitor, paint_lines=lambda: told.update(painted=True),
+        player=SimpleNamespace(playing=playing, speed=2.0, trouble=trouble, is_following=following),
+        scrub=SimpleNamespace(show=lambda at, reads_past: told.update(mark=(at, reads_past))),
+    )  # fmt: skip
+    ReplayApp.say_state(app, paint=False)
+    words = f"{state} {START.astimezone():%Y-%m-%d %H:%M:%S}"
+    assert told == {"refresh": every, "words": words, "mark": (START, True)}
+    ReplayApp.say_state(app)
+    assert told["painted"]
+    monitor.reading = None
+    told.clear()
+    ReplayApp.say_state(app)
+    assert told == {}, "nothing is on show"

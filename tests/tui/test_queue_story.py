@@ -12,6 +12,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import PlanStep
+from presman.analysis.readings.statement_readings import EndingEffect
 from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.figures.drawing.lines import length, plain, wrap
@@ -132,6 +133,16 @@ def test_who_ends_it_in_one_line() -> None:
     assert short == f"{named} …{same}   c 1 copies ①"
     roomy = plain(ends_it(unblock(busy())[0], 135, key=True))  # not room enough for ②, but to say that there is one
     assert roomy == f"{named}  or 1 more{same}   c 1 copies ①"
+
+
+def test_what_an_end_would_do_leaves_room_to_count_the_others() -> None:
+    """ "holds 32 (2 start at once) …" stood there, and nobody knew of how many more."""
+    found = unblock(busy())[0]
+    effect = EndingEffect((), 2, None, None)
+    found = replace(found, candidates=tuple(replace(each, effect=effect) for each in found.candidates))
+    for room in range(90, 240):
+        line = plain(ends_it(found, room, key=True))
+        assert ("2 start at once" not in line) or "…" not in line, room
 
 
 def test_a_plan_as_dbms_xplan_writes_it() -> None:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
+from presman.figures.drawing.lines import plain
 from presman.figures.figure import NAME, NUMBER, Figure, Table
-from presman.tui.widgets.table_frame import TableRows
+from presman.tui.widgets.table_frame import TableFrame, TableRows
 
 
 class One(NamedTuple):
@@ -85,3 +86,74 @@ def test_the_cursor_stays_within_what_there_is() -> None:
     found.all = []
     found.arrange()
     assert (found.row, found.position) == (None, 0)
+
+
+NINE = [One(f"r{number}", float(number)) for number in range(9)]
+
+
+def frame(found: TableRows, *, filled: bool = True) -> TableFrame:
+    made = TableFrame(found, None)
+    made.filled = filled
+    made.arrange()
+    return made
+
+
+def texts(found: TableFrame, width: int = 60, height: int = 5, top: int = 0) -> list[str]:
+    """The lines without the blanks at their ends and between their words."""
+    lines = [plain(line) for line in found.lines(width, height, top)]
+    assert {len(line) for line in lines} == {width}
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_of_five_lines_three_are_rows_and_what_is_above_and_below_is_counted() -> None:
+    found = frame(rows(*NINE))
+    assert texts(found) == ["Ones 9 … 6 more ↓", "Name Size", "r0 0.0", "r1 1.0", "r2 2.0"]
+    assert texts(found, top=2)[::2] == ["Ones 9 … 2 more ↑, 4 more ↓", "r2 2.0", "r4 4.0"]
+    assert texts(found, top=6)[::4] == ["Ones 9 … 6 more ↑", "r8 8.0"]
+    assert texts(found, height=11) == ["Ones 9", "Name Size", *(f"r{n} {n}.0" for n in range(9))]
+    assert texts(found, height=12)[-2:] == ["r8 8.0", ""]
+    assert texts(found, height=1)[:1] == ["Ones 9 … 9 more ↓"]
+
+
+def test_an_empty_table_says_why() -> None:
+    nothing = frame(rows())
+    assert texts(nothing, height=4) == ["Ones 0", "Name Size", "None is there.", ""]
+    nothing.unavailable = "no grant"
+    assert texts(nothing)[2] == "no grant"
+    assert texts(frame(rows(), filled=False))[:3] == ["Ones", "Name Size", "waiting for the first poll …"]
+    assert texts(frame(rows(*NINE, needle="zz")))[::2] == [
+        "Ones 0 of 9 filter: zz", "Nothing matches the filter zz", "",
+    ]  # fmt: skip
+    assert texts(frame(rows(needle="zz")))[2] == "None is there.", "it is not the filter"
+
+
+def test_of_what_stands_behind_the_title_the_last_clause_goes_first_and_none_is_cut() -> None:
+    """The title, 9 rows and 12 cells for those that are not seen are 19, the age is 10, the note 2 and its 8 or 17."""
+    found = frame(rows(*NINE))
+    found.late, found.note, found.column_notes = "0:12 old", "one, two", {"size": "of size", "gone": "of what is not"}
+    seen = {width: texts(found, width, 3)[0] for width in (48, 47, 39, 38)}
+    assert seen == {
+        48: "Ones 9 0:12 old one, two, of size … 8 more ↓", 47: "Ones 9 0:12 old one, two … 8 more ↓",
+        39: "Ones 9 0:12 old one, two … 8 more ↓", 38: "Ones 9 0:12 old … 8 more ↓",
+    }  # fmt: skip
+    found.choose(["name"])
+    assert texts(found, 48, 3)[0] == "Ones 9 0:12 old one, two … 8 more ↓", "of a column that is not shown nothing"
+
+
+def test_the_columns_that_were_chosen_are_those_one_sorts_by_and_points_at() -> None:
+    found = frame(rows(*NINE))
+    texts(found, 20)
+    assert found.sortable() == ["", "name", "size"]
+    left = found.column_at(0, 20)
+    size = [x for x in range(20) if (column := found.column_at(x, 20)) is not None and column.key == "size"]
+    assert left is not None
+    assert left.key == "name"
+    assert size == [*range(size[0], 20)]
+    assert plain(found.lines(20, 3, 0)[1])[size[0] : 20].split() == ["Size"]
+    assert found.column_at(size[0] - 1, 20) is None, "between two columns"
+    assert found.column_at(20, 20) is None
+    found.choose(["size", "gone", "size"])
+    assert (found.chosen, found.shown(20), texts(found, 20)[1:3]) == (("size",), ("size",), ["Size", "0.0"])
+    assert found.sortable() == ["", "size"]
+    found.choose(["gone"])
+    assert (found.chosen, found.shown(20)) == ((), ("name", "size"))

@@ -46,6 +46,18 @@ async def test_the_cursor_stands_on_the_busiest_statement_at_once(size: tuple[in
         assert f"Statement {sql_id}\n" in acting.app.reader.text
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+@acted
+async def test_a_statement_of_the_top_has_its_group_on_every_screen(size: tuple[int, int]) -> None:
+    async with playing("storm", size) as (acting, polls):
+        await polls(3)
+        lines = (await acting.press("9")).splitlines()
+        head = next(line for line in lines if " SQL_ID " in line)
+        assert head.count(" Group ") == head.count(" SQL_ID ")
+        row = acting.app.panels.grid.row
+        assert any(row.activity.sql_id in line and f" {row.activity.group} " in line for line in lines)
+
+
 @acted
 async def test_the_help_begins_with_what_is_always_shown() -> None:
     async with playing("storm", (120, 300)) as (acting, polls):

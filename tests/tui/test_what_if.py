@@ -9,6 +9,8 @@ from unittest import mock
 
 import pytest
 
+from presman.base.formats import clock
+from presman.tui.feed import Lost
 from presman.tui.what_if_screen import WhatIfScreen
 from presman.tui.what_if_work import LiveAdvice
 from tests.recording.recorded import polled, record
@@ -89,7 +91,7 @@ async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_
         answer = panel(acting)._queue.answer
         assert answer is not None
         courses = f" of {answer.starts[0].courses} "
-        assert courses in f"{acting.screen} "
+        assert courses in f"{acting.screen} ".replace("\n", " ")
         with mock.patch("presman.tui.what_if_screen.in_background"):
             screen = await acting.press("right")
             assert "The change is being worked out …" in screen
@@ -132,6 +134,63 @@ async def test_it_follows_the_polls_and_keeps_the_changes() -> None:
         assert answer is not None
         assert answer.reading is acting.app.monitor.reading
         assert [each.value for each in answer.choice] == [99]
+
+
+@pytest.mark.parametrize(("size", "limits"), [((80, 24), 13), ((120, 35), 24), ((200, 50), 25)])
+@acted
+async def test_no_limit_hides_and_no_sentence_is_cut_while_there_is_room(size: tuple[int, int], limits: int) -> None:
+    """The queue had 14 free lines below it while "… 7 more ↓" stood above, and the reason ended in "…"."""
+    async with playing("storm", size=size) as (acting, polls):
+        await polls(3)
+        await acting.keys("W")
+        await waited(acting, answered(acting))
+        screen = await acting.press()
+        assert "statements of the 5 it takes have ended since presman watches." in " ".join(screen.split())
+        shown = sum(
+            line.startswith(
+                tuple(f" {name} " for name in ("BATCH", "REPORTS", "ETL", "all", "SYS_GROUP", "OTHER_GROUPS"))
+            )
+            for line in screen.splitlines()
+        )
+        assert shown >= limits
+        assert ("more ↓" in screen) is (size[1] < 50)
+        script = await acting.press("right", "s")
+        assert "SET DEFINE OFF" in script
+
+
+@acted
+async def test_while_the_database_does_not_answer_it_says_on_what_it_rests_and_from_when() -> None:
+    async with playing("storm", size=(120, 35)) as (acting, polls):
+        await polls(POLLS)
+        await acting.keys("4", "W")
+        await waited(acting, answered(acting))
+        reading = acting.app.monitor.reading
+        assert reading is not None
+        rests = f"The database does not answer: limits and queue are those of {clock(reading.at)}."
+
+        async def look(seconds: float) -> str:
+            acting.clock.now += seconds
+            panel(acting)._ask()
+            await acting.settle()
+            return acting.screen
+
+        assert rests not in await look(4.0)
+        screen = await look(21.0)
+        assert rests in screen
+        assert "25 s old" in screen
+        acting.app.post_message(Lost("the database or network closed the connection", 2.0))
+        await acting.settle()
+        await acting.keys("right")  # a change is worked out of what was read last, and says so
+        await waited(acting, answered(acting))
+        screen = await look(5.0)
+        assert rests in screen
+        assert "30 s old" in screen
+        assert "Sooner in" in screen
+        await polls(1)
+        panel(acting)._ask()
+        await waited(acting, answered(acting))
+        assert "does not answer" not in acting.screen
+        assert " s old" not in acting.screen
 
 
 @acted

@@ -7,8 +7,9 @@ several queues want the same servers, whether an end lets a head start changes f
 the forecast is a proof, and without it DO says who is idle in words that hold while servers come and go. What should
 end by itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first.
 Whose work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what.
-That a head starts by itself is promised only where no other queue wants the same servers. What somebody can do (set a
-plan, raise a limit, look at a session) comes before a wait.
+That a head starts by itself is promised only where no other queue wants the same servers. What is critical comes before
+what is a warning, and among those equally bad what somebody can do (set a plan, raise a limit, look at a session)
+before a wait.
 """
 
 from __future__ import annotations
@@ -93,14 +94,17 @@ def to_do(reading: Reading) -> ToDo | None:
     queue = _queue(reading)
     if queue is not None and queue.step is Step.END:
         return queue
-    for states in ({"bad", "warn"}, {"note"}):
-        steps = [
-            step for alert in worst_first(found) if alert.state in states and (step := _step(alert, queue, reading))
-        ]
+    for state in ("bad", "warn", "note"):
+        equals = [alert for alert in _lasting_first(worst_first(found)) if alert.state == state]
+        steps = [step for alert in equals if (step := _step(alert, queue, reading))]
         if steps:
-            # What somebody can do comes before what one waits for, however bad that is.
             return next((step for step in steps if step.step is not Step.WAIT), steps[0])
     return None
+
+
+def _lasting_first(found: Sequence[Alert]) -> list[Alert]:
+    """Return alerts with those behind that come and go: of groups that get a little less than their due."""
+    return sorted(found, key=lambda alert: alert.key == "cpu_starved" and alert.amount is None)
 
 
 def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
@@ -199,15 +203,13 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
 
 
 def _counted_apart(each: RunningStatement, reading: Reading) -> str:
-    """Return that the limit of its own group does not count an idle holder's servers, or may not; "" where it does.
+    """Return that the limit that holds its own group back does not count an idle holder's servers, or may not.
 
-    It depends on no other figure, so that it holds while servers come and go: the alert of that group names its limit.
+    "" where it does, and where that limit holds nobody back: then its group wants these servers as the others do.
     """
-    has_limit = any(
-        (row.con_id, row.name) == (each.con_id, each.group) and row.servers_limit is not None
-        for row in reading.cluster_groups()
-    )
-    if not has_limit or not why_not_counted(each, reading):
+    own = (each.con_id, each.group)
+    holds = any((limit.con_id, limit.group) == own for head in reading.heads for limit in head.shortages)
+    if not holds or not why_not_counted(each, reading):
         return ""
     does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
     return f" ({group_title(each)}'s limit {does} not count them)"
@@ -382,8 +384,16 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text, short = _idle_holder(found, reading)
     else:
         text = f"no idle session holds servers that {whose} could use: wait, or decide whose work to end"
+        text += _slowed_by_io(found, reading)
         short = f"wait, or decide whose work to end for {name}"
     return ToDo(step, text, short, "parallel", subject=name)
+
+
+def _slowed_by_io(found: Unblock, reading: Reading) -> str:
+    """Return which I/O limit makes what runs in the head's container take longer, "" where none does."""
+    held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
+    own = next((each for each in held if each.con_id == found.head.con_id), None)
+    return "" if own is None else f"; {own.held_by or 'its I/O limit'} slows down what runs in {own.name}"
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
@@ -485,7 +495,10 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     pool = row.pool
     left = "" if pool.timeout is None or pool.longest is None else duration(max(0.0, pool.timeout - pool.longest))
     until = f", the first fails in {left}" if left else ""
-    waits = f"{pool.queued} wait{until}"
+    waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{until}"
+    if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
+        text = f"give {row.title} a share in the plan, or raise ACTIVE_SESS_POOL_P1: {waits}"
+        return ToDo(Step.CHANGE, text, f"give {row.title} a share: {waits}", "plan", subject=row.title)
     text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
@@ -512,14 +525,15 @@ def _host(alert: Alert, _reading: Reading) -> ToDo:
 
 
 def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
-    """Return which limit to raise: that of the container with the longest queue, else with the longest waits."""
+    """Return which limit to raise: that of the container with the longest queue, else with the longest waits.
+
+    A statement that has just been queued may start before anybody has decided: it makes no queue.
+    """
     held = [each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED]
     if not held:
         return None
-    queued = Counter(each.con_id for each in reading.queue)
+    queued = Counter(each.con_id for each in reading.queue if each.waited is None or each.waited >= NEARLY_DONE)
     most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
-    if not queued[most.con_id] and any(head.is_critical for head in reading.heads):
-        return None  # it is not what the queue that hurts waits for
     raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
     many = queued[most.con_id]
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""

@@ -222,6 +222,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
 )
 """Each gives what it finds in a reading; its alerts have the rule's key."""
 
+_AT_TIMEOUTS = frozenset({"queue_timeout", "session_pool"})
 _RANK = {"bad": 0, "warn": 1, "good": 2, "note": 3}
 
 
@@ -244,8 +245,11 @@ def is_wrong(found: list[Alert]) -> bool:
 
 
 def worst_first(found: list[Alert]) -> tuple[Alert, ...]:
-    """Return the alerts worst first; idle holders, with whom something can be done at once, behind the worst."""
-    ranked = sorted(found, key=lambda alert: _RANK.get(alert.state, 4))
+    """Return the alerts worst first; idle holders, with whom something can be done at once, behind the worst.
+
+    Of those equally bad, what fails within minutes unless somebody acts comes first: calls that run into a timeout.
+    """
+    ranked = sorted(found, key=lambda alert: (_RANK.get(alert.state, 4), alert.key not in _AT_TIMEOUTS))
     idle = [alert for alert in ranked if alert.glyph == queue_alerts.IDLE]
     others = [alert for alert in ranked if alert.glyph != queue_alerts.IDLE]
     return (*others[:1], *idle, *others[1:])

@@ -23,6 +23,7 @@ from presman.analysis.groups import entitlement
 from presman.analysis.groups.counter_deltas import CounterDeltas, rates, together
 from presman.analysis.groups.entitlement import held_by_own_limits
 from presman.analysis.readings.group_readings import (
+    GroupReading,
     IoRates,
     IoVerdict,
     LimitedContainer,
@@ -111,7 +112,7 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
         return ()
     facts = Facts.of(previous, current)
     apart = [
-        replace(row, **held_by_own_limits(reading.instance_groups(row.inst_id), row.con_id, row.waiting))
+        _by_its_groups(row, reading.instance_groups(row.inst_id))
         for instance in reading.header.instances
         for row in _instance(facts, instance)
     ]
@@ -120,6 +121,17 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
         by_container.setdefault(row.con_id, []).append(row)
     cluster = [_together(rows) for _, rows in sorted(by_container.items())]
     return tuple(cluster + (apart if len(reading.header.instances) > 1 else []))
+
+
+def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReading:
+    """Return a container with what its groups say of it: limits inside that hold it, and what these leave to others.
+
+    The plan's tree adds up what groups are due, too: where each of them knows it, that is the one figure.
+    """
+    own = [group for group in groups if group.con_id == row.con_id]
+    due = None if row.entitled is None else sum_of_known([group.entitled for group in own])
+    due = row.entitled if due is None else due if row.limit is None else min(due, row.limit)
+    return replace(row, entitled=due, **held_by_own_limits(own, row.waiting))
 
 
 def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:

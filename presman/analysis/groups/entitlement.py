@@ -267,13 +267,13 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 _NEARLY_ALL = 0.9
 
 
-def held_by_own_limits(groups: Sequence[GroupReading], con_id: int, waiting: float | None) -> dict[str, Any]:
+def held_by_own_limits(groups: Sequence[GroupReading], waiting: float | None) -> dict[str, Any]:
     """Return the verdict and limit of a container all of whose waiting groups are at limits of their own.
 
-    `groups` are those of its instance, `waiting` the CPUs the container waits for: the groups must account for nearly
+    `groups` are its own on one instance, `waiting` the CPUs the container waits for: the groups must account for nearly
     all of them (groups count since another instant). Empty where something else holds it, or nobody knows.
     """
-    inside = [group for group in groups if group.con_id == con_id and (group.waiting or 0.0) >= QUIET]
+    inside = [group for group in groups if (group.waiting or 0.0) >= QUIET]
     held = [group for group in inside if group.verdict is not Verdict.NOT_THROTTLED]
     if not held or not waiting or sum(group.waiting or 0.0 for group in held) < _NEARLY_ALL * waiting:
         return {}

@@ -292,7 +292,8 @@ class Alert(NamedTuple):
 
     `key` names the rule that found it and stays the same from release to release; `subject` is what it is about (a
     group, a container, an instance, "" for the database), so that key and subject tell it from poll to poll. `amount`
-    is what thresholds are compared with, in the rule's unit; None where it is not a matter of more or less.
+    is what thresholds are compared with, in the rule's unit; None where it is not a matter of more or less. `between`
+    are sentences for a line of its own that `text` is too long for, the longest first.
     """
 
     state: Severity
@@ -302,6 +303,7 @@ class Alert(NamedTuple):
     key: str = ""
     subject: str = ""
     amount: float | None = None
+    between: tuple[str, ...] = ()
 
 
 class Evidence(NamedTuple):

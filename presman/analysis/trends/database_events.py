@@ -29,10 +29,11 @@ PLAN_CHANGED, VERDICT_CHANGED = "plan changed", "verdict changed"
 DOWNGRADE, TIMEOUT, RECONNECT, LOST = "downgrade", "timeout", "reconnect", "connection lost"
 DIRECTIVE_CHANGED, PARAMETER_CHANGED = "directive changed", "parameter changed"
 INSTANCE_CHANGED = "instance changed"
+ALERT_THERE = "alert there"
 ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED = "alert began", "alert worse", "alert ended"
 KINDS = (
     *(QUEUE_BEGAN, QUEUE_ENDED, PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED),
-    *(VERDICT_CHANGED, DOWNGRADE, TIMEOUT, ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED, RECONNECT, LOST),
+    *(VERDICT_CHANGED, DOWNGRADE, TIMEOUT, ALERT_THERE, ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED, RECONNECT, LOST),
 )
 _WORDS = {VERDICT_CHANGED: "state changed"}
 """Kinds that are kept by another name than people read."""
@@ -121,6 +122,11 @@ class EventWatch:
     def alerts(self) -> dict[str, ReportedAlert]:
         """The alerts that are there now, or were within the last minute, by :func:`mark_of`."""
         return self._alerts.reported
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the alerts of the next reading are taken to have begun before it: there were no rates so far."""
+        return self._alerts.is_silent
 
     def add(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
         """Return what happened since the last reading, which `snapshot` was read for; after a reconnection that too."""
@@ -218,6 +224,10 @@ def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
     return DatabaseEvent(at, _OF_ALERTS[change.change], "", "", text)
 
 
+def _already_there(each: ReportedAlert) -> str:
+    return f"{SEVERITY_WORDS[each.state]}, since before presman began: {each.text}"
+
+
 def _queues(before: Reading, now: Reading) -> list[DatabaseEvent]:
     old, new = _by_group(before), _by_group(now)
     began = [
@@ -297,7 +307,11 @@ class EventHistory:
         if not self._is_begun:
             self._is_begun = True
             self._keep(before_first(reading, snapshot))
+        known = set(self._watch.alerts) if self._watch.is_silent else None
         self._keep(self._watch.add(reading, snapshot))
+        if known is not None:
+            new = (each for mark, each in self._watch.alerts.items() if mark not in known)
+            self._keep(DatabaseEvent(reading.at, ALERT_THERE, "", "", _already_there(each)) for each in new)
 
     def lose(self, at: datetime, text: str) -> None:
         """Note that the connection was lost after the poll of an instant."""

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past, further, is_late, key_figures_of
 from presman.analysis.readings.reading import Reading
-from presman.base.text import one_line
 from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost
 from presman.polling.sampler import PATIENCE, stop_all
@@ -168,9 +167,7 @@ class WatchedDatabase:
             except Exception as error:
                 live_event = NotUnderstood(error)
         if isinstance(live_event, NotUnderstood):
-            self._seen = replace(
-                self._seen, reason=one_line(f"{type(live_event.error).__name__}: {live_event.error}", 200)
-            )
+            self._seen = replace(self._seen, reason=live_event.line)
         elif isinstance(live_event, SourceLost):
             self._lose(live_event)
         elif isinstance(live_event, SourceEnded):

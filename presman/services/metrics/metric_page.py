@@ -116,8 +116,7 @@ class ObservedDatabase:
         if isinstance(live_event, ReadingCame):
             self._take(live_event)
         elif isinstance(live_event, NotUnderstood):  # of one database: the others go on
-            error = live_event.error
-            self._lose("fault", f"internal error: {type(error).__name__}: {error}", "internal", "error")
+            self._lose("fault", live_event.line, "internal", "error")
         elif isinstance(live_event, SourceLost):
             outlook = (
                 live_event.outlook if live_event.retry_in is not None else f"{live_event.outlook} before a restart"

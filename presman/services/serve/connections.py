@@ -10,7 +10,7 @@ import asyncio
 import resource
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from aiohttp import web
@@ -33,9 +33,8 @@ MOST = 256
 FEWEST = 16
 """Connections without which two browsers get in each other's way."""
 
-OWN, OF_VIEWER, OF_CONNECTION = 40, 10, 2
-"""Descriptors that presman itself takes; that a viewer does, for his monitor's pipes and while it is started; that a
-connection does, with the file that it is sent."""
+OWN, OF_VIEWER = 40, 10
+"""Descriptors that presman itself takes; that a viewer does, for his monitor's pipes and while it is started."""
 
 
 def most_connections(viewers: int) -> int:
@@ -43,9 +42,9 @@ def most_connections(viewers: int) -> int:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return MOST + viewers
-    found = min(MOST + viewers, (allowed - OWN - viewers * OF_VIEWER) // OF_CONNECTION)
+    found = min(MOST + viewers, allowed - OWN - viewers * OF_VIEWER)
     if found < FEWEST + viewers:
-        takes = OWN + viewers * OF_VIEWER + (FEWEST + viewers) * OF_CONNECTION
+        takes = OWN + viewers * OF_VIEWER + FEWEST + viewers
         raise LimitError(f"open files (ulimit -n) are limited to {allowed}: --viewers {viewers} takes {takes}")
     return found
 
@@ -79,6 +78,12 @@ class Connections:
     def note(self, request: web.BaseRequest, standing: Standing) -> None:
         """Take note of what a connection has shown of itself."""
         self._places.rise(request.protocol, standing, asyncio.get_running_loop().time())
+
+    def cut_all_but(self, kept: Collection[object]) -> None:
+        """End all connections but those of some protocols."""
+        for protocol, connection in self._there.items():
+            if protocol not in kept:
+                connection.cut()
 
     async def accept(self, listening: socket.socket, server: web.Server, context: ssl.SSLContext | None) -> None:
         """Accept what comes to a socket, until this is cancelled."""

@@ -13,7 +13,7 @@ import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -139,10 +139,17 @@ class ViewerSite:
         return web.Response(status=204)
 
     async def _static(self, request: web.Request) -> web.StreamResponse:
-        path = self._files.get(request.match_info["name"])
-        if path is None:
+        file = self._files.get(request.match_info["name"])
+        if file is None:
             raise web.HTTPNotFound
-        return web.FileResponse(path)
+        kind, content = file
+        answer = web.StreamResponse(headers={"Content-Type": kind, "Content-Length": str(len(content))})
+        await answer.prepare(request)
+        if request.method != "HEAD":
+            with suppress(ConnectionError):  # it has gone, or has been cut
+                for begin in range(0, len(content), PIECE):
+                    await answer.write(content[begin : begin + PIECE])
+        return answer
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
         """Hand over a file, once."""
@@ -198,8 +205,16 @@ HEADERS = {
 """Headers of every answer."""
 
 
-def static_files() -> dict[str, Path]:
-    """Return the files that pages load, by name: there are no others. Raises InputError if one is missing."""
+PIECE = 1 << 16
+"""Bytes of a file that are handed over at a time: who does not read holds no more, and asyncio's way to send files
+stands no cut."""
+
+
+def static_files() -> dict[str, tuple[str, bytes]]:
+    """Return the files that pages load, by name, each with its media type: there are no others.
+
+    Raises InputError if one is missing.
+    """
     terminal = Path(str(files("textual_serve"))) / "static"
     found = {
         "presman.css": STATIC / "presman.css",
@@ -212,7 +227,11 @@ def static_files() -> dict[str, Path]:
     for path in found.values():
         if not path.is_file():
             raise InputError(f"{path} is missing: this release of textual-serve is not one that presman knows")
-    return found
+    return {name: (KINDS[path.suffix], path.read_bytes()) for name, path in found.items()}
+
+
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".ttf": "font/ttf"}
+"""Media types, whatever the machine's own list says."""
 
 
 def monitor_page(target: str) -> str:

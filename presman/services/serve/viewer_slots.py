@@ -30,6 +30,9 @@ SLOT_WITHIN = 5.0
 HEARTBEAT = 10.0
 """Seconds between two questions whether a browser is still there; it has half of that to answer."""
 
+ANSWERED_WITHIN = 0.25
+"""Seconds that answers have to be done with when the server ends; who sends or takes slowly is not waited for."""
+
 GOING_AWAY, WRONG_MESSAGE, FULL, HAS_QUIT, DIED = 1001, 1008, 1013, 4000, 4001
 """Codes that a websocket is closed with; presman.js says what they mean."""
 
@@ -42,7 +45,8 @@ class ViewerSlots:
         self._lines = lines
         self._free = asyncio.Semaphore(serving.viewers)
         self._came = 0
-        self._sockets: set[web.WebSocketResponse] = set()
+        self._sockets: dict[web.WebSocketResponse, object] = {}
+        """Those of pages that are there, each with the protocol of its connection."""
         self._ends = False
         self.downloads: dict[str, File] = {}
 
@@ -50,7 +54,7 @@ class ViewerSlots:
         """Run a monitor for a page as long as it is there."""
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=LARGEST_MESSAGE, timeout=2.0)
         await socket.prepare(request)
-        self._sockets.add(socket)
+        self._sockets[socket] = request.protocol
         try:
             async with self._slot():
                 if not self._ends and request.transport is not None:
@@ -59,7 +63,7 @@ class ViewerSlots:
         except TimeoutError:
             await socket.close(code=FULL)
         finally:
-            self._sockets.discard(socket)
+            del self._sockets[socket]
         return socket
 
     @asynccontextmanager
@@ -104,9 +108,10 @@ class ViewerSlots:
             self._serving.note(f"{who} has left" + (f"; the monitor {wrong}" if wrong else ""))
 
     async def close(self) -> None:
-        """Have everybody go, and nobody come."""
+        """Have everybody go, and nobody come; nothing else that is under way is waited for for long."""
         self._ends = True
-        await asyncio.gather(*(socket.close(code=GOING_AWAY) for socket in set(self._sockets)))
+        asyncio.get_running_loop().call_later(ANSWERED_WITHIN, self._lines.cut_all_but, set(self._sockets.values()))
+        await asyncio.gather(*(socket.close(code=GOING_AWAY) for socket in list(self._sockets)))
 
 
 async def _run(viewer: Viewer, socket: web.WebSocketResponse) -> str:

@@ -9,7 +9,12 @@ from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
 from presman.analysis.advice.unblock import effect_words, no_use, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import (
+    EndingEffect,
+    ParallelStatement,
+    QueuedStatement,
+    RunningStatement,
+)
 from presman.base.formats import ABSENT, counted, duration, in_about
 from presman.figures.drawing.lines import Line, Run, length
 from presman.rows.commands import Command
@@ -22,9 +27,6 @@ _AND, _OR = " + ", "  or "
 NOT_ALONE = "not enough alone"
 ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
 """Of an idle session: no view that presman reads says whether it has a transaction."""
-
-_AND_MORE = 9
-"""Cells kept to say that there are more."""
 
 
 def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
@@ -43,23 +45,34 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     runs: list[Run] = [label, *first]
     for index, candidate in enumerate(chosen):
         more = _named(index, candidate, joint if index else "")
+        kept = len(_others(joint, len(every) - index - 1)) if index + 1 < len(chosen) else 0
         if chosen is found.blockers and not candidate.enough:
             more.append((f", {NOT_ALONE}", "dim"))
-        if index and room is not None and length((*runs, *more, *hint)) > room - (index + 1 < len(chosen)) * _AND_MORE:
-            others = f"{joint}{len(every) - index} more"
+        if index and room is not None and length((*runs, *more, *hint)) > room - kept:
+            others = _others(joint, len(every) - index)
             runs.append((others if joint == _AND or length((*runs, *hint)) + len(others) <= room else " …", "dim"))
             break
         runs += more
         if found.needed < 2 and candidate.effect is not None:
-            whole = effect_words(candidate.effect, enough=candidate.enough)
-            words = (whole, whole.partition(", ")[0])
-            fits = [each for each in words if each and (room is None or length((*runs, *hint)) + len(each) + 3 <= room)]
-            runs += [(f" ({each})", "note") for each in fits[:1]]
+            left = None if room is None else room - kept - length((*runs, *hint))
+            runs += _what_it_does(candidate.effect, candidate.enough, left)
     if found.needed > 1 and found.effect is not None:
         runs.append((f" ({effect_words(found.effect)})", "note"))
     if not found.needed and not found.blocked:
         runs.append((f"   {found.sentence}", "dim"))
     return (*runs, *hint)
+
+
+def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[Run]:
+    """Return in brackets what somebody's end would do to the queue: all of it, or its first clause, or nothing."""
+    whole = effect_words(effect, enough=enough)
+    words = (f" ({each})" for each in (whole, whole.partition(", ")[0]) if each)
+    return [(each, "note") for each in words if room is None or len(each) <= room][:1]
+
+
+def _others(joint: str, count: int) -> str:
+    """Return what counts those for whom there is no room."""
+    return f"{joint}{count} more"
 
 
 def _named_of(found: Unblock) -> tuple[Sequence[Candidate], str]:

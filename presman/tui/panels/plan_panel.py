@@ -14,10 +14,7 @@ from presman.tabs.parts import Moment
 from presman.tabs.plan import active_plan, found, plan_line, unjudged
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_api import Horizontal, LineView
-from presman.tui.widgets.table_frame import HEADER_LINES
-
-_FINDINGS_SHOWN = 6
+from presman.tui.widgets.line_api import Horizontal, Sentences
 
 
 class PlanPanel(Panel):
@@ -28,7 +25,7 @@ class PlanPanel(Panel):
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
-        self._about = LineView(id="plan-about")
+        self._about = Sentences(id="plan-about")
         tree, findings, windows, mappings, differences = (self.grid(part) for part in self.tab.rows())
         self._filled_with: dict[Grid, tuple[object, ...]] = {}
         yield self._about
@@ -49,11 +46,11 @@ class PlanPanel(Panel):
             return
         other = self._chosen if self._chosen != active.plan else ""
         view = plan_view(moment.reading, snapshot, other) if other else active
-        self._about.show_lines([plan_line(view)])
+        self._about.show([plan_line(view)])
         hidden = set() if view.active else {"entitled_cpus", "used_cpus", "cpu_bar", "verdict"}
         late = late_note(PLAN, moment.reading)
         self.grid_of(PLAN).show_rows(view.lines, hidden, late=late, colours=moment.colours)
-        self._show_findings(found(moment), unjudged(moment))
+        self._fill(FINDINGS, found(moment), unavailable=unjudged(moment))
         for table in (WINDOWS, MAPPINGS):
             self.grid_of(table).display = not other
         self.grid_of(DIFFERENCES).display = bool(other)
@@ -62,14 +59,6 @@ class PlanPanel(Panel):
         else:
             self._fill(WINDOWS, view.windows, _alike(moment, view))
             self._fill(MAPPINGS, view.mappings)
-
-    def _show_findings(self, rows: Sequence[object], unavailable: str) -> None:
-        """Show what is doubtful, at the height that takes."""
-        grid = self.grid_of(FINDINGS)
-        height = HEADER_LINES + max(1, min(_FINDINGS_SHOWN, len(rows)))
-        if grid.styles.max_height is None or grid.styles.max_height.value != height:
-            grid.styles.max_height = height
-        self._fill(FINDINGS, rows, unavailable=unavailable)
 
     def _fill(
         self,

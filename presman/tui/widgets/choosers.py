@@ -215,7 +215,7 @@ class CopyChooser(_Chooser[Copyable]):
 
 PLACEHOLDERS = {
     "go": "tab, group, instance, SID, 1:SID, SQL_ID, target; 19:08 or -15m; Esc",
-    "jump": "go to: 03:12, 2026-11-22 03:12:30, -15m, first, last; Esc leaves",
+    "jump": "Enter: 15 minutes back; 40: 40 minutes; 03:12, 2026-11-22 03:12:30, -2h, first, last; Esc",
     "filter": "text to show, !text to hide; Enter keeps it, Esc clears it",
 }
 """What each line says while it is empty."""

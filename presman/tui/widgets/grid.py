@@ -132,7 +132,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self.rows.arrange()
         self.drawing.arrange()
         self._version += 1
-        _extend(self, HEADER_LINES + max(1, len(self.rows.shown)))
+        _extend(self, lines_needed(self))
         self._repaint()
 
     # ---- painting
@@ -185,7 +185,9 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     # ---- cursor
 
     def on_resize(self) -> None:
-        """Keep the cursor on show."""
+        """Keep the cursor on show, and as many lines as the sentence takes that stands in place of rows."""
+        if self.drawing.filled:
+            _extend(self, lines_needed(self))
         self._keep_visible()
 
     def watch_has_focus(self, _has_focus: bool) -> None:
@@ -239,6 +241,11 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
                 self.action_move(position - rows.position)
                 if event.chain > 1:
                     self.action_open()
+
+
+def lines_needed(grid: Grid) -> int:
+    """Return how many lines show all of a table."""
+    return grid.drawing.height(grid.scrollable_content_region.width)
 
 
 def _extend(grid: Grid, lines: int) -> None:

@@ -19,7 +19,7 @@ from presman.figures.drawing.columns import (
     row_text,
     scales_of,
 )
-from presman.figures.drawing.lines import Line, Scale, length, pad
+from presman.figures.drawing.lines import Line, Scale, length, pad, wrap
 from presman.figures.figure import Figure, Table
 
 
@@ -202,7 +202,13 @@ class TableFrame:
         fitted = self.fitted(width)
         heads = head_line(fitted, gap_at(width), self.rows.sort_key, descending=self.rows.descending)
         lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]
+        if not self.rows.shown:
+            return lines + [pad(line, width) for line in self._emptiness(width)[top : top + shown]]
         return lines + [self._row(index, width, fitted) for index in range(top, top + shown)]
+
+    def height(self, width: int) -> int:
+        """Return how many lines a width needs to show everything; one without rows, while it is not known (0)."""
+        return HEADER_LINES + (len(self.rows.shown) or (len(self._emptiness(width)) if width else 1))
 
     def _widen(self, rows: Sequence[object]) -> None:
         """Take note of how wide the texts of some rows are. Columns only grow, so that they do not move to and fro."""
@@ -232,20 +238,20 @@ class TableFrame:
 
     def _row(self, index: int, width: int, fitted: Fitted) -> Line:
         rows = self.rows.shown
-        if not rows and index == 0:
-            return pad(((self._emptiness(), "dim"),), width)
         if index >= len(rows):
             return pad((), width)
         return row_line(fitted, gap_at(width), rows[index], self._scales, self._trend, width, self.colours)
 
-    def _emptiness(self) -> str:
-        """Say why there is no row."""
-        if not self.filled:
-            return "waiting for the first poll …"
+    def _emptiness(self, width: int) -> list[Line]:
+        """Say why there is no row: whole, as there is room where no rows are."""
         rows = self.rows
-        if rows.is_filtered and rows.all:
-            return f"Nothing matches the filter {rows.needle}"
-        return self.unavailable or rows.table.empty
+        if not self.filled:
+            why = "waiting for the first poll …"
+        elif rows.is_filtered and rows.all:
+            why = f"Nothing matches the filter {rows.needle}"
+        else:
+            why = self.unavailable or rows.table.empty
+        return wrap(((why, "dim"),), width)
 
 
 def _unseen(above: int, below: int) -> str:

@@ -303,8 +303,9 @@ def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> L
     runs: list[Run] = []
     used = left = 0
     for index, alert in enumerate(found):
-        alone = len(found) == 1 and length(((alert.text, ""),)) + 3 <= room
-        text = f"{alert.glyph} {alert.text if alone else alert.short}"
+        longer = (alert.text, *alert.between) if len(found) == 1 else ()
+        fitting = (each for each in longer if length(((each, ""),)) + 3 <= room)
+        text = f"{alert.glyph} {next(fitting, alert.short)}"
         size = length(((text, ""),)) + (3 if index else 1)
         if index and used + size > room:
             break

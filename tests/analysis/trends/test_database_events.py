@@ -297,6 +297,19 @@ def test_what_was_before_the_first_poll_is_told_once() -> None:
     ]
 
 
+def test_a_history_has_the_alerts_that_were_there_when_it_began_once() -> None:
+    """The first poll has no rates, so that half of the rules speak at the second one only."""
+    history, before = EventHistory(), None
+    for after, alerts in enumerate(([ETL], [ETL, WEB._replace(state="bad")], [ETL, WEB])):
+        now = snapshot(instance(), after=2.0 * after)
+        history.add(replace(analyse(before, now), alerts=tuple(alerts)), now)
+        before = now
+    assert [((each.at - NOON).total_seconds(), each.kind, each.text) for each in history.events] == [
+        (0, "alert there", "warning, since before presman began: ETL waits"),
+        (2, "alert there", "critical, since before presman began: WEB waits"),
+    ]
+
+
 def test_a_history_is_bounded() -> None:
     history = EventHistory()
     history._keep(DatabaseEvent(NOON + timedelta(seconds=number), "x", "", "", "") for number in range(KEPT + 5))

@@ -26,14 +26,14 @@ from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.base.release import Release
 from presman.forecast.course import HORIZON, Came, Holder, QueueNow, Waiting
 from presman.forecast.durations import Durations
-from presman.forecast.forecaster import COURSES, ENOUGH, Foresight
+from presman.forecast.forecaster import COURSES, ENOUGH, PENDING, Foresight
 from presman.forecast.queue_now import Modelled
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.polling.poll_events import Polled
 from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, rules_of, seen_arrivals
 from presman.reports.advise_script import written
 from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, PresentLimits, of_alerts, of_group
-from presman.reports.whatif_queue import PENDING, ChangedStart, QueueCourses, under, why_unknown
+from presman.reports.whatif_queue import ChangedStart, QueueCourses, under, why_unknown
 from presman.reports.whatif_replay import Rules
 from presman.services.live import ReadingCame, Readings
 from presman.tui.what_if_queue import last_words

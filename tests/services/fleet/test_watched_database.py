@@ -136,7 +136,8 @@ def test_a_poll_that_makes_no_sense_is_told_and_the_next_one_counts(
     with monkeypatch.context() as broken:
         broken.setattr("presman.services.fleet.live_fleet.key_figures_of", fail)
         database = watch(FakeSource())
-        until(lambda: "a fault" in database.member().reason, "the fault is told")
+        fault = "internal error: ZeroDivisionError: a fault"
+        until(lambda: database.member().reason == fault, "the fault is told")
     database.sampler.poll_now()
     assert reaches(database, ConnectionState.LIVE).reason == ""
 

@@ -7,14 +7,17 @@ const again = document.getElementById("again");
 const Plain = window.WebSocket;
 
 const LOST = "The connection to presman was lost.";
+const REFUSED = "presman cannot be reached, or did not let this page in.";
 const ENDS = {
   1001: "presman serve has ended.",
   1013: "All viewer places are taken. Try again when somebody has left.",
   4000: "You have quit.",
   4001: "The monitor ended by itself. The reason is in the output of presman serve.",
 };
-const RETURNS = 5; // how often the page comes back by itself without having lived for a while
+const DECIDED = [1013, 4000, 4001]; // after every other end the page comes back by itself, whatever code a browser makes of it
+const RETURNS = 5; // how often it comes back soon without having lived for a while, and at all where it is refused
 const A_WHILE = 30000;
+const SOON = 1500;
 
 history.replaceState(null, "", here.pathname); // the token, which is kept as a cookie, is nobody's to see
 
@@ -30,17 +33,26 @@ function returns() {
 }
 
 async function comeBack() {
+  const pause = returns() < RETURNS ? SOON : A_WHILE;
   sessionStorage.setItem("returns", returns() + 1);
   for (;;) {
-    await new Promise((done) => setTimeout(done, 1500));
+    await new Promise((done) => setTimeout(done, pause));
     try {
-      await fetch(new URL("alive", here), { cache: "no-store" });
-      location.reload();
-      return;
+      const answer = await fetch(new URL("alive", here), { cache: "no-store" });
+      if (answer.status === 204) {
+        // presman itself: a reverse proxy has an answer of its own, too, and its page would try nothing
+        location.reload();
+        return;
+      }
     } catch {
       // nobody answers yet
     }
   }
+}
+
+function tellEnd(text, { returning }) {
+  tell(returning ? `${text} The page comes back as soon as it can.` : text, { button: true });
+  if (returning) comeBack();
 }
 
 class Line extends Plain {
@@ -53,14 +65,8 @@ class Line extends Plain {
       setTimeout(() => this.readyState === Plain.OPEN && sessionStorage.removeItem("returns"), A_WHILE);
     });
     this.addEventListener("close", (event) => {
-      const why = ENDS[event.code];
-      const isLost = opened && (event.code === 1001 || !why);
-      if (isLost && returns() < RETURNS) {
-        tell(`${why || LOST} The page comes back as soon as it can.`, { button: true });
-        comeBack();
-      } else {
-        tell(why || (opened ? LOST : "presman cannot be reached, or did not let this page in."), { button: true });
-      }
+      const text = ENDS[event.code] || (opened ? LOST : REFUSED);
+      tellEnd(text, { returning: !DECIDED.includes(event.code) && (opened || returns() < RETURNS) });
     });
   }
 }
@@ -116,7 +122,7 @@ async function begin() {
       tell("The terminal cannot be started in this browser.", { button: true });
     }
   };
-  script.onerror = () => tell(LOST, { button: true });
+  script.onerror = () => tellEnd(LOST, { returning: returns() < RETURNS });
   document.head.append(script);
 }
 window.addEventListener("load", begin);
