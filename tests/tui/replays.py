@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,6 +12,7 @@ from unittest import mock
 
 from presman.recording.recording_source import RecordingSource
 from presman.tui.replay_app import ReplayApp
+from tests.patience import PATIENCE
 from tests.tui.drive import NEVER, Clock, Stage, resting
 
 
@@ -32,8 +34,7 @@ async def replaying(
 
 async def waited(acting: Stage, seen: Callable[[], bool]) -> None:
     """Wait for something to be seen: a look may draw the whole screen, so that it costs more than a moment's wait."""
-    for _ in range(1000):
-        if seen():
-            return
+    end = time.monotonic() + PATIENCE
+    while not seen():
+        assert time.monotonic() < end, acting.screen
         await acting.pilot.pause(0.01)
-    raise AssertionError(acting.screen)
