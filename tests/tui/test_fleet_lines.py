@@ -11,6 +11,9 @@ from msgspec.structs import replace
 from presman.analysis.fleet import ConnectionState, KeyFigures, Member
 from presman.figures.drawing.lines import length, plain
 from presman.tui.fleet_frame import (
+    FIRST_TICKS,
+    SHORT_TICK,
+    TICK,
     FleetFrame,
     about_in_short,
     about_lines,
@@ -135,6 +138,22 @@ def test_a_fleet_that_is_come_back_to_stands_where_it_was_left(row: int) -> None
     )  # fmt: skip
     FleetFrame._begin(frame)
     assert done == ["begun", *([(5, False)] if row else []), "told", 1, 2]
+
+
+def test_pictures_come_quickly_at_first_then_each_second_and_none_when_it_ends() -> None:
+    timers: list[float] = []
+    painted: list[int] = []
+    frame: Any = SimpleNamespace(
+        _ticks=FIRST_TICKS - 3, _tick=None, is_leaving=False, set_timer=lambda seconds, _: timers.append(seconds),
+        repaint=lambda: painted.append(frame._ticks),
+    )  # fmt: skip
+    for _ in range(3):
+        FleetFrame._tick(frame)
+    assert timers == [SHORT_TICK, SHORT_TICK, TICK]
+    assert painted == [FIRST_TICKS - 2, FIRST_TICKS - 1, FIRST_TICKS]
+    frame.is_leaving = True
+    FleetFrame._tick(frame)
+    assert len(painted) == 3
 
 
 @pytest.mark.parametrize("lines", [None, []])

@@ -363,7 +363,7 @@ def ends_in(facts: Facts, session: Session, idle: float) -> tuple[float | None, 
     if session.username == "SYS" or session.last_call_et is None:
         return None, ""
     found = []
-    if any(is_queued(row.event, row.state) for row in facts.snapshot.rows(Session)):
+    if facts.sessions.queued:
         found.append((minutes(facts, session.inst_id, session.con_id, BLOCKER_TIME), BLOCKER_TIME))
     found.append((minutes(facts, session.inst_id, session.con_id, IDLE_TIME), IDLE_TIME))
     times = [(max(0.0, 60.0 * limit - idle), name) for limit, name in found if limit and idle <= 60.0 * limit + LATE]
