@@ -141,7 +141,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
 
 def _of_waits(facts: Facts) -> dict[str, Any]:
     """Return what a reading says of waits: events, histograms, redo writes, outliers, counters since startup."""
-    waited, histograms = system_waits.events(facts), system_waits.histograms(facts)
+    waited, histograms = system_waits.events(facts), LazyRows(lambda: system_waits.histograms(facts))
     return {
         "waits": waited,
         "histograms": histograms,

@@ -1,11 +1,13 @@
 """Caches: rows that are worked out when somebody looks at them, and results kept as long as the same rows come again.
 
-What most pages do not show then costs nothing on those, and what is read each minute is worked out once a minute.
+What most pages do not show then costs nothing on those, and what is read each minute is worked out once a minute. What
+several ask of a reading is worked out for the first of them, and goes with the reading.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -87,3 +89,24 @@ class RowCache:
         if known is None or any(old is not new for old, new in zip(known[0], rows, strict=True)):
             known = self._made[make] = rows, make(*rows)
         return cast(Made, known[1])
+
+
+Asked = TypeVar("Asked")
+
+
+def once(work: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
+    """Have a frozen struct (with a dict) keep what `work` makes of it, for all who ask; a changed copy begins anew.
+
+    `work` must be pure, and nobody may change what it returns.
+    """
+
+    name = f"{work.__module__}.{work.__qualname__}"
+
+    @wraps(work)
+    def kept(asked: Asked) -> Made:
+        known = vars(asked)
+        if name not in known:
+            known[name] = work(asked)
+        return cast(Made, known[name])
+
+    return kept

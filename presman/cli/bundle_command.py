@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 
 def _minutes(text: str) -> float:
-    """Read a number of minutes."""
-    return some_seconds(f"{text}m") / 60
+    """Read a number of minutes, or a duration with its unit."""
+    try:
+        return some_seconds(text if text[-1:].isalpha() else f"{text}m") / 60
+    except ArgumentTypeError:
+        raise ArgumentTypeError(f"{text!r} is not a number of minutes above 0, three years at most") from None
 
 
 def arguments() -> Parser:
@@ -111,7 +114,6 @@ def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
 
 def _copy_polls(source: RecordingSource, store: Store, name: str, options: Namespace) -> int:
     from presman.analysis.assemble import analyse
-    from presman.recording.playback import LostPollError
     from presman.recording.writer import RecordingWriter
 
     redactor = Redactor()
@@ -121,11 +123,8 @@ def _copy_polls(source: RecordingSource, store: Store, name: str, options: Names
         earliest = playback.at(indexes[-1]) - timedelta(minutes=options.minutes)
         indexes = range(max(indexes.start, playback.indexes(earliest).start), indexes.stop)
     written = 0
-    for index in indexes:
-        try:
-            previous, current = playback.pair(index)
-        except LostPollError:
-            continue
+    for index in playback.readable(indexes):
+        previous, current = playback.pair(index)
         before = None if previous is None else redactor(previous)
         snapshot = redactor(current)
         writer.append(snapshot, analyse(before, snapshot))

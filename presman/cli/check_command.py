@@ -87,7 +87,7 @@ def run(options: Namespace) -> int:
             console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")
         if resolved.goals and not reading.goals:
             problems.append(f"not known: {NOT_BY_ONE_LOOK}")
-        found = result(reading, settings, lacking)
+        found = result(reading, settings, lacking, verbose=options.verbose)
         more = [*found.more, *problems] if options.verbose else []
         console.show("".join(f"{line}\n" for line in (found.line, *more)))
     return int(found.state)

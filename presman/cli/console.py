@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from io import TextIOWrapper
+from io import RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import Protocol, TextIO
 
@@ -17,7 +17,13 @@ from presman.cli.exit_codes import OUTPUT, Failure
 
 
 def prepare() -> None:
-    """Let no character that the locale lacks stop a line half way."""
+    """Let no character that the locale lacks stop a line half way, nor a full disk take half of a text unnoticed.
+
+    The latter Python does where PYTHONUNBUFFERED is set, as in many containers: what a file takes counts as all of it.
+    """
+    out = sys.stdout
+    if isinstance(out, TextIOWrapper) and isinstance(out.buffer, RawIOBase):
+        sys.stdout = open(out.fileno(), "w", encoding=out.encoding, closefd=False)  # noqa: SIM115
     for stream, errors in ((sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=errors)

@@ -93,10 +93,10 @@ def arguments() -> Parser:
     """Return the parser of `presman export`."""
     parser = command_parser(
         "export",
-        "Write readings as CSV, JSON lines or Parquet, each poll as it is taken. The first poll is the baseline of\n"
-        "the rates and is not written (of a spool every sample is). A file with the same columns is continued; a\n"
-        "Parquet file appears when it is complete. --from and --to of a database: cpu, session_io or parallel of the\n"
-        "last hour, one line for each group and minute, as V$RSRCMGRMETRIC_HISTORY has kept them.",
+        "Write each poll as CSV, JSON lines or Parquet. A rate needs two polls: the first poll of a live database is\n"
+        "not written; of a recording or a spool every poll is. If the file is there with the same columns, lines are\n"
+        "added to it; a Parquet file appears when it is complete. --from and --to of a live database write cpu,\n"
+        "session_io or parallel of the last hour, a line for each group and minute, from V$RSRCMGRMETRIC_HISTORY.",
         """\
   presman export prod --measure cpu -o cpu.csv
   presman export prod --measure queue --duration 15m --refresh 5 -o queue.csv

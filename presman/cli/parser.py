@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from math import isnan, nan
@@ -20,6 +21,10 @@ _NO_VALUE = ": expected one argument"
 """What argparse says of an option without a value, also where that begins with - and so is taken for an option."""
 
 
+_NEGATIVE = re.compile(r"-\.?\d")
+"""What argparse takes for a value and not for an option: -15m, a time before the last poll, is one, too."""
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are one line, with the nearest name where there is one.
 
@@ -29,6 +34,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *, behind: Collection[str] = (), **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
         self._behind = behind
+
+        self._negative_number_matcher = _NEGATIVE
 
     def _put_behind(self) -> None:
         """Name the options that are `behind`, and explain them no more."""
@@ -90,7 +97,7 @@ def some_seconds(text: str) -> float:
     """Read a duration: seconds, or 90s, 15m, 2h."""
     value = float(_read(seconds_of, text))
     if not 0 < value < 1e8:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time, or longer than three years")
+        raise argparse.ArgumentTypeError(f"{text!r} is {'longer than three years' if value else 'no time at all'}")
     return value
 
 

@@ -246,9 +246,19 @@ def _found(name: str, scheme: str, what: str) -> Path:
         names = [each.name for each in others if each != path and (each.is_dir() or not is_folder)]
     except OSError:
         names = []
-    meant = nearest(path.name, names)
+    meant = nearest(path.name, names) or nearest_recording(path)
     hint = f", did you mean {str(path.with_name(meant))!r}?" if meant else ""
     raise TargetError(f"{scheme}: no such {what}: {name or '(none named)'}{hint}")
+
+
+def nearest_recording(path: Path) -> str | None:
+    """Return the recording beside a path whose name is most like it, with or without its .presman."""
+    try:
+        stems = {each.stem: each.name for each in path.parent.glob("*.presman") if each != path}
+    except (OSError, ValueError):
+        return None
+    found = nearest(path.stem, stems)
+    return stems[found] if found else None
 
 
 def parse_zone(text: str) -> tzinfo:
@@ -285,9 +295,14 @@ def is_recording(text: str) -> bool:
 
 
 def named_recording(text: str, config: Config) -> str:
-    """Return the target of somebody who names a recording: a file or a folder there by any name is one, too."""
-    is_location = text not in config.sections and not is_recording(text) and file_kinds.exists(expanded(text))
-    return f"recording:{text}" if is_location else text
+    """Return the target of somebody who names a recording: a file or a folder by any name is one, there or mistyped.
+
+    What can be a section with a slip stays, so that the section is offered; so does what may have a password in it.
+    """
+    if text in config.sections or is_recording(text):
+        return text
+    is_mistyped = text != "demo" and not set(text) & set("@:/") and nearest(text, config.targets) is None
+    return f"recording:{text}" if is_mistyped or file_kinds.exists(expanded(text)) else text
 
 
 def recording_target(text: str, settings: Settings) -> Target:

@@ -27,6 +27,7 @@ from presman.config.target import (
     connected,
     demo_target,
     is_recording,
+    nearest_recording,
     recording_target,
     scenarios,
     spool_target,
@@ -75,10 +76,13 @@ def _unknown(text: str, config: Config) -> str:
         return f"no target {text!r}: that file is no recording of presman (whose names end in .presman)"
     section = nearest(text, config.targets)
     scenario = closest(text.removeprefix("demo:"), scenarios())
-    if section or scenario:
-        return f"no target {text!r}, did you mean {section or f'demo:{scenario}'!r}?"
+    meant = section or (scenario and f"demo:{scenario}") or nearest_recording(expanded(text))
+    if meant:
+        return f"no target {text!r}, did you mean {meant!r}?"
     if NAME.fullmatch(text):
-        return f"no [{text}] yet: presman connect {text}"
+        return (
+            f"no target {text!r}: neither a section of config.ini nor a file; `presman connect {text}` adds a section"
+        )
     return f"no target {text!r}: neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"
 
 

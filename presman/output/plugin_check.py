@@ -142,8 +142,12 @@ def unknown(text: str) -> PluginResult:
     return PluginResult(PluginState.UNKNOWN, _line(PluginState.UNKNOWN, text))
 
 
-def result(reading: Reading, settings: AlertSettings, lacking: tuple[str, ...]) -> PluginResult:
+def result(
+    reading: Reading, settings: AlertSettings, lacking: tuple[str, ...], *, verbose: bool = False
+) -> PluginResult:
     """Return what a judged reading comes to. `lacking` is what config.ini asks for and could not be told.
+
+    `verbose` leaves the sentences of alerts to the lines below: the first line has all of them in short.
 
     The worst alert decides. Where there is none, an OK names what it rests on; where something could not be seen, it
     is UNKNOWN, unless `not_known` is off.
@@ -153,7 +157,7 @@ def result(reading: Reading, settings: AlertSettings, lacking: tuple[str, ...]) 
     state = _state(found)
     if state is PluginState.OK and unavailable and setting_for(settings, "not_known", "").severity != "off":
         state = PluginState.UNKNOWN
-    text = _summary(state, found, unavailable, reading)
+    text = _summary(state, found, unavailable, reading, verbose=verbose)
     return PluginResult(
         state, f"{_line(state, text)} | {perfdata(reading, settings)}", _more(found, unavailable, reading)
     )
@@ -171,10 +175,12 @@ def _unavailable(reading: Reading) -> tuple[str, ...]:
     return (*unknown, *([f"{late}: no answer in time"] if late else []))
 
 
-def _summary(state: PluginState, found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> str:
-    """Return the text of the line: the worst in full, others in short, and what is not known."""
+def _summary(
+    state: PluginState, found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading, *, verbose: bool
+) -> str:
+    """Return the text of the line: the worst in full unless that follows, others in short, and what is not known."""
     wrongs = [alert for alert in found if alert.state in {"bad", "warn"}]
-    parts = [_in_full(wrongs[0])] if wrongs else []
+    parts = [wrongs[0].short if verbose else _in_full(wrongs[0])] if wrongs else []
     parts += [alert.short for alert in wrongs[1 : 1 + _OTHERS]]
     parts += [f"and {len(wrongs) - 1 - _OTHERS} more"] if len(wrongs) > 1 + _OTHERS else []
     if not wrongs:

@@ -110,6 +110,8 @@ class PolledSource:
         self.renewed: Callable[[], Source | None] | None = None
         """Makes a source with another password than the one that was refused last, None while there is none; to be set,
         where one could come, before the first poll."""
+        self._another: Source | None = None
+        """One with another password that is to be tried next."""
         self.needs: PollNeeds = EVERYTHING
         """What somebody makes use of; to be set before the first poll."""
         self.refused: SourceError | None = None
@@ -120,11 +122,10 @@ class PolledSource:
 
         Raises the error of the last login where only another password can help and there is none.
         """
-        source = None
-        if self.refused is not None and self.refused.refusal is LoginRefusal.PASSWORD:
-            with suppress(Exception):  # config.ini may be half written, a command may fail
-                source = self.renewed() if self.renewed is not None else None
-            if source is None and not insists:
+        source, self._another = self._another, None
+        if source is None and self.refused is not None and self.refused.refusal is not None:
+            source = self._renewed()  # for a locked account, too: often it was the old password that locked it
+            if source is None and self.refused.refusal is LoginRefusal.PASSWORD and not insists:
                 raise self.refused.with_traceback(None)
         if source is not None or self.poller is None:
             from presman.polling.poller import Poller
@@ -132,6 +133,11 @@ class PolledSource:
             self.poller = Poller(source or self._make_source(), packs=self._packs, needs=self.needs)
             self.poller.focus(focus)
         return self.poller
+
+    def _renewed(self) -> Source | None:
+        with suppress(Exception):  # config.ini may be half written, a command may fail
+            return self.renewed() if self.renewed is not None else None
+        return None
 
     def open(self, poller: Poller) -> None:
         """Open the source where it is not. Raises SourceError."""
@@ -158,12 +164,19 @@ class PolledSource:
         self.has_polled = True
 
     def lose(self, error: SourceError) -> SourceLost:
-        """Close the source, and return what is to be said of that and when it is tried next."""
+        """Close the source, and return what is to be said of that and when it is tried next.
+
+        Another password than the first that was refused may be there already, and is tried soon: that once.
+        """
         self.close()
         self._attempts += 1
         self._since = self._since or self._now()
-        self.refused = None if error.retry else error
-        pause = pause_after(error, self._attempts, self._rng)
-        if error.refusal is LoginRefusal.PASSWORD and self.renewed is not None:
+        before, self.refused = self.refused, None if error.retry else error
+        pause, refusal = pause_after(error, self._attempts, self._rng), error.refusal
+        if refusal is LoginRefusal.PASSWORD and self.renewed is not None:
             pause = REFUSED_PAUSE
-        return SourceLost(one_line(clean(str(error)), 500), clean(error.code), pause, self._since, error.refusal)
+            if before is None or before.refusal is not refusal:
+                self._another = self._renewed()
+            if self._another is not None:
+                pause, refusal = pause_before(self._attempts, self._rng), None
+        return SourceLost(one_line(clean(str(error)), 500), clean(error.code), pause, self._since, refusal)

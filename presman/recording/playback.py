@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -18,12 +17,11 @@ from presman.recording.chain_reader import (
     Chain,
     ChainIndex,
     ChainReader,
-    blocks_of,
     instant_of,
     polls_until,
     read_chains,
+    why_damaged,
 )
-from presman.recording.codec.poll_codec import is_whole
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.measure_tables import STRIP, window_selects
 from presman.recording.playback_values import (
@@ -104,7 +102,7 @@ class StoredRows:
             with part.store.translating_errors(), part.store.engine.connect() as connection:
                 # As the driver has them: making a Row of each would take as long as reading it.
                 cursor = connection.execute(statement, part.binds).cursor
-                return [] if cursor is None else part.store.all_of(cursor.fetchmany)
+                return [] if cursor is None else list(part.store.all_of(cursor.fetchmany))
         except DamagedStoreError as error:
             self._note(str(error))
         return []
@@ -126,7 +124,7 @@ class StoredRows:
     def _made(self, make: Callable[[Row], T], store: Store, statement: Any, binds: dict[str, Any]) -> list[T]:
         found: list[T] = []
         try:
-            for row in store.rows(statement, binds):
+            for row in store.each_row(statement, binds):
                 try:
                     if any(type(value) is float and not is_number(value) for value in row):
                         raise ValueError("infinite")
@@ -135,6 +133,7 @@ class StoredRows:
                     self._note(f"{store.name} is damaged: rows that no recorder wrote are skipped")
         except DamagedStoreError as error:
             self._note(str(error))
+            found.clear()
         return found
 
     @property
@@ -217,6 +216,30 @@ class Playback(StoredRows):
             lost = self._lost[chain.store.name, chain.chain] = _LostChain(since, chain.polls - there, str(error))
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
+    def readable(self, indexes: range) -> Iterator[int]:
+        """Yield those of some indexes, one after the other, whose poll can be read; damaged chains are passed over."""
+        while indexes:
+            try:
+                self.snapshot(indexes[0])
+            except LostPollError:
+                indexes = self._behind_damage(indexes)
+                continue
+            yield indexes[0]
+            indexes = indexes[1:]
+
+    def _behind_damage(self, indexes: range) -> range:
+        """Return those of some indexes, of which the first cannot be read, that may be."""
+        chain, own = self._index.find(indexes[0])
+        back, there = indexes.step < 0, self._reader.polls_there(chain)
+        rest = indexes[max(1, own + 1 - there) if back else chain.polls - own :]
+        if not rest or (back and there):
+            return rest
+        store = self._index.find(rest[0])[0].store
+        for each, reason in self._reader.pass_over(store, self._index.run(rest), back=back):
+            self._lost[store.name, each.chain] = _LostChain(each.first_at, each.polls, reason)
+            rest = rest[each.polls :]
+        return rest
+
     def pair(self, index: int) -> Pair:
         """Return the poll at an index behind the one before. Raises IndexError, LostPollError."""
         previous: Snapshot | None = None
@@ -297,29 +320,14 @@ class Playback(StoredRows):
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
         """Return the chains between two instants with a block whose checksum is wrong; nothing is unpacked."""
-        found = []
-        read: Counter[str] = Counter()
-        for chain in self._index.between(*_bounds(start, end)):
-            if not self._is_whole(chain, read):
-                found.append(DamagedPolls(instant(chain.first_at), instant(chain.last_at), chain.polls))
-        return found
-
-    def _is_whole(self, chain: Chain, read: Counter[str]) -> bool:
-        """Whether the checksums of a chain's blocks are right; `read` counts the bytes of each store."""
-        name, is_there = chain.store.name, False
-        try:
-            with chain.store.reading() as connection, connection.execute(blocks_of(chain)) as blocks:
-                for (content,) in blocks:
-                    if not isinstance(content, bytes):
-                        return False
-                    is_there = True
-                    read[name] += len(content)
-                    if read[name] > chain.store.most_bytes or not is_whole(content):
-                        return False
-        except DamagedStoreError as error:
-            self._note(str(error))
-            return False
-        return is_there
+        chains = self._index.between(*_bounds(start, end))
+        of_stores = [[each for each in chains if each.store is store] for store, _ in self._parts]
+        return [
+            DamagedPolls(instant(each.first_at), instant(each.last_at), each.polls)
+            for own in filter(None, of_stores)
+            for each, reason in zip(own, why_damaged(own[0].store, own), strict=True)
+            if reason
+        ]
 
 
 class _LostChain(NamedTuple):
@@ -333,7 +341,7 @@ class _LostChain(NamedTuple):
 def _lost_polls(lost: Sequence[_LostChain]) -> str:
     """Say which polls are damaged, in how many blocks, and why."""
     number, since = sum(each.polls for each in lost), instant(min(lost).first_at)
-    blocks = f" in {len(lost)} blocks" if len(lost) > 1 else ""
+    blocks = f" in {counted(len(lost), 'block')}" if len(lost) > 1 else ""
     why = ", ".join(dict.fromkeys(each.reason for each in lost))
     are = "is" if number == 1 else "are"
     return f"{counted(number, 'poll')}{blocks} from {since:%Y-%m-%d %H:%M:%S} UTC on {are} damaged ({why})"

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from itertools import chain
+from datetime import datetime, timedelta
+from itertools import chain, islice
 
 from presman.analysis.goals import Goal
 from presman.base.release import Release
-from presman.recording.playback import LostPollError, Playback
+from presman.recording.playback import Playback
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
-from presman.recording.time_words import TimeError, instant_of, span_of, spelled_span
+from presman.recording.time_words import TimeError, instant_of, span_of, spelled_instant, spelled_span
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Exhausted, Request, SourceError
+
+_NOT_FAR = timedelta(minutes=1)
+"""By how much a window may go beyond the recording before it is told: polls are not at whole minutes."""
+
+
+def _not_recorded(start: datetime | None, end: datetime | None, playback: Playback) -> list[str]:
+    """Return which part of a window lies outside of the recording, as sentences."""
+    first, last = playback.first, playback.last
+    found = []
+    if start is not None and first is not None and start < first - _NOT_FAR:
+        found.append(f"nothing was recorded before {spelled_instant(first)}")
+    if end is not None and last is not None and end > last + _NOT_FAR:
+        found.append(f"nothing was recorded after {spelled_instant(last)}")
+    return found
 
 
 class RecordingSource:
@@ -37,7 +51,7 @@ class RecordingSource:
         self.goals: tuple[Goal, ...] = ()
         """Goals of service that whoever reads it judges."""
         self.notes: list[str] = []
-        """Which of two instants was taken where a time comes twice."""
+        """Which of two instants was taken where a time comes twice, and what of the window was not recorded."""
         self._recording: Recording | None = None
         self._playback: Playback | None = None
         self._first = 0
@@ -73,6 +87,7 @@ class RecordingSource:
             if not indexes:
                 whole = spelled_span(playback.first, playback.last)
                 raise SourceError(f"{self.name} has no polls {spelled_span(start, end)}: it is {whole}", retry=False)
+            self.notes += _not_recorded(start, end, playback)
             first = self.readable(self._next)
             if first is None:
                 which = f"every poll {spelled_span(start, end)}" if len(indexes) < len(playback) else "every poll"
@@ -127,30 +142,20 @@ class RecordingSource:
         """
         on, before = range(index, self._end), range(min(index, self._end) - 1, self._first - 1, -1)
         ways = (range(index, self._first - 1, -1), range(index + 1, self._end)) if back else (on, before)
-        return next((each for each in chain(*ways) if self._is_readable(each)), None)
+        return next(chain.from_iterable(map(self.playback.readable, ways)), None)
 
     def leave_only(self, newest: int) -> None:
         """Pass over all polls still to come but the `newest` ones that can be read."""
-        index = self._end
-        while newest and index > self._next:
-            index -= 1
-            newest -= self._is_readable(index)
-        self._next = index
-
-    def _is_readable(self, index: int) -> bool:
-        try:
-            self.playback.snapshot(index)
-        except LostPollError:
-            return False
-        return True
+        found = list(islice(self.playback.readable(range(self._end - 1, self._next - 1, -1)), newest))
+        if len(found) == newest:
+            self._next = found[-1]
 
     def advance(self) -> None:
         """Go to the next poll that can be read. Raises Exhausted."""
-        while self._next < self._end:
-            self._next += 1
-            if self._is_readable(self._next - 1):
-                return
-        raise Exhausted
+        found = next(self.playback.readable(range(self._next, self._end)), self._end)
+        self._next = found + 1
+        if found == self._end:
+            raise Exhausted
 
     def snapshot(self) -> Snapshot:
         """Return the present poll as it was."""

@@ -214,8 +214,9 @@ class Readings:
             reading = self._foreseen(reading, previous, snapshot)
         if self._notifier is not None:
             reading = self._notifier.read(reading)
-        before, self._reading = self._reading, reading
-        prepare(before.sessions if before else None, reading.sessions)
+        before, self._reading = self._reading or reading, reading
+        prepare(before.sessions, reading.sessions)
+        prepare(before.histograms, reading.histograms)
         foresight = None if self.forecaster is None else self.forecaster.foresight
         return ReadingCame(reading, snapshot, previous, foresight)
 

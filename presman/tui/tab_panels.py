@@ -63,8 +63,9 @@ class TabPanels:
     def grid(self) -> Grid | None:
         """The table that has the focus, else the first one of the tab."""
         focused = self._app.focused
-        grids = self.present.grids()
-        return focused if isinstance(focused, Grid) and focused in grids else next(iter(grids), None)
+        if isinstance(focused, Grid) and self.present.shows(focused):
+            return focused
+        return next(iter(self.present.grids()), None)
 
     @property
     def all_grids(self) -> dict[str, Grid]:

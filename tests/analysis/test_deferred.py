@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import session_list
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.alerts import alert_rules
+from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.caches import LazyRows, prepare
+from presman.analysis.latency import system_waits
 from tests.analysis.make import queued_session, snapshot
 
 
@@ -50,17 +56,44 @@ def test_what_was_looked_at_is_made_again_before_the_next_look_and_else_not() ->
     assert made == ["seen", "following"]
 
 
-def test_the_sessions_of_a_reading_are_not_made_until_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    really = session_list.sessions
+def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[str]:
+    """Return what is added to whenever a function of a module is called."""
+    made: list[str] = []
+    really = getattr(module, name)
 
-    def counted(facts: Any, holdings: Any) -> Any:
-        made.append(1)
-        return really(facts, holdings)
+    def call(*given: Any) -> Any:
+        made.append(name)
+        return really(*given)
 
-    monkeypatch.setattr(session_list, "sessions", counted)
+    monkeypatch.setattr(module, name, call)
+    return made
+
+
+def test_sessions_and_histograms_of_a_reading_are_not_made_until_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions, histograms = (
+        counted(monkeypatch, session_list, "sessions"),
+        counted(monkeypatch, system_waits, "histograms"),
+    )
     reading = analyse(None, snapshot(queued_session(1, "BATCH"), queued_session(2, "BATCH")))
     assert len(reading.queue) == 2
-    assert not made
+    assert not sessions
+    assert not histograms
     assert [row.sid for row in reading.sessions] == [1, 2]
-    assert made == [1]
+    assert len(sessions) == 1
+    assert list(reading.histograms) == []
+    assert len(histograms) == 1
+
+
+def test_what_several_ask_of_a_reading_is_worked_out_once_and_of_a_changed_one_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    monkeypatch.setattr(alert_rules, "RULES", (*alert_rules.RULES, lambda reading: [asked.append(reading)][:0]))
+    reading = analyse(None, snapshot(queued_session(1, "BATCH")))
+    assert [wrong(reading), wrong(reading)] == 2 * [wrong(reading)]
+    assert to_do(reading) is to_do(reading)
+    assert unblock(reading) is unblock(reading)
+    assert asked == [reading]
+    changed = replace(reading, queue=(), heads=())
+    assert {alert.key for alert in wrong(reading)} - {alert.key for alert in wrong(changed)} == {"queue_waits"}
+    assert asked == [reading, changed]

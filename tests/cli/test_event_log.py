@@ -94,7 +94,9 @@ def test_the_errors_of_a_command_are_in_its_log(tmp_path: Path, capsys: pytest.C
     assert main(["record", "nobody", "-o", str(tmp_path / "x.presman"), *options]) == 2
     (line,) = path.read_text().splitlines()
     assert (json.loads(line)["event"], json.loads(line)["level"]) == ("failed", "error")
-    assert capsys.readouterr().err.startswith("presman: no [nobody] yet: presman connect nobody")
+    assert capsys.readouterr().err.startswith(
+        "presman: no target 'nobody': neither a section of config.ini nor a file; `presman connect nobody`"
+    )
 
 
 def test_an_export_tells_each_poll_where_that_is_wanted(

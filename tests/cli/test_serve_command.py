@@ -250,5 +250,5 @@ def test_a_monitor_that_cannot_begin_says_why_in_a_line(
 ) -> None:
     assert monitored(line_for(target="nowhere"))["code"] == exit_codes.USAGE
     (line,) = capsys.readouterr().err.splitlines()
-    assert "no [nowhere] yet: presman connect nowhere" in line
+    assert "`presman connect nowhere` adds a section" in line
     assert monitored(b"") == {"code": 0, "left": b""}, "who started it has gone"

@@ -152,7 +152,10 @@ def test_names(text: str, name: str) -> None:
         ("spool:", "spool: no such folder: (none named)"),
         (f"spool:{SPOOL}?zone=Atlantis", "zone=Atlantis is neither an offset (+02:00) nor a region (Europe/Vienna)"),
         ("pord", "no target 'pord', did you mean 'prod'?"),
-        ("night", "no [night] yet: presman connect night"),
+        (
+            "night",
+            "no target 'night': neither a section of config.ini nor a file; `presman connect night` adds a section",
+        ),
         ("stor", "no target 'stor', did you mean 'demo:storm'?"),
         ("???", "no target '???': neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"),
         ("anna@", f"not a connect string: write {FORMS}"),
@@ -163,6 +166,18 @@ def test_mistakes(text: str, message: str) -> None:
     with pytest.raises(TargetError) as caught:
         parse_target(text, config)
     assert str(caught.value) == message
+
+
+def test_a_mistyped_recording_is_offered_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("storm-night.presman").touch()
+    config = Config(sections={"prod": Settings(connection=Secret("anna@host/svc"))})
+    for text in ("strom-nigt", "recording:strom-nigt", "strom-nigt.presman", f"recording:{tmp_path}/strom-night"):
+        with pytest.raises(TargetError, match=r"did you mean '[^']*storm-night\.presman'"):
+            parse_target(text, config)
+    assert [named_recording(text, config) for text in ("nowhere", "prdo", "a@b/c", "scott/tiger")] == [
+        "recording:nowhere", "prdo", "a@b/c", "scott/tiger",
+    ], "what cannot be anything else is a recording; what may be a section is left to be offered"  # fmt: skip
 
 
 def test_a_file_that_is_no_recording_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +269,7 @@ def test_a_url_of_postgresql_is_a_recording(scheme: str) -> None:
 def test_who_names_a_recording_may_name_any_file_or_folder_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "a.db").touch()
     config = Config(sections={"prod": Settings()})
-    for text in ("prod", "demo:mixed", "none.db", "x.presman", "recording:y"):
+    for text in ("prod", "demo:mixed", "x.presman", "recording:y"):
         assert named_recording(text, config) == text
     for text in (str(tmp_path), str(tmp_path / "a.db")):
         assert named_recording(text, config) == f"recording:{text}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.cli.run import Run
 from tests.oracle_server import OracleServer
 from tests.oracle_server.faults import Action, Ora, Stage
 from tests.oracle_server.simulated import simulated_server
+from tests.patience import until
 from tests.scenarios import with_short_past
 
 
@@ -107,17 +109,36 @@ def test_after_a_wrong_password_another_one_is_waited_for(
     door = Door(server, password="another")
 
     def change() -> None:
+        until(lambda: door.knocks > 1, "a refusal")
+        time.sleep(0.1)  # a few looks for another one, none of which is a login
         if by_command:
             kept.write_text("another\n")
         else:
             config(tmp_path, server, "password = another")
 
-    changed = threading.Timer(0.3, change)  # a dozen looks for another one, none of which is a login
+    changed = threading.Thread(target=change)
     changed.start()
     done = record(inside, "prod", "--config", str(tmp_path / "config.ini"), "--polls", "4")
     changed.join()
     assert done.returncode == exit_codes.OK
     assert "tried again once the password changes, checked every 0 s" in done.stderr
+    assert done.stderr.splitlines()[-2:] == ["presman: prod: connected again", "presman: 4 polls of prod written"]
+    assert door.knocks == 3, "right, refused, right again"
+
+
+def test_another_password_that_is_there_already_is_tried_at_once(
+    inside: Run, server: OracleServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(polled_source, "REFUSED_PAUSE", 600.0)
+    config(tmp_path, server, "password = presman")
+    door = Door(server, password="another")
+    changed = threading.Thread(
+        target=lambda: (until(lambda: door.knocks, "a login"), config(tmp_path, server, "password = another"))
+    )
+    changed.start()
+    done = record(inside, "prod", "--config", str(tmp_path / "config.ini"), "--polls", "4")
+    changed.join()
+    assert done.returncode == exit_codes.OK
     assert done.stderr.splitlines()[-2:] == ["presman: prod: connected again", "presman: 4 polls of prod written"]
     assert door.knocks == 3, "right, refused, right again"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from presman.output.csv_export import WideCsv
 from presman.output.csv_file import CsvFile, OutputError
 from presman.recording.store import RecordingError, Store
-from tests.cli.run import Run
+from tests.cli.run import Run, command, environment
 from tests.recording.recorded import polled, record
 
 
@@ -68,3 +69,14 @@ def test_a_bundle_is_whole_or_not_there(tmp_path: Path, inside: Run) -> None:
         done = inside("bundle", str(tmp_path / "a.presman"), "-o", str(tmp_path / "b.presman"))
     assert (done.returncode, done.stderr.count("\n")) == (4, 1)
     assert not list(tmp_path.glob("b.*"))
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_half_of_a_text_is_not_taken_for_all_of_it(tmp_path: Path, unbuffered: str) -> None:
+    with (tmp_path / "out").open("wb") as out:
+        done = subprocess.run(
+            command("alerts", "--help"), stdout=out, stderr=subprocess.PIPE,
+            env=environment(PYTHONUNBUFFERED=unbuffered, PYTHONDONTWRITEBYTECODE="1"), text=True, check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)),
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (4, "presman: cannot write standard output: File too large\n")

@@ -57,6 +57,12 @@ def test_of_a_queue_it_is_told_first_how_many_wait() -> None:
     assert line(judged(waits))[1].endswith(" - ORCL: G1: 3 queued, head 5:00: BATCH is short by 16.")
 
 
+def test_no_sentence_is_said_twice() -> None:
+    found = result(judged(alert(1), alert(2, "bad")), (), (), verbose=True)
+    assert found.line.startswith("PRESMAN CRITICAL - ORCL: short 2; short 1 |")
+    assert [line for line in found.more if "text 2" in line] == ["CRITICAL queue_length: text 2"]
+
+
 def test_what_is_not_known_is_no_ok_unless_it_is_said_that_it_is() -> None:
     found = judged(lacking="V$SESSION: no grant")
     state, text = line(found)

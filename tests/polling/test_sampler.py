@@ -457,13 +457,45 @@ def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatc
     sampler = Sampler(lambda: first, refresh=3600.0, scope=Scope.CLUSTER, post=events.put)
     sampler.polled.renewed = renewed
     sampler.start()
-    for _ in range(4):  # the refusal, and three looks in vain
+    for _ in range(3):  # the refusal and the look that follows it, and two more looks in vain
         event = lost(events)
         assert (event.text, event.refusal) == ("ORA-01017: wrong", LoginRefusal.PASSWORD)
         assert event.outlook.startswith("tried again once the password changes")
     polled(events)
     assert sampler.stop(PATIENCE)
     assert (len(looks), first.opened, second.opened) == (4, 1, 1)
+
+
+def refused_then(start_with: FakeSource, found: list[FakeSource | None]) -> tuple[Sampler, queue.Queue[Event]]:
+    """Start a sampler that finds, look after look, sources with other passwords."""
+    events: queue.Queue[Event] = queue.Queue()
+    sampler = Sampler(lambda: start_with, refresh=3600.0, scope=Scope.CLUSTER, post=events.put)
+    looks = iter(found)
+    sampler.polled.renewed = lambda: next(looks)
+    sampler.start()
+    return sampler, events
+
+
+def test_a_password_that_was_changed_already_is_tried_soon_and_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("presman.polling.polled_source.FIRST_PAUSE", 0.001)
+    first, second, third = (FakeSource(failures=[WRONG]) for _ in range(3))
+    sampler, events = refused_then(first, [second, third])
+    soon, later = lost(events), lost(events)
+    assert soon.retry_in is not None
+    assert (soon.retry_in < 1, soon.refusal, soon.outlook) == (True, None, "")
+    assert (later.retry_in, later.refusal) == (600.0, LoginRefusal.PASSWORD)
+    assert sampler.stop(PATIENCE)
+    assert (first.opened, second.opened, third.opened) == (1, 1, 0), "each may lock the account"
+
+
+def test_an_account_that_was_unlocked_is_not_locked_again_by_an_old_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("presman.polling.polled_source.REFUSED_PAUSE", 0.001)
+    old, new = FakeSource(failures=[LOCKED, LOCKED]), FakeSource()
+    sampler, events = refused_then(old, [None, new])
+    assert [lost(events).refusal for _ in range(2)] == [LoginRefusal.LOCKED] * 2
+    polled(events)
+    assert sampler.stop(PATIENCE)
+    assert (old.opened, new.opened) == (2, 1)
 
 
 def test_who_looks_around_has_nobody_log_in_again_that_was_refused(start: Start) -> None:

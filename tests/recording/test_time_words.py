@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from presman.recording.recording_source import RecordingSource
 from presman.recording.time_words import TimeError, instant_of, span_of, spelled_span
+from tests.recording.recorded import polled, record
 
 FIRST, LAST = datetime(2026, 11, 22, 21, 23, 15, tzinfo=UTC), datetime(2026, 11, 22, 21, 29, 46, tzinfo=UTC)
 
@@ -109,3 +112,19 @@ def test_a_span_is_told_by_the_ends_it_has() -> None:
     assert spelled_span(start, None) == "from 2026-03-12 03:00:00 on"
     assert spelled_span(None, end) == "up to 2026-03-12 04:00:00"
     assert spelled_span(None, None) == ""
+
+
+def test_what_of_a_window_was_not_recorded_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    record(path, list(polled("quiet", 4)))
+
+    def notes(start: str = "", end: str = "", at: str = "") -> list[str]:
+        source = RecordingSource(str(path), name="a", start=start, end=end, at=at)
+        source.open()
+        source.close()
+        return [each.partition(" recorded ")[2].split()[0] for each in source.notes]
+
+    assert notes("1h ago") == ["before"]
+    assert notes("1h ago", "2099-01-01") == ["before", "after"]
+    assert notes(at="2099-01-01") == ["after"]
+    assert notes("first", "last") == notes("30s ago") == notes() == []

@@ -55,6 +55,8 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         await acting.keys("right", "right", "right")
         await until(at(20))
         assert "‖" in acting.screen
+        for sign in ("▶ 1x", "‖"):
+            assert sign in (await acting.press("space")).splitlines()[0]
         await acting.keys("left")
         await until(at(15))
         await until(lambda: " event " in acting.screen.splitlines()[-2])
@@ -71,6 +73,12 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
             await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
             await until(at(second))
             await until(lambda told=told: told in "".join(str(each.message) for each in app._notifications))
+        await acting.keys("J", *"first", "enter")
+        await until(at(5))
+        await acting.keys("p")
+        await until(lambda: "Nothing happened before this." in "".join(each.message for each in app._notifications))
+        app.post_message(Passed("2 polls before this cannot be read."))
+        await until(lambda: "2 polls before this cannot" in "".join(each.message for each in app._notifications))
         await acting.keys("plus")
         assert app.player.speed == SPEEDS[2]
 

@@ -40,6 +40,7 @@ from presman.analysis.advice.unblock import (
     unblock,
 )
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
+from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
@@ -86,6 +87,7 @@ class ToDo(NamedTuple):
         return "\n".join(each.text for each in self.commands)
 
 
+@once
 def to_do(reading: Reading) -> ToDo | None:
     """Return the one thing to do now, None where nothing is wrong or nothing is known to help."""
     found = wrong(reading)

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Unblock, contenders, too_large, want_the_same
 from presman.analysis.advice.ending import ending, ends_in, idle_to_end, lost, objection, refusal, time_left
+from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
@@ -362,6 +363,7 @@ LISTED = 12
 """Candidates kept for one head."""
 
 
+@once
 def unblock(reading: Reading) -> tuple[Unblock, ...]:
     """Return how to let each head of `reading` start, in the order of the heads."""
     if not reading.heads:

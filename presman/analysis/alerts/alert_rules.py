@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
+from presman.analysis.caches import once
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity
@@ -236,7 +237,12 @@ def wrong(reading: Reading) -> list[Alert]:
 
 def by_rules(reading: Reading) -> list[Alert]:
     """Return what the rules find, whatever thresholds there are."""
-    return [alert for rule in RULES for alert in rule(reading)]
+    return list(_found(reading))
+
+
+@once
+def _found(reading: Reading) -> tuple[Alert, ...]:
+    return tuple(alert for rule in RULES for alert in rule(reading))
 
 
 def is_wrong(found: list[Alert]) -> bool:

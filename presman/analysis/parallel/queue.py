@@ -33,12 +33,12 @@ from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import GroupMetric
 from presman.rows.plan_rows import PlanDirective
 from presman.rows.session_rows import Session, SessionInfo
-from presman.rows.session_state import NEXT_IN_LINE, is_queued
+from presman.rows.session_state import NEXT_IN_LINE
 
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:
     """Return the queue in the order of groups and, within a group, oldest first."""
-    waiting = [each for each in facts.snapshot.rows(Session) if is_queued(each.event, each.state)]
+    waiting = facts.sessions.queued
     if not waiting:
         return ()
     wanted = WantedServers.of(facts, running)

@@ -344,7 +344,7 @@ class LateView(Struct, frozen=True):
     age: float | None
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, dict=True):
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
     `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
@@ -385,7 +385,7 @@ class Reading(Struct, frozen=True):
     running: tuple[RunningStatement, ...]
     sessions: Sequence[SessionReading]
     waits: tuple[WaitReading, ...]
-    histograms: tuple[Histogram, ...]
+    histograms: Sequence[Histogram]
     downgrades: tuple[Downgrades, ...]
     unmanaged_servers: int | None
     troubles: tuple[UnansweredQuery, ...]

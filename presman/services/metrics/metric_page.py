@@ -132,7 +132,7 @@ class ObservedDatabase:
             self._lose("late", "no view answers in time", "late")
             return
         if reading.histograms_at != self._histograms_at:
-            self._histograms, self._histograms_at = reading.histograms, reading.histograms_at
+            self._histograms, self._histograms_at = tuple(reading.histograms), reading.histograms_at
         before = self._state
         self._reachability.answer()
         self._heard = self._clock()

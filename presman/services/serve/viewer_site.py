@@ -105,6 +105,8 @@ class ViewerSite:
         if request.content_type != "application/x-www-form-urlencoded":
             raise web.HTTPUnsupportedMediaType
         try:
+            if request.transport is None:  # it was closed before anybody asked for its body, which aiohttp waits for
+                raise ConnectionResetError
             async with asyncio.timeout(connections.SILENCE):
                 form = await request.post()
         except (TimeoutError, ConnectionError):  # it was closed meanwhile: nobody reads the answer

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from textual.app import ComposeResult
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.widget import Widget
 
@@ -177,8 +177,10 @@ class Panel(PlainBackground):
 
     def shows(self, widget: Widget) -> bool:
         """Whether a widget is in the panel, and neither it nor what it stands in is put away."""
-        up = list(takewhile(lambda node: node is not self, widget.ancestors_with_self))
-        return self in widget.ancestors and all(node.display for node in up)
+        node: DOMNode | None = widget
+        while node is not None and node is not self and node.display:
+            node = node.parent
+        return node is self
 
     def subject(self, grid: Grid | None) -> Any:
         """Return the row that `c` is about here, None for none."""

@@ -28,9 +28,10 @@ from presman.reports.advise_load import (
     SeenPlan,
     other_days,
 )
-from presman.reports.advise_report import Advice, AdviceWanted, advise, as_page, as_text, in_words, least, still_takes
+from presman.reports.advise_report import Advice, AdviceWanted, advise, in_words, least
 from presman.reports.advise_script import quoted, scripts
 from presman.reports.advise_search import KINDS, Scored, Search, bounds, quantile, servers_needed
+from presman.reports.advise_told import as_page, as_text, still_takes
 from presman.reports.whatif_cpu import CpuDemand
 from presman.reports.whatif_replay import COLUMNS
 from tests.analysis.make import NOON

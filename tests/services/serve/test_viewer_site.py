@@ -17,7 +17,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import WSMsgType
+from aiohttp import WSMsgType, web
 from aiohttp.web import AppRunner
 from msgspec.structs import replace
 from yarl import URL
@@ -449,6 +449,17 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
             answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 408 ") or not answer
         writer.close()
+
+
+@acted
+async def test_the_body_of_a_connection_that_is_gone_already_is_not_waited_for() -> None:
+    async def post() -> None:
+        await asyncio.Event().wait()
+
+    gone: Any = SimpleNamespace(content_type="application/x-www-form-urlencoded", transport=None, post=post)
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(web.HTTPRequestTimeout):
+            await viewer_site.ViewerSite._token(SimpleNamespace(), gone)  # type: ignore[arg-type]
 
 
 @acted
