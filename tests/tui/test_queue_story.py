@@ -146,6 +146,18 @@ def test_who_ends_it_in_one_line() -> None:
     assert roomy == f"{named}  or 1 more{same}   c 1 copies ①"
 
 
+def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of_them() -> None:
+    found = replace(unblock(busy())[0], needed=2)
+    named = plain(ends_it(found))
+    assert " + ② ETL" in named
+    effect = EndingEffect((), 3, 60.0, 120.0)
+    told = plain(ends_it(replace(found, effect=effect)))
+    words = " (3 start at once, the last queued in 1:00 instead of 2:00)"
+    assert told == named.replace("; ETL wants", f"{words}; ETL wants")
+    nothing = replace(effect, starts=0, through=120.0)
+    assert plain(ends_it(replace(found, effect=nothing))) == named, "of nothing not a word, and no brackets"
+
+
 def test_what_an_end_would_do_leaves_room_to_count_the_others() -> None:
     """ "holds 32 (2 start at once) …" stood there, and nobody knew of how many more."""
     found = unblock(busy())[0]
