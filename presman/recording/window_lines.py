@@ -190,7 +190,7 @@ class MadeAnew(Sequence[T]):
         return self._make(range(self._many)[index])
 
 
-class EventWaits:
+class BinnedWaits:
     """The waits for an event in the making: the seconds of each bin, and of each bucket the waits in all bins."""
 
     def __init__(self) -> None:
@@ -233,7 +233,7 @@ def latency_bins(playback: Playback, start: datetime, end: datetime, width: int)
 
     A poll counts for an event whose waits are known at it, and how long it was since the poll before.
     """
-    found: dict[str, EventWaits] = defaultdict(EventWaits)
+    found: dict[str, BinnedWaits] = defaultdict(BinnedWaits)
     before = 0
     for part in playback.parts(start, end):
         rows = playback.rows(part, _POLLS)
