@@ -114,7 +114,6 @@ def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
 
 def _copy_polls(source: RecordingSource, store: Store, name: str, options: Namespace) -> int:
     from presman.analysis.assemble import analyse
-    from presman.recording.playback import LostPollError
     from presman.recording.writer import RecordingWriter
 
     redactor = Redactor()
@@ -124,11 +123,8 @@ def _copy_polls(source: RecordingSource, store: Store, name: str, options: Names
         earliest = playback.at(indexes[-1]) - timedelta(minutes=options.minutes)
         indexes = range(max(indexes.start, playback.indexes(earliest).start), indexes.stop)
     written = 0
-    for index in indexes:
-        try:
-            previous, current = playback.pair(index)
-        except LostPollError:
-            continue
+    for index in playback.readable(indexes):
+        previous, current = playback.pair(index)
         before = None if previous is None else redactor(previous)
         snapshot = redactor(current)
         writer.append(snapshot, analyse(before, snapshot))

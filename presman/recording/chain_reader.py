@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from itertools import accumulate
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, case, func, literal_column, select
@@ -15,9 +15,17 @@ from sqlalchemy import Connection, Select, case, func, literal_column, select
 from presman.base.formats import counted
 from presman.base.private_files import expanded
 from presman.recording.codec.old_formats import OldChain
-from presman.recording.codec.poll_codec import MOST_POLLS, FrameDecoder, is_old, is_whole, leading_frames, unpack_block
-from presman.recording.codec.shapes import DamagedError
-from presman.recording.schema import BLOCKS, POLLS, TEXTS
+from presman.recording.codec.poll_codec import (
+    MOST_POLLS,
+    WRONG_CHECKSUM,
+    FrameDecoder,
+    is_old,
+    is_whole,
+    leading_frames,
+    unpack_block,
+)
+from presman.recording.codec.shapes import ChangedError, DamagedError
+from presman.recording.schema import BLOCKS, POLLS, TEXTS, command
 from presman.recording.sqlite_files import cut_short, leading_bytes
 from presman.recording.store import DamagedStoreError, Store
 from presman.rows.snapshot import Snapshot
@@ -56,8 +64,20 @@ class ChainIndex:
         """Return the chain of a poll and its index there. Raises IndexError."""
         if not 0 <= index < len(self):
             raise IndexError(index)
-        number = bisect_right(self._starts, index) - 1
+        number = self._number(index)
         return self.chains[number], index - self._starts[number]
+
+    def run(self, indexes: range) -> Iterator[Chain]:
+        """Yield the chains that some indexes, one after the other, lead through, as long as they are in one store."""
+        first, last = (self._number(each) for each in (indexes[0], indexes[-1]))
+        for number in range(first, last + indexes.step, indexes.step):
+            if self.chains[number].store is not self.chains[first].store:
+                return
+            yield self.chains[number]
+
+    def _number(self, index: int) -> int:
+        """Return the number of the chain that has a poll."""
+        return bisect_right(self._starts, index) - 1
 
     def at(self, microseconds: int) -> tuple[Chain, int] | None:
         """Return the chain that an instant is in, or else the last before it, and the index of its first poll."""
@@ -85,34 +105,47 @@ class _BlockRow(NamedTuple):
 
 def read_chains(store: Store, database_id: int, messages: list[str]) -> list[Chain]:
     """Return the chains of a database in one store; what cannot be read is told."""
-    rows: Iterable[Sequence[Any]]
     is_whole = True
     try:
-        rows = store.rows(_blocks(database_id))
+        found = _chains(store, database_id, store.each_row(_blocks(database_id)), messages)
     except DamagedStoreError as error:
         messages.append(str(error))
-        is_whole, rows = False, _one_by_one(store, database_id)
-    found = [_BlockRow._make(row) for row in rows]
-    if any(not row.is_sane() for row in found):
-        messages.append(f"{store.name}: a block that no recorder wrote is skipped")
-    chains: dict[int, Chain] = {}
-    for row in sorted(row for row in found if row.is_sane()):
-        known = chains.get(row.chain)
-        if known is None:
-            chains[row.chain] = Chain(store, database_id, row.chain, row.polls, row.first_at, row.last_at)
-        else:
-            chains[row.chain] = known._replace(polls=known.polls + row.polls, last_at=max(known.last_at, row.last_at))
-    there = _as_many_as_there_can_be(list(chains.values()), store, messages)
+        is_whole, found = False, _chains(store, database_id, _one_by_one(store, database_id), messages)
+    there = _as_many_as_there_can_be(found, store, messages)
     return there if is_whole else there + _without_blocks(store, database_id, there)
 
 
+def _chains(store: Store, database_id: int, rows: Iterable[Sequence[Any]], messages: list[str]) -> list[Chain]:
+    """Return the chains of some blocks, by their first poll."""
+    chains: dict[int, Chain] = {}
+    for row in map(_BlockRow._make, rows):
+        if not row.is_sane():
+            told = f"{store.name}: a block that no recorder wrote is skipped"
+            messages += [told] * (told not in messages)
+        elif (known := chains.get(row.chain)) is None:
+            chains[row.chain] = Chain(store, database_id, row.chain, row.polls, row.first_at, row.last_at)
+        else:
+            chains[row.chain] = known._replace(
+                polls=known.polls + row.polls,
+                first_at=min(known.first_at, row.first_at),
+                last_at=max(known.last_at, row.last_at),
+            )
+    return sorted(chains.values(), key=lambda each: each.chain)
+
+
+_SMALLEST_CHAIN = 500
+"""Bytes that a chain takes in a store at least: one of a single poll without sessions has 3,800."""
+
+
 def _as_many_as_there_can_be(chains: list[Chain], store: Store, messages: list[str]) -> list[Chain]:
-    """Return the chains up to the last whose polls a store of that size can have: each has a row of its own."""
-    most = store.most_rows
+    """Return the chains up to the last that a store of that size can have: each of their polls has a row of its own."""
+    most, most_chains = store.most_rows, store.most_bytes // _SMALLEST_CHAIN
     many = bisect_right(list(accumulate(each.polls for each in chains)), most)
     if many < len(chains):
         messages.append(f"{store.name} is damaged: its blocks tell of more than {counted(most, 'poll')}")
-    return chains[:many]
+    elif most_chains < len(chains):
+        messages.append(f"{store.name} is damaged: it has more than {counted(most_chains, 'block')}")
+    return chains[: min(many, most_chains)]
 
 
 def _one_by_one(store: Store, database_id: int) -> Iterator[Sequence[Any]]:
@@ -174,12 +207,18 @@ _LARGEST_CHAIN = 33 << 20
 _LARGE_POLL, _MOST_REFUSED = 1 << 20, 16 << 20
 """Bytes of a poll whose reading takes a tenth of a second or more; how many may be unfolded of what is refused then."""
 
+_SMALLEST_REFUSED, _MOST_TRIED = 64 << 10, 32 << 20
+"""Bytes that a chain that is refused counts for at least, and of how many no other is tried: 500 small ones."""
+
+_NOT_TRIED = "not tried behind so many that no recorder wrote"
+_NOT_THERE, _NO_BYTES, _DAMAGED_STORE = "it is not there", "no bytes", "its store is damaged"
+
 
 class ChainReader:
     """Reads chains. Not thread safe.
 
     A poll in a block whose checksum is right and that is none was made by a stranger: its chain is read no further,
-    and of large polls in other chains not many more are tried.
+    and of large polls in other chains not many more are tried, nor any chain behind 500 such.
     """
 
     def __init__(self) -> None:
@@ -200,14 +239,13 @@ class ChainReader:
             raise DamagedError(self._damaged[key])
         try:
             decoder = self._decoder(chain)
-        except DamagedStoreError as error:
-            self._damaged[key] = "its store is damaged"
-            raise DamagedError(self._damaged[key]) from error
         except DamagedError as error:
             self._damaged[key] = str(error)
+            if not isinstance(error, ChangedError):
+                self._refused += _SMALLEST_REFUSED
             raise
         if index >= len(decoder):
-            raise DamagedError("it is not there")
+            raise DamagedError(_NOT_THERE)
         size = decoder.size(index)
         try:
             if self._refused and size > _LARGE_POLL and self._refused + size > _MOST_REFUSED:
@@ -215,7 +253,7 @@ class ChainReader:
             return decoder.snapshot(index)
         except DamagedError as error:
             self._damaged[key] = str(error)
-            self._refused += size
+            self._refused += max(size, _SMALLEST_REFUSED)
             del self._decoders[key]
             raise
 
@@ -224,10 +262,27 @@ class ChainReader:
         found = self._decoders.get((chain.store.name, chain.chain))
         return 0 if found is None else len(found)
 
+    def pass_over(self, store: Store, chains: Iterable[Chain], *, back: bool) -> list[tuple[Chain, str]]:
+        """Return the first of some chains of a store as long as they are damaged from their beginning on, and why.
+
+        They are not tried. Where `back` leads through them the last of them is: it may be the one in which a file ends.
+        """
+        if self._refused >= _MOST_TRIED:
+            own = takewhile(lambda each: (store.name, each.chain) not in self._decoders, chains)
+            return [(each, _NOT_TRIED) for each in own]
+        asked: list[Chain] = []
+        with closing(why_damaged(store, _noted(chains, asked), 1)) as reasons:
+            found = list(zip(asked, list(takewhile(bool, reasons)), strict=False))
+        found = found[:-1] if back else found
+        self._damaged |= {(store.name, each.chain): reason for each, reason in found}
+        return found
+
     def _decoder(self, chain: Chain) -> FrameDecoder | OldChain:
         key = (chain.store.name, chain.chain)
         found = self._decoders.get(key)
         if found is None:
+            if self._refused >= _MOST_TRIED:
+                raise ChangedError(_NOT_TRIED)
             for other in [other for other, each in self._decoders.items() if each.is_large]:
                 del self._decoders[other]
             found = self._decoders[key] = _opened(chain)
@@ -237,13 +292,21 @@ class ChainReader:
         return found
 
 
+def _noted(chains: Iterable[Chain], asked: list[Chain]) -> Iterator[Chain]:
+    for each in chains:
+        asked.append(each)
+        yield each
+
+
 def _opened(chain: Chain) -> FrameDecoder | OldChain:
     """Return the polls of a chain; of one that still grows those before a damaged block, or before its file ends."""
     try:
         return _decoder_of(chain)
-    except (DamagedStoreError, DamagedError):
+    except (DamagedStoreError, DamagedError) as error:
         if frames := _before_the_end(chain):
             return FrameDecoder(frames)
+        if isinstance(error, DamagedStoreError):
+            raise ChangedError(_DAMAGED_STORE) from error
         raise
 
 
@@ -279,7 +342,7 @@ def _decoder_of(chain: Chain) -> FrameDecoder | OldChain:
             with connection.execute(blocks_of(chain).order_by(BLOCKS.c.poll)) as blocks:
                 for (content,) in blocks:
                     if not isinstance(content, bytes):
-                        raise DamagedError("no bytes")
+                        raise ChangedError(_NO_BYTES)
                     packed += len(content)
                     if packed > _LARGEST_CHAIN:
                         raise DamagedError("it has more bytes than a recorder writes")
@@ -345,3 +408,44 @@ def blocks_of(chain: Chain) -> Any:
     polls = c.poll.between(chain.chain, chain.chain + chain.polls - 1)
     content = case((func.length(c.content) <= _LONGEST_BLOCK, c.content))
     return select(content.label("content")).where(c.database_id == chain.database_id, polls, c.chain == chain.chain)
+
+
+_CONTENTS = command(
+    f"SELECT CASE WHEN length(content) <= {_LONGEST_BLOCK} THEN content END FROM blocks"
+    " WHERE database_id = ? AND poll BETWEEN ? AND ? AND chain = ? ORDER BY poll LIMIT ?",
+)
+"""Given to the driver as it is: a stranger's file has a hundred thousand chains, and SQLAlchemy takes 0.6 ms each."""
+
+
+def why_damaged(store: Store, chains: Iterable[Chain], blocks: int = MOST_POLLS) -> Generator[str, None, None]:
+    """Yield of each chain of one store why one of its first `blocks` blocks is damaged, "" where none is.
+
+    Nothing is unpacked, nor more read than the store has. Raises StoreLostError.
+    """
+    with store.reading() as connection:
+        cursor = connection.connection.cursor()
+        left = store.most_bytes
+        for each in chains:
+            store.check_wanted()
+            binds = each.database_id, each.chain, each.chain + each.polls - 1, each.chain, blocks
+            reason, size = _looked_at(store, cursor, binds, left)
+            left -= size
+            yield reason
+
+
+def _looked_at(store: Store, cursor: Any, binds: tuple[int, ...], most: int) -> tuple[str, int]:
+    """Return why one of some blocks is damaged, "" where none is, and how many bytes were read."""
+    size, reason = 0, _NOT_THERE
+    try:
+        with store.translating_errors():
+            cursor.execute(_CONTENTS.texts[store.kind], binds)
+            for (content,) in cursor:
+                if not isinstance(content, bytes):
+                    return _NO_BYTES, size
+                size += len(content)
+                if size > most or not is_whole(content):
+                    return WRONG_CHECKSUM, size
+                reason = ""
+    except DamagedStoreError:
+        return _DAMAGED_STORE, size
+    return reason, size

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import select, text
+from sqlalchemy import BindParameter, bindparam, select, text
 
 from presman.analysis.assemble import analyse
 from presman.analysis.caches import RowCache
@@ -18,15 +17,15 @@ from presman.recording.chain_reader import (
     Chain,
     ChainIndex,
     ChainReader,
-    blocks_of,
     instant_of,
     polls_until,
     read_chains,
+    why_damaged,
 )
-from presman.recording.codec.poll_codec import is_whole
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.measure_tables import STRIP, window_selects
 from presman.recording.playback_values import (
+    THERE,
     DamagedPolls,
     PlaybackPart,
     PollMark,
@@ -46,6 +45,9 @@ from presman.recording.store import DamagedStoreError, RecordingError, Store
 from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
+
+_NAMED: BindParameter[Any] = bindparam("sql_ids", expanding=True)
+
 Pair = tuple[Snapshot | None, Snapshot]
 """A poll, behind the one that its rates are taken from, None where there is none."""
 
@@ -100,14 +102,29 @@ class StoredRows:
     def rows(self, part: PlaybackPart, statement: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
         try:
-            # Not as a stream, of which SQLAlchemy takes the first rows for itself.
-            with part.store.translating_errors(), part.store.engine.connect() as connection:
-                # As the driver has them: making a Row of each would take as long as reading it.
-                cursor = connection.execute(statement, part.binds).cursor
-                return [] if cursor is None else part.store.all_of(cursor.fetchmany)
+            return list(self._tuples(part, statement))
         except DamagedStoreError as error:
             self._note(str(error))
         return []
+
+    def streamed(self, part: PlaybackPart, statement: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of such a statement as they come, up to what is damaged: for who need not have all at once."""
+        try:
+            yield from self._tuples(part, statement)
+        except DamagedStoreError as error:
+            self._note(str(error))
+
+    def _tuples(self, part: PlaybackPart, statement: Any) -> Iterator[tuple[Any, ...]]:
+        # Not as a stream, of which SQLAlchemy takes the first rows for itself.
+        with part.store.translating_errors(), part.store.engine.connect() as connection:
+            # As the driver has them: making a Row of each would take as long as reading it.
+            cursor = connection.execute(statement, part.binds).cursor
+            if cursor is not None:
+                yield from part.store.all_of(cursor.fetchmany)
+
+    def left_out(self, part: PlaybackPart, what: str) -> None:
+        """Note what is not read of a store, as no recorder wrote it."""
+        self._note(f"{part.store.name} is damaged: {what}")
 
     def each(
         self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, /, **binds: Any
@@ -115,18 +132,20 @@ class StoredRows:
         """Run a statement about the polls between two instants in each store, as `made` does in one."""
         return [each for part in self.parts(start, end) for each in self.made(make, part, statement, **binds)]
 
-    def _timed(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
+    def _timed(
+        self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, **binds: Any
+    ) -> list[T]:
         low, high = _bounds(start, end)
         return [
             each
-            for store, database_id in self._parts
-            for each in self._made(make, store, statement, {"start": low, "end": high, "database_id": database_id})
+            for store, number in self._parts
+            for each in self._made(make, store, statement, binds | {"start": low, "end": high, "database_id": number})
         ]
 
     def _made(self, make: Callable[[Row], T], store: Store, statement: Any, binds: dict[str, Any]) -> list[T]:
         found: list[T] = []
         try:
-            for row in store.rows(statement, binds):
+            for row in store.each_row(statement, binds):
                 try:
                     if any(type(value) is float and not is_number(value) for value in row):
                         raise ValueError("infinite")
@@ -135,6 +154,7 @@ class StoredRows:
                     self._note(f"{store.name} is damaged: rows that no recorder wrote are skipped")
         except DamagedStoreError as error:
             self._note(str(error))
+            found.clear()
         return found
 
     @property
@@ -217,6 +237,30 @@ class Playback(StoredRows):
             lost = self._lost[chain.store.name, chain.chain] = _LostChain(since, chain.polls - there, str(error))
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
+    def readable(self, indexes: range) -> Iterator[int]:
+        """Yield those of some indexes, one after the other, whose poll can be read; damaged chains are passed over."""
+        while indexes:
+            try:
+                self.snapshot(indexes[0])
+            except LostPollError:
+                indexes = self._behind_damage(indexes)
+                continue
+            yield indexes[0]
+            indexes = indexes[1:]
+
+    def _behind_damage(self, indexes: range) -> range:
+        """Return those of some indexes, of which the first cannot be read, that may be."""
+        chain, own = self._index.find(indexes[0])
+        back, there = indexes.step < 0, self._reader.polls_there(chain)
+        rest = indexes[max(1, own + 1 - there) if back else chain.polls - own :]
+        if not rest or (back and there):
+            return rest
+        store = self._index.find(rest[0])[0].store
+        for each, reason in self._reader.pass_over(store, self._index.run(rest), back=back):
+            self._lost[store.name, each.chain] = _LostChain(each.first_at, each.polls, reason)
+            rest = rest[each.polls :]
+        return rest
+
     def pair(self, index: int) -> Pair:
         """Return the poll at an index behind the one before. Raises IndexError, LostPollError."""
         previous: Snapshot | None = None
@@ -290,36 +334,28 @@ class Playback(StoredRows):
         chosen = select(EVENTS).where(text("database_id = :database_id"), c.at.between(text(":start"), text(":end")))
         return sorted(self._timed(event_of, chosen, start, end))
 
-    def statements(self, start: datetime | None = None, end: datetime | None = None) -> list[StatementLife]:
-        """Return the parallel statements that were there between two instants, by when they were seen first."""
-        chosen = lives("gone >= :start AND first_seen <= :end")
-        return sorted(whole(self._timed(life_of, chosen, start, end)), key=lambda each: each.first_seen)
+    def statements(
+        self, start: datetime | None = None, end: datetime | None = None, sql_ids: Collection[str] | None = None
+    ) -> list[StatementLife]:
+        """Return the parallel statements that were there between two instants, by when they were seen first.
+
+        Of some SQL_IDs where they are named.
+        """
+        chosen, binds = lives(THERE), {}
+        if sql_ids is not None:
+            chosen, binds = lives(f"{THERE} AND sql_id IN :sql_ids").bindparams(_NAMED), {"sql_ids": list(sql_ids)}
+        return sorted(whole(self._timed(life_of, chosen, start, end, **binds)), key=lambda each: each.first_seen)
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
         """Return the chains between two instants with a block whose checksum is wrong; nothing is unpacked."""
-        found = []
-        read: Counter[str] = Counter()
-        for chain in self._index.between(*_bounds(start, end)):
-            if not self._is_whole(chain, read):
-                found.append(DamagedPolls(instant(chain.first_at), instant(chain.last_at), chain.polls))
-        return found
-
-    def _is_whole(self, chain: Chain, read: Counter[str]) -> bool:
-        """Whether the checksums of a chain's blocks are right; `read` counts the bytes of each store."""
-        name, is_there = chain.store.name, False
-        try:
-            with chain.store.reading() as connection, connection.execute(blocks_of(chain)) as blocks:
-                for (content,) in blocks:
-                    if not isinstance(content, bytes):
-                        return False
-                    is_there = True
-                    read[name] += len(content)
-                    if read[name] > chain.store.most_bytes or not is_whole(content):
-                        return False
-        except DamagedStoreError as error:
-            self._note(str(error))
-            return False
-        return is_there
+        chains = self._index.between(*_bounds(start, end))
+        of_stores = [[each for each in chains if each.store is store] for store, _ in self._parts]
+        return [
+            DamagedPolls(instant(each.first_at), instant(each.last_at), each.polls)
+            for own in filter(None, of_stores)
+            for each, reason in zip(own, why_damaged(own[0].store, own), strict=True)
+            if reason
+        ]
 
 
 class _LostChain(NamedTuple):
@@ -333,7 +369,7 @@ class _LostChain(NamedTuple):
 def _lost_polls(lost: Sequence[_LostChain]) -> str:
     """Say which polls are damaged, in how many blocks, and why."""
     number, since = sum(each.polls for each in lost), instant(min(lost).first_at)
-    blocks = f" in {len(lost)} blocks" if len(lost) > 1 else ""
+    blocks = f" in {counted(len(lost), 'block')}" if len(lost) > 1 else ""
     why = ", ".join(dict.fromkeys(each.reason for each in lost))
     are = "is" if number == 1 else "are"
     return f"{counted(number, 'poll')}{blocks} from {since:%Y-%m-%d %H:%M:%S} UTC on {are} damaged ({why})"

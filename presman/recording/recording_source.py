@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import chain
+from itertools import chain, islice
 
 from presman.analysis.goals import Goal
 from presman.base.release import Release
-from presman.recording.playback import LostPollError, Playback
+from presman.recording.playback import Playback
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.time_words import TimeError, instant_of, span_of, spelled_instant, spelled_span
@@ -142,30 +142,20 @@ class RecordingSource:
         """
         on, before = range(index, self._end), range(min(index, self._end) - 1, self._first - 1, -1)
         ways = (range(index, self._first - 1, -1), range(index + 1, self._end)) if back else (on, before)
-        return next((each for each in chain(*ways) if self._is_readable(each)), None)
+        return next(chain.from_iterable(map(self.playback.readable, ways)), None)
 
     def leave_only(self, newest: int) -> None:
         """Pass over all polls still to come but the `newest` ones that can be read."""
-        index = self._end
-        while newest and index > self._next:
-            index -= 1
-            newest -= self._is_readable(index)
-        self._next = index
-
-    def _is_readable(self, index: int) -> bool:
-        try:
-            self.playback.snapshot(index)
-        except LostPollError:
-            return False
-        return True
+        found = list(islice(self.playback.readable(range(self._end - 1, self._next - 1, -1)), newest))
+        if len(found) == newest:
+            self._next = found[-1]
 
     def advance(self) -> None:
         """Go to the next poll that can be read. Raises Exhausted."""
-        while self._next < self._end:
-            self._next += 1
-            if self._is_readable(self._next - 1):
-                return
-        raise Exhausted
+        found = next(self.playback.readable(range(self._next, self._end)), self._end)
+        self._next = found + 1
+        if found == self._end:
+            raise Exhausted
 
     def snapshot(self) -> Snapshot:
         """Return the present poll as it was."""

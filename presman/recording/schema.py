@@ -162,12 +162,17 @@ class RowCommand(NamedTuple):
     names: tuple[str, ...]
 
 
+def command(text: str) -> RowCommand:
+    """Return a command whose values have no names, each written as a question mark."""
+    return RowCommand({kind: text.replace("?", mark) for kind, mark in _MARKS.items()}, ())
+
+
 def insert(table: sa.Table, conflict: str = "") -> RowCommand:
     """Return the INSERT of whole rows; `conflict` is what follows for a row that is there already."""
     names = tuple(table.c.keys())
     columns, values = ", ".join(map(_quoted, names)), ", ".join("?" * len(names))
     text = f'INSERT INTO "{table.name}" ({columns}) VALUES ({values}) {conflict}'
-    return RowCommand({kind: text.replace("?", mark) for kind, mark in _MARKS.items()}, names)
+    return command(text)._replace(names=names)
 
 
 def update(table: sa.Table, changed: Sequence[str], key: Sequence[str], clocks: Sequence[str] = ()) -> RowCommand:

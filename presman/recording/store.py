@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 from weakref import finalize
 
 from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, inspect, text
@@ -35,13 +35,15 @@ from presman.recording.statement_limits import StatementLimits, bytes_in_use, by
 
 logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())  # it would print tracebacks when a signal ends it
 
+T = TypeVar("T")
+
 SUFFIX = ".presman"
 
 MOST_DATABASES = 10_000
 """Databases that one store may name; of each the chains are looked for."""
 
 _FETCHED = 1000
-"""Rows that come at once from PostgreSQL."""
+"""Rows that come at once."""
 
 _LONGEST_MS = 60_000
 """Milliseconds that PostgreSQL may take to answer who reads."""
@@ -161,8 +163,12 @@ class Store:
 
     def rows(self, statement: Executable, binds: dict[str, Any] | None = None) -> Sequence[Any]:
         """Return the rows of a statement that reads. Raises StoreLostError, DamagedStoreError."""
+        return list(self.each_row(statement, binds))
+
+    def each_row(self, statement: Executable, binds: dict[str, Any] | None = None) -> Iterator[Any]:
+        """Yield the rows of a statement as they come. Raises as `rows` does, for more than the store can hold, too."""
         with self.reading() as connection, connection.execute(statement, binds or {}) as found:
-            return self.all_of(found.fetchmany)
+            yield from self.all_of(found.fetchmany)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -180,13 +186,14 @@ class Store:
         """Bytes that the blocks can have in a store of its size, at most."""
         return self._limits.most_bytes
 
-    def all_of(self, fetch: Callable[[int], Sequence[Any]]) -> Sequence[Any]:
-        """Return all rows that `fetch` gives. Raises DamagedStoreError for more than the store can hold."""
-        most = self.most_rows
-        found = fetch(most + 1)
-        if len(found) > most:
-            raise DamagedStoreError(f"{self.name} is damaged: it unfolds to more than {counted(most, 'row')}")
-        return found
+    def all_of(self, fetch: Callable[[int], Sequence[T]]) -> Iterator[T]:
+        """Yield all rows that `fetch` gives. Raises DamagedStoreError for more than the store can hold."""
+        most, many = self.most_rows, 0
+        while part := fetch(_FETCHED):
+            many += len(part)
+            if many > most:
+                raise DamagedStoreError(f"{self.name} is damaged: it unfolds to more than {counted(most, 'row')}")
+            yield from part
 
     @contextmanager
     def translating_errors(self) -> Iterator[None]:
@@ -195,8 +202,7 @@ class Store:
             yield
         except (DBAPIError, self._driver.Error) as error:  # the second of a statement that went to it as it is
             self._limits.raise_again()
-            if self._limits.is_unwanted():
-                raise StoreLostError(f"{self.name} is not read any further") from error
+            self.check_wanted()
             message = error.orig if isinstance(error, DBAPIError) else error
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
             is_lost = is_gone or isinstance(message, self._driver.OperationalError)
@@ -207,6 +213,11 @@ class Store:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
         except OverflowError as error:  # of the driver
             raise RecordingError(f"{self.name}: a number is larger than any that a database keeps") from error
+
+    def check_wanted(self) -> None:
+        """Raise StoreLostError once nobody wants to know any more."""
+        if self._limits.is_unwanted():
+            raise StoreLostError(f"{self.name} is not read any further")
 
     def size(self, enough: int = 0, targets: Sequence[str] | None = None) -> int | None:
         """Return the bytes in use, None where that is not known; no closer look is taken at files up to `enough`.

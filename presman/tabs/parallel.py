@@ -54,7 +54,7 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     if reading.unmanaged_servers:
         held = sum(group.px_servers or 0 for group in reading.cluster_groups())
         outside = f"{count(reading.unmanaged_servers)} more that no group counts"
-        facts.append((f"   groups hold {count(held)}, {outside}{_uncounted(reading)}", "note"))
+        facts += [(f"   groups hold {count(held)}, {outside}", "note"), (_uncounted(reading), "note")]
     if reading.monitor_servers:
         facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
     if reading.statements_to_come:
@@ -96,8 +96,10 @@ def goal_line(reading: Reading) -> Line:
 
 
 def in_one_line(line: Line, width: int) -> Line:
-    """Return as many whole runs of a line as there is room for."""
+    """Return as many whole runs of a line as there is room for; what explains how the queue is managed goes first."""
     runs = list(line)
+    if length(runs) > width:
+        runs = [run for run in runs if run[0].strip() not in _MANAGED.values()]
     while len(runs) > 1 and length(runs) > width:
         runs.pop()
     return tuple(runs)

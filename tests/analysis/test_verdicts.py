@@ -77,7 +77,9 @@ def test_oracles_sample_is_throttled_everywhere_and_yet_kept() -> None:
     assert sum(shares) == pytest.approx(100.0)
     assert of(reading, "INTERACTIVE").consumed_percent == pytest.approx(100 * 10.4 / 15.36)
     assert of(reading, "INTERACTIVE").used_percent == pytest.approx(65.0)
-    assert kept.sentence.startswith("The plan is met: every group that wants CPU gets its due.")
+    by = ", ".join(next(each.views for each in reading.basis if each.what == "starved group"))
+    assert kept.sentence.startswith(f"The plan is met: every group that wants CPU gets its due (by {by}).")
+    assert by.endswith("V$RSRC_CONSUMER_GROUP")
     assert "all CPUs are in use" in kept.sentence
     assert explain(of(reading, "INTERACTIVE")) == (
         "Wants 17.2, gets 10.4 of 16 CPUs; entitled to 10.2 now: 5.6 by the plan and 4.6 that others do not want; "

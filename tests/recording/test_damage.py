@@ -8,7 +8,6 @@ import random
 import sqlite3
 import subprocess
 import sys
-from collections import Counter
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from math import inf, nan
@@ -24,7 +23,16 @@ from zstandard import ZstdCompressor
 
 from presman.base.release import Release
 from presman.figures.measures import MEASURES
-from presman.recording.chain_reader import Chain, ChainReader, _without_blocks, polls_until, read_chains
+from presman.recording import chain_reader
+from presman.recording.chain_reader import (
+    Chain,
+    ChainIndex,
+    ChainReader,
+    _without_blocks,
+    polls_until,
+    read_chains,
+    why_damaged,
+)
 from presman.recording.codec import poll_codec, shapes
 from presman.recording.codec.poll_codec import (
     QUICK,
@@ -176,6 +184,13 @@ def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None
             lost = f"{12 - there} poll{'s' * (there < 11)} from {moments[there][0].at:%Y-%m-%d %H:%M:%S} UTC on "
             assert any(lost in each for each in playback.damage), playback.damage
     assert 1 < found[0] < found[1] < found[2] < 12
+    with Recording(str(path)) as recording:
+        playback = recording.playback()
+        (chain,) = playback._index.chains
+        gone = [chain._replace(chain=100 * each, first_at=chain.last_at + each) for each in (1, 2, 3)]
+        playback._index = ChainIndex([chain, *gone])
+        backwards = playback.readable(range(4 * 12)[::-1])
+        assert next(backwards) == found[2] - 1, "before three that are gone is the one in which the file ends"
     changed = bytearray(content)  # where nothing is missing, nothing vouches for what stands before the damage
     changed[content.index(b"\x28\xb5\x2f\xfd") + 200] ^= 1
     path.write_bytes(changed)
@@ -224,9 +239,9 @@ def test_chains_with_a_wrong_checksum_or_without_a_block_are_listed(whole: Path,
         assert [tuple(each) for each in playback.damaged()] == [(ats[4], ats[7], 4), (ats[8], ats[11], 4)]
         assert [each.start for each in playback.damaged(ats[8], ats[9])] == [ats[8]]
         chain, _ = playback._index.find(0)
-        assert playback._is_whole(chain, Counter())
-        assert not playback._is_whole(chain._replace(chain=99), Counter()), "it has no block"
-        assert not playback._is_whole(chain, Counter({chain.store.name: chain.store.most_bytes})), "too many bytes"
+        assert list(why_damaged(chain.store, [chain, chain._replace(chain=99), chain])) == ["", "it is not there", ""]
+        with mock.patch.object(Store, "most_bytes", 10):
+            assert list(why_damaged(chain.store, [chain])) == ["its checksum is wrong"], "it has more bytes"
 
 
 def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_newest(
@@ -415,6 +430,69 @@ def test_of_a_chain_with_a_poll_that_no_recorder_wrote_no_other_is_tried(monkeyp
     assert reader.snapshot(Chain(store, 1, 1, 1, 0, 0), 0).sections
     assert len(tried) == 2
     assert tried[0] > 9_000_000 > tried[1]
+
+
+def with_blocks(path: Path, many: int, content: bytes, place: int = 1_000_000) -> None:
+    """Add so many blocks, each a chain of its own, behind those of a recording or, by `place`, in front of them."""
+    at = f"(SELECT {'max(last_at) + 1' if place else 'min(first_at) - :many'} FROM blocks)"
+    count = "WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < :many - 1)"
+    values = f"SELECT 1, :place + i, :place + i, 1, {at} + i, {at} + i, :content FROM n"
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE blocks SET poll = poll + :place, chain = chain + :place", {"place": 0 if place else many})
+        binds = {"many": many, "place": place, "content": content}
+        file.execute(f"{count} INSERT INTO blocks {values}", binds)
+
+
+@pytest.mark.parametrize("place", [0, 1_000_000])
+def test_thousands_of_damaged_chains_are_passed_over_without_being_tried(
+    place: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each took 0.7 ms, over and over: a file of five megabytes minutes."""
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole.read_bytes())
+    with_blocks(path, 3_000, b"", place)
+    tried: list[Chain] = []
+    opened = chain_reader._opened
+    monkeypatch.setattr(chain_reader, "_opened", lambda chain: tried.append(chain) or opened(chain))
+    with Recording(str(path)) as recording:
+        playback = recording.playback()
+        polls = range(len(playback))
+        own = [0 if place else 3_000, POLLS if place else POLLS + 3_000]
+        assert [list(playback.readable(way)) for way in (polls, polls[::-1])] == [
+            list(range(*own)),
+            list(range(*own))[::-1],
+        ]
+        assert len(tried) < 2 * POLLS
+        assert (
+            f"3,000 polls in 3,000 blocks from {playback.at(own[place > 0]):%Y-%m-%d %H:%M:%S}" in playback.damage[0]
+            or not place
+        )
+        assert "are damaged (its checksum is wrong)" in playback.damage[0]
+
+
+def test_behind_hundreds_of_blocks_that_no_recorder_wrote_no_other_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.presman"
+    record(path, list(polled("quiet", 2)))
+    with_blocks(path, 2_000, pack_block([ZstdCompressor().compress(encode([1, 2]))]), 0)
+    tried = mock.Mock(side_effect=chain_reader._opened)
+    monkeypatch.setattr(chain_reader, "_opened", tried)
+    with pytest.raises(
+        SourceError, match="every poll is damaged: it holds something else than a poll, not tried"
+    ) as told:
+        RecordingSource(str(path), name="a").open()
+    assert len(str(told.value)) < 200
+    assert tried.call_count == 512
+
+
+def test_a_file_has_no_more_blocks_than_its_size_allows(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole.read_bytes())
+    with_blocks(path, 3_000, b"")
+    with mock.patch.object(Store, "most_bytes", 100_000), Recording(str(path)) as recording:
+        assert len(recording.playback()) == POLLS + 200 - POLLS // 4
+        assert recording.playback().damage == [f"{path} is damaged: it has more than 200 blocks"]
 
 
 def test_texts_that_a_recorder_would_have_cleaned_are_cleaned_up_to_so_many() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from presman.tui.frame_app import FrameApp
+from tests.tui.readings import busy, queued
 
 
 def arrived(
@@ -47,3 +48,75 @@ def arrived(
 )
 def test_what_is_done_with_a_reading(how: dict[str, Any], done: list[str]) -> None:
     assert arrived(**how) == done
+
+
+class Followed:
+    """A statement that is followed: `news` is what is told of it, `row` None once it is over."""
+
+    def __init__(self, news: str, row: object, grid: object = None) -> None:
+        self.row, self._news, self._grid = row, news, grid
+
+    def take(self, _reading: object) -> str:
+        return self._news
+
+    def select(self, grids: object) -> object:
+        assert grids == ["its tables"]
+        return self._grid
+
+
+@pytest.mark.parametrize(
+    ("news", "is_over", "frozen", "page", "done"),
+    [
+        ("", False, False, False, ["selected"]),
+        ("it has started", False, False, False, ["it has started", "bell", "selected", "focus"]),
+        ("it is over", True, False, False, ["it is over", "bell", "followed no more"]),
+        ("it has started", False, True, False, ["it has started", "bell"]),
+        ("it has started", False, False, True, ["it has started", "bell"]),
+    ],
+)
+def test_what_is_done_with_the_statement_that_is_followed(
+    news: str, is_over: bool, frozen: bool, page: bool, done: list[str]
+) -> None:
+    """The cursor is left alone while one looks back, or reads a page."""
+    found: list[str] = []
+
+    class Tables:
+        def grids(self) -> list[str]:
+            found.append("selected")
+            return ["its tables"]
+
+    app: Any = SimpleNamespace(
+        notify=lambda text, **_: found.append(text), bell=lambda: found.append("bell"), following="somebody",
+        monitor=SimpleNamespace(is_frozen=frozen), reader=SimpleNamespace(is_open=page),
+        panels=SimpleNamespace(present=Tables()),
+    )  # fmt: skip
+    grid = SimpleNamespace(focus=lambda: found.append("focus"))
+    followed: Any = Followed(news, None if is_over else queued(), grid)
+    FrameApp._follow(app, followed, busy())
+    if app.following is None:
+        found.append("followed no more")
+    assert found == done
+
+
+@pytest.mark.parametrize(
+    ("done", "tried", "severity", "noted"),
+    [(True, True, "information", []), (False, True, "error", []), (False, False, "error", ["ended"])],
+)
+def test_what_became_of_a_command_is_told_and_one_that_was_not_tried_is_noted(
+    done: bool, tried: bool, severity: str, noted: list[str]
+) -> None:
+    told: list[object] = []
+    notes: list[str] = []
+    app: Any = SimpleNamespace(
+        gateway=SimpleNamespace(note=lambda _name, _command, text: notes.append(text)),
+        monitor=SimpleNamespace(name="DWPROD"),
+        notify=lambda text, severity, timeout: told.append((text, severity)),
+    )
+    command = SimpleNamespace(kind=SimpleNamespace(value="end the session"), text="ALTER SYSTEM KILL")
+    event: Any = SimpleNamespace(command=command, done=done, tried=tried, text="ended")
+    FrameApp.on_acted(app, event)
+    assert told == [("end the session: ended\nALTER SYSTEM KILL", severity)]
+    assert notes == noted
+    app.gateway = None
+    FrameApp.on_acted(app, event)
+    assert (len(told), notes) == (2, noted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from presman.tabs.charts import OTHERS, Area, ChartData, chart_data, levels_of, 
 from presman.tabs.choices import Choices
 from presman.tabs.parts import GroupLevel, Moment
 from presman.tui.widgets import chart
-from presman.tui.widgets.chart import chart_lines
+from presman.tui.widgets.chart import Chart, chart_lines
 from presman.tui.widgets.line_api import AREAS, palette_of
 from tests.tui.drive import acted, stage
 from tests.tui.readings import AT, busy, group, quiet
@@ -183,6 +184,42 @@ def test_times_that_have_no_room_beside_the_next_are_left_out_the_newest_first()
     assert axis.index("┬", 3) == 2 + 19
     roomy = drawn(replace(DATA, ticks=((0, "03:00"), (2, "03:06"), (3, "03:08"), (4, "now")), length=4))[-1]
     assert roomy.split() == ["03:00", "03:06", "03:08", "now"]
+
+
+@pytest.mark.parametrize(
+    ("place", "size", "second"),
+    [
+        ((2, 2), (39, 11), 90.0),  # of 37 columns for four stretches of 90 s the first
+        ((2, 1), (39, 11), None),  # the legend has two lines
+        ((1, 5), (39, 11), None),  # the axis
+        ((38, 10), (39, 11), 450.0),  # the last is what has come since, too
+        ((21, 2), (39, 11), 270.0),  # 19 * 4 // 37 is 2: the third
+        ((2, 1), (39, 8), 90.0),  # below nine lines the legend has one
+        ((2, 0), (39, 8), None),
+        ((2, 3), (20, 5), 90.0),
+        ((2, 3), (19, 5), None),  # nothing is drawn
+        ((2, 3), (20, 4), None),
+    ],
+)
+def test_a_click_on_the_plot_names_the_end_of_its_stretch(
+    place: tuple[int, int], size: tuple[int, int], second: float | None
+) -> None:
+    told: list[Any] = []
+    widget: Any = SimpleNamespace(
+        _data=replace(DATA, start=0.0, width=90.0), _levels=(), size=size, letters_only=False,
+        post_message=told.append, InstantClicked=Chart.InstantClicked,
+    )  # fmt: skip
+    Chart.on_click(widget, SimpleNamespace(x=place[0], y=place[1]))  # type: ignore[arg-type]
+    assert [each.at.timestamp() for each in told] == ([] if second is None else [second])
+    widget._data = None
+    Chart.on_click(widget, SimpleNamespace(x=place[0], y=place[1]))  # type: ignore[arg-type]
+    assert len(told) == (second is not None), "before there is a chart nothing is named"
+
+
+def test_whole_blocks_on_their_own_colour_are_sent_as_blanks_and_look_the_same() -> None:
+    """A third of the bytes: a block takes three, and the colour of a cell that is all ground is that of its blank."""
+    line = (("██", "a on a"), ("█", "a"), ("▄▄", "a on b"), ("─", "mark on a"))
+    assert chart._ground_only(line) == (("  ", "a on a"), *line[1:])
 
 
 def test_without_a_capacity_no_line_crosses_the_plot() -> None:

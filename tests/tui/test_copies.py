@@ -18,6 +18,7 @@ from presman.tui.copies import Copyable, Shown, copies
 from presman.tui.exports import file_name
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued
+from tests.tui.test_live import playing
 
 ROW = Shown("r", "the row", "Group: BATCH")
 SIZES = [(80, 24), (120, 35), (200, 50)]
@@ -117,6 +118,20 @@ async def test_a_command_that_kills_nobody_is_not_called_one() -> None:
         await acting.keys("4", "c", "2")
         assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL")
         assert "KILL" not in told(acting.app)
+
+
+@acted
+async def test_what_is_offered_keeps_its_number_while_the_list_is_open() -> None:
+    """Between two polls who would let the head start is another: a key that is about to be pressed means the same."""
+    async with playing("storm", (120, 35)) as (acting, polls):
+        await polls(2)
+        await acting.press("4")
+        offered = [line for line in (await acting.press("c")).splitlines() if "ALTER SYSTEM" in line]
+        await polls(10)
+        assert offered == [line for line in acting.screen.splitlines() if "ALTER SYSTEM" in line]
+        await acting.keys("escape")
+        again = [line for line in (await acting.press("c")).splitlines() if "ALTER SYSTEM" in line]
+        assert again != offered, "what is offered anew is of now"
 
 
 @acted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from colorsys import rgb_to_hls
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from textual.theme import BUILTIN_THEMES
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn
 from presman.tui.widgets import heat
 from presman.tui.widgets.heat import GAP, LEVELS, RAMP, Quantity
+from presman.tui.widgets.heatmap import HeatMap
 from tests.tui.test_colours import SIGHT, apart
 
 numbers = st.lists(st.integers(0, NUMBERS - 1), unique=True, max_size=NUMBERS)
@@ -274,3 +276,43 @@ def test_signs_stand_for_shades_where_colours_cannot() -> None:
     assert [style.color.name if style.color else "" for style in styles[1:GAP:3]] == list(heat.ANSI[Quantity.INTENSITY])
     styles, _ = heat.paints(Quantity.INTENSITY, theme, "mono")
     assert set(styles[1:GAP]) == {styles[0]}
+
+
+def heat_map(bucket: int | None, found: heat.HeatCells | None) -> tuple[Any, list[HeatMap.Read]]:
+    """A map with its cursor on a bucket, and what it asks to be read."""
+    asked: list[HeatMap.Read] = []
+    return SimpleNamespace(bucket=bucket, _cells=found, post_message=asked.append, Read=HeatMap.Read), asked
+
+
+@pytest.mark.parametrize(
+    ("bucket", "direction", "read"), [(10, 1, 11), (10, -1, 9), (15, 1, 15), (6, -1, 6), (None, 1, 7), (None, -1, 6)]
+)
+def test_up_reads_longer_waits_and_down_shorter_ones(bucket: int | None, direction: int, read: int) -> None:
+    """Ten rows, of the buckets 6 to 15."""
+    widget, asked = heat_map(bucket, cells(heat_data({10: 20, 12: 2})))
+    HeatMap.action_bucket(widget, direction)
+    assert [(each.number, each.steps) for each in asked] == [(read, 0)]
+    widget._cells = None
+    HeatMap.action_bucket(widget, direction)
+    assert len(asked) == 1, "nothing is drawn yet"
+
+
+def test_buckets_that_share_a_row_are_read_together() -> None:
+    """Eleven lines of rows for 33 buckets: three a row."""
+    widget, asked = heat_map(7, cells(heat_data({0: 1, NUMBERS - 1: 1}), height=14))
+    assert HeatMap.row_numbers(widget, 7) == range(6, 9)
+    HeatMap.action_bucket(widget, 1)
+    assert [each.number for each in asked] == [9]
+    alone, _ = heat_map(7, None)
+    assert HeatMap.row_numbers(alone, 7) == range(7, 8)
+    narrow, _ = heat_map(7, cells(heat_data({10: 20, 12: 2})))
+    assert [HeatMap.row_numbers(narrow, each) for each in (5, 6, 15, 16)] == [
+        range(5, 6), range(6, 7), range(15, 16), range(16, 17),
+    ]  # fmt: skip
+
+
+def test_a_click_reads_its_cell_and_beside_the_map_nothing() -> None:
+    widget, asked = heat_map(10, cells(heat_data({10: 20}, {10: 20}, {10: 20})))
+    HeatMap.on_click(widget, SimpleNamespace(x=heat.GUTTER, y=5))  # type: ignore[arg-type]
+    HeatMap.on_click(widget, SimpleNamespace(x=heat.GUTTER - 1, y=5))  # type: ignore[arg-type]
+    assert [(each.number, each.steps) for each in asked] == [(10, -2)]

@@ -314,6 +314,40 @@ async def test_palette_offers_the_actions() -> None:
 
 
 @acted
+async def test_the_palette_goes_to_the_next_table() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.keys("4")
+        seen = []
+        for _ in range(2):
+            offered = {each.title: each.callback for each in acting.app.get_system_commands(acting.app.screen)}
+            offered["next table (Tab)"]()
+            await acting.settle()
+            seen.append(acting.app.focused.id)
+        assert seen == ["grid-running", "grid-queue"]
+
+
+@acted
+async def test_a_page_is_scrolled_by_lines_and_by_screenfuls() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        await acting.keys("2", "question_mark")
+        region = acting.app.focused.region
+
+        def page() -> list[str]:
+            return [line[:70].rstrip() for line in acting.screen.splitlines()[region.y : region.bottom]]
+
+        whole, height = page(), region.height
+        for key, top in (
+            ("down", 1), ("j", 2), ("k", 1), ("pagedown", height), ("up", height - 1), ("pageup", 0), ("k", 0),
+        ):  # fmt: skip
+            await acting.keys(key)
+            assert page()[: height - top] == whole[top:], key
+        await acting.keys("pagedown", "pagedown")
+        assert page() != whole
+        await acting.keys("home")
+        assert page() == whole
+
+
+@acted
 async def test_theme_key() -> None:
     async with stage(busy(), theme="textual-dark") as acting:
         await acting.press("t")

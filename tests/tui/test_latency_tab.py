@@ -275,6 +275,9 @@ async def test_keys_of_the_tab_do_nothing_elsewhere() -> None:
         await acting.keys("1", "m", "b", "o")
         assert acting.feed.told == []
         assert "[1 Overview]" in acting.screen
+        acting.app.bind_tab_keys()
+        for key, where in (("m", "m is a key of the tab Latency (7)."), ("g", "g is a key of the tab Parallel (4).")):
+            assert where in await acting.press(key)
 
 
 def styles(widget: Widget, y: int) -> list[Style]:

@@ -10,8 +10,9 @@ import pytest
 
 from presman.figures.drawing.lines import plain
 from presman.recording.playback_values import Stretch
+from presman.sources import SourceError
 from presman.tui import player as player_module
-from presman.tui.player import _LAST, FOLLOWING, SPEEDS, Player, _Wanted
+from presman.tui.player import _LAST, _SUMMED_UP, FOLLOWING, SPEEDS, Following, Player, _passed, _Wanted
 from presman.tui.replay_app import ReplayApp, _fitted, scrub_lines
 
 START = datetime(2026, 3, 12, 3, tzinfo=UTC)
@@ -217,3 +218,40 @@ def test_the_state_of_a_replay_and_how_often_was_polled(
     told.clear()
     ReplayApp.say_state(app)
     assert told == {}, "nothing is on show"
+
+
+def test_what_was_passed_over_is_counted() -> None:
+    assert _passed(4, 9) == "5 polls before this cannot be read: the recording is damaged there."
+    assert _passed(9, 8) == "1 poll after this cannot be read: the recording is damaged there."
+
+
+def test_a_recording_that_grows_is_looked_at_and_summed_up_again_after_some_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its oldest polls may be gone by then: the poll on show has another index."""
+    now = [100.0]
+    monkeypatch.setattr(player_module.time, "monotonic", lambda: now[0])
+    indexes, trouble = [range(2, 10)], [""]
+
+    def grow() -> range:
+        if trouble[0]:
+            raise SourceError(trouble[0])
+        return indexes[0]
+
+    following, summed_up = Following(lambda _: None), list[float]()
+    monkeypatch.setattr(following, "sum_up", lambda _: summed_up.append(now[0]))
+    source: Any = SimpleNamespace(grow=grow, playback=TEN)
+    following._summed_up = 100.0
+    assert following.newest(source, TEN.at(4)) == (4, 9)
+    assert following.newest(source, TEN.at(9)) is None, "it is on show"
+    assert following.newest(source, None) is None
+    now[0] += _SUMMED_UP
+    following.newest(source, TEN.at(4))
+    assert summed_up == []
+    now[0] += 0.1
+    following.newest(source, TEN.at(9))
+    assert summed_up == [now[0]]
+    trouble[0] = "no such file"
+    assert (following.newest(source, TEN.at(4)), following.trouble) == (None, "no such file")
+    trouble[0], indexes[0] = "", range(0)
+    assert (following.newest(source, TEN.at(4)), following.trouble) == (None, "")

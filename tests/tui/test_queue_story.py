@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -29,6 +30,7 @@ from tests.analysis.test_simulated import Clock
 from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, group, queued, quiet
+from tests.tui.test_live import playing
 
 END = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 
@@ -111,6 +113,15 @@ def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
     )
 
 
+@acted
+async def test_that_groups_do_not_count_all_servers_is_said_on_a_screen_of_120_by_35() -> None:
+    """BATCH holds 64 of 64, and the lists of those that run in it add up to 80."""
+    async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
+        await polls(2)
+        screen = await acting.press("4")
+        assert re.search(r" Queue FULL   in use \d+  .*groups hold \d+, 16 more that no group counts\b", screen)
+
+
 def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:
     """Where the blanks before a run came to the edge they were cut off, and its first letter stood in their place;
     a word of two colours was broken where the colour changes."""
@@ -133,6 +144,18 @@ def test_who_ends_it_in_one_line() -> None:
     assert short == f"{named} …{same}   c 1 copies ①"
     roomy = plain(ends_it(unblock(busy())[0], 135, key=True))  # not room enough for ②, but to say that there is one
     assert roomy == f"{named}  or 1 more{same}   c 1 copies ①"
+
+
+def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of_them() -> None:
+    found = replace(unblock(busy())[0], needed=2)
+    named = plain(ends_it(found))
+    assert " + ② ETL" in named
+    effect = EndingEffect((), 3, 60.0, 120.0)
+    told = plain(ends_it(replace(found, effect=effect)))
+    words = " (3 start at once, the last queued in 1:00 instead of 2:00)"
+    assert told == named.replace("; ETL wants", f"{words}; ETL wants")
+    nothing = replace(effect, starts=0, through=120.0)
+    assert plain(ends_it(replace(found, effect=nothing))) == named, "of nothing not a word, and no brackets"
 
 
 def test_what_an_end_would_do_leaves_room_to_count_the_others() -> None:

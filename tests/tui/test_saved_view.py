@@ -61,6 +61,25 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
 
 
 @acted
+async def test_what_is_kept_can_be_forgotten_and_the_screen_stays_as_it_is(state: Path) -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        acting.app.view_saver = ViewSaver()
+        acting.app.put_back()
+        await acting.keys("5", "S")
+        assert state.exists()
+        offered = {each.title: each.callback for each in acting.app.get_system_commands(acting.app.screen)}
+        before, told = acting.app.panels.grid.rows.descending, []
+        for _ in range(2):
+            offered["forget the kept settings"]()
+            await acting.settle()
+            told += [each.message for each in acting.app._notifications]
+        assert told == ["Settings are forgotten: the next start is as config.ini says.", "Nothing was kept."]
+        assert acting.app.panels.grid.rows.descending is before
+        assert (acting.app.panels.saved, acting.app.view_saver.choices) == (SavedView(), {})
+    assert not state.exists()
+
+
+@acted
 async def test_how_often_a_recording_was_polled_is_not_kept_for_databases() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.replayed = mock.Mock

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 
 from presman.figures.drawing.lines import plain
 from presman.figures.figure import NAME, NUMBER, Figure, Table
+from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.table_frame import TableFrame, TableRows
 
 
@@ -115,16 +117,21 @@ def test_of_five_lines_three_are_rows_and_what_is_above_and_below_is_counted() -
     assert texts(found, height=1)[:1] == ["Ones 9 … 9 more ↓"]
 
 
-def test_an_empty_table_says_why() -> None:
+def test_an_empty_table_says_why_to_the_last_word() -> None:
     nothing = frame(rows())
-    assert texts(nothing, height=4) == ["Ones 0", "Name Size", "None is there.", ""]
-    nothing.unavailable = "no grant"
-    assert texts(nothing)[2] == "no grant"
-    assert texts(frame(rows(), filled=False))[:3] == ["Ones", "Name Size", "waiting for the first poll …"]
-    assert texts(frame(rows(*NINE, needle="zz")))[::2] == [
-        "Ones 0 of 9 filter: zz", "Nothing matches the filter zz", "",
+    assert texts(nothing) == ["Ones 0", "Name Size", "None is there."]
+    nothing.unavailable = "V$SESSION cannot be read: no grant"
+    assert texts(nothing)[2:] == ["V$SESSION cannot be read: no grant"]
+    assert texts(nothing, 20)[2:] == ["V$SESSION cannot be", "read: no grant"]
+    assert texts(nothing, 20, 3)[2:] == ["V$SESSION cannot be"]
+    assert texts(nothing, 20, 3, top=1)[2:] == ["read: no grant"]
+    assert texts(frame(rows(), filled=False)) == ["Ones", "Name Size", "waiting for the first poll …"]
+    assert texts(frame(rows(*NINE, needle="zz"))) == [
+        "Ones 0 of 9 filter: zz", "Name Size", "Nothing matches the filter zz",
     ]  # fmt: skip
-    assert texts(frame(rows(needle="zz")))[2] == "None is there.", "it is not the filter"
+    assert texts(frame(rows(needle="zz")))[2:] == ["None is there."], "it is not the filter"
+    assert [nothing.height(width) for width in (60, 20, 0)] == [3, 4, 3]
+    assert frame(rows(*NINE)).height(20) == 11
 
 
 def test_of_what_stands_behind_the_title_the_last_clause_goes_first_and_none_is_cut() -> None:
@@ -157,3 +164,56 @@ def test_the_columns_that_were_chosen_are_those_one_sorts_by_and_points_at() -> 
     assert found.sortable() == ["", "size"]
     found.choose(["gone"])
     assert (found.chosen, found.shown(20)) == ((), ("name", "size"))
+
+
+def clicked(x: int, y: int, chain: int = 1, *, descending: bool | None = None, top: int = 0) -> list[Any]:
+    """What a click does to a table of nine rows, 20 cells wide, whose cursor is on its second row.
+
+    `descending` is how the column "size" is sorted, if it is.
+    """
+    found = rows(*NINE)
+    found.go(1)
+    if descending is not None:
+        found.sort_key, found.descending = "size", descending
+    done: list[Any] = []
+    grid: Any = SimpleNamespace(
+        rows=found, drawing=frame(found), scrollable_content_region=SimpleNamespace(width=20),
+        scroll_offset=SimpleNamespace(y=top), action_move=done.append, action_open=lambda: done.append("opened"),
+        sort_by=lambda key, descending: done.append((key, descending)),
+    )  # fmt: skip
+    Grid.on_click(grid, SimpleNamespace(x=x, y=y, chain=chain))  # type: ignore[arg-type]
+    return done
+
+
+def test_a_click_sorts_by_its_head_or_chooses_its_row_and_a_second_opens_it() -> None:
+    assert clicked(19, 1) == [("size", None)]
+    assert [clicked(19, 1, descending=each) for each in (True, False)] == [[("size", False)], [("size", True)]]
+    assert clicked(0, 1, descending=True) == [("name", None)]
+    assert clicked(19, 0) == clicked(20, 1) == [], "the title, and beside the columns"
+    assert [clicked(0, y) for y in (2, 3, 5)] == [[-1], [0], [2]]
+    assert clicked(0, 2, top=3) == [2], "the fourth row is the first to be seen"
+    assert clicked(0, 10) == [7]
+    assert clicked(0, 11) == [], "below the last row"
+    assert clicked(0, 3, chain=2) == [0, "opened"]
+    assert clicked(0, 11, chain=2) == []
+
+
+@pytest.mark.parametrize(("height", "moves"), [(10, 7), (4, 1), (2, 1)])
+def test_a_page_is_what_is_seen_but_one_row(height: int, moves: int) -> None:
+    done: list[int] = []
+    grid: Any = SimpleNamespace(action_move=done.append, scrollable_content_region=SimpleNamespace(height=height))
+    Grid.action_page(grid, 1)
+    Grid.action_page(grid, -1)
+    assert done == [moves, -moves]
+
+
+@pytest.mark.parametrize(("position", "scrolled"), [(2, [2]), (3, []), (7, []), (8, [4]), (12, [8])])
+def test_the_cursor_is_kept_on_show_with_as_little_scrolling_as_can_be(position: int, scrolled: list[int]) -> None:
+    """Five rows are seen, the fourth to the eighth."""
+    done: list[int] = []
+    grid: Any = SimpleNamespace(
+        scrollable_content_region=SimpleNamespace(height=7), scroll_offset=SimpleNamespace(y=3),
+        rows=SimpleNamespace(position=position), scroll_to=lambda y, animate: done.append(y),
+    )  # fmt: skip
+    Grid._keep_visible(grid)
+    assert done == scrolled

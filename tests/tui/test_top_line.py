@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from presman.analysis.readings.reading import Alert, LateView, Reading
 from presman.figures.drawing.lines import Line, length, plain
 from presman.tabs.choices import Choices, Link, LinkState
 from presman.tui.widgets.top_lines import (
+    StateView,
     TopLine,
     _coarse,
     _is_live,
@@ -170,6 +172,30 @@ def test_silence_is_an_alert_while_the_line_is_not_known_to_be_lost() -> None:
     assert silence(top(busy(), replace(LIVE, state=LinkState.LOST), now=161.0)) == ()
     assert [_is_live(top(busy(), now=now)) for now in (104.0, 105.0)] == [True, False]
     assert not _is_live(top(busy(), replace(LIVE, state=LinkState.LOST)))
+
+
+class Width:
+    """A width that is None at first, and how often it was set: each time the screen is laid out again."""
+
+    def __init__(self) -> None:
+        self.set: list[int] = []
+
+    @property
+    def width(self) -> Any:
+        return SimpleNamespace(value=self.set[-1]) if self.set else None
+
+    @width.setter
+    def width(self, cells: int) -> None:
+        self.set.append(cells)
+
+
+def test_the_state_stands_at_the_right_and_is_laid_out_anew_only_where_it_needs_more_cells() -> None:
+    shown: list[Line] = []
+    view: Any = SimpleNamespace(styles=Width(), show_lines=shown.extend)
+    for now in (101.0, 102.0, 104.1):
+        StateView.show(view, top(busy(), now=now))
+    assert view.styles.set == [8, 16]
+    assert [plain(line) for line in shown] == [" ● LIVE ", " ● LIVE ", "    ◌ LATE 0:04 "], "eleven cells of sixteen"
 
 
 def test_the_state_takes_cells_in_steps_of_four() -> None:

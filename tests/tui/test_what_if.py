@@ -10,16 +10,14 @@ from unittest import mock
 import pytest
 
 from presman.base.formats import clock
-from presman.recording.recording_source import RecordingSource
 from presman.tui.feed import Lost
-from presman.tui.replay_app import ReplayApp
 from presman.tui.what_if_screen import WhatIfScreen
-from presman.tui.what_if_work import LiveAdvice
+from presman.tui.what_if_work import ChoicesTried, LiveAdvice
 from tests.recording.recorded import polled, record
-from tests.tui.drive import NEVER, Stage, acted, stage
+from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
+from tests.tui.replays import replaying, waited
 from tests.tui.test_live import playing
-from tests.tui.test_replay import waited
 
 POLLS = 22
 """After so many of them the queue of `storm` has forecasts."""
@@ -246,6 +244,9 @@ async def test_advice_says_how_long_it_still_takes() -> None:
             await acting.keys("a")
             await waited(acting, lambda: "Too early for advice on 90 % of" in acting.screen)
         assert "and it takes 1000: " in " ".join(acting.screen.split())
+        acting.app.screen.post_message(ChoicesTried("40 choices tried so far"))
+        await acting.settle()
+        assert "40 choices tried so far" in acting.screen
         assert panel(acting)._advice.goals == (), "it can be asked again"
 
 
@@ -253,14 +254,13 @@ async def test_advice_says_how_long_it_still_takes() -> None:
 async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 30, step=30.0)))
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
     quick = (
         mock.patch("presman.tui.what_if_work._MOST_TRIED", 12),
         mock.patch("presman.reports.advise_report.least", return_value=2),
     )
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), quick[0], quick[1]:
-        async with app.run_test(size=(120, 35)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+    with quick[0], quick[1]:
+        async with replaying(place, (120, 35)) as acting:
+            app = acting.app
             until = partial(waited, acting)
             await until(lambda: app.monitor.reading is not None and app.span is not None)
             await acting.keys("end")
@@ -273,6 +273,14 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
             screen = acting.screen
             assert "Enter tries it" in screen
             assert "choices tried; a replayed wait is off by" in " ".join(screen.split())
+            found, told = panel(acting)._advice.found, set()
+            assert found is not None
+            for choice in found.advice.choices:  # the first is under the cursor
+                assert panel(acting)._choices.row is choice
+                told.add(" ".join(acting.screen.split()).partition("; a replayed wait")[0][-160:])
+                await acting.keys("down")
+            assert len(told) == len(found.advice.choices), "each is told of in its turn"
+            await acting.keys("home")
             await acting.keys("enter")
             await until(answered(acting))
             found = panel(acting)._advice.found
@@ -295,3 +303,17 @@ def test_the_search_ends_when_nobody_looks() -> None:
     advice.end()
     with pytest.raises(KeyboardInterrupt):
         advice._report(1, mock.Mock(waits=(1.0,)))
+
+
+def test_every_twenty_choices_the_search_tells_how_it_goes() -> None:
+    told: list[str] = []
+    advice = LiveAdvice(lambda message: told.append(message.text))  # type: ignore[attr-defined]
+    goal = mock.MagicMock(percentile="95 %")
+    goal.__str__.return_value = "95 % of ETL within 1:00"  # type: ignore[attr-defined]
+    advice.goals = (goal,)
+    for replayed, wait in ((19, 61.0), (20, 61.0), (21, 61.0), (40, 1e9)):
+        advice._report(replayed, mock.Mock(waits=(wait,)))
+    assert told == [
+        "Advice on 95 % of ETL within 1:00: 20 choices tried, 95 % at best 1:01; a ends the search",
+        "Advice on 95 % of ETL within 1:00: 40 choices tried, 95 % at best timed out; a ends the search",
+    ]

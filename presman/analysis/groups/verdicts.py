@@ -196,10 +196,13 @@ class Conformance(Struct, frozen=True):
 
 def conformance(reading: Reading) -> tuple[Conformance, ...]:
     """Return one judgement per instance, in order."""
-    return tuple(_of_instance(each, reading.instance_groups(each.inst_id)) for each in reading.header.instances)
+    views = next((each.views for each in reading.basis if each.what == "starved group"), ())
+    by = f" (by {', '.join(views)})" if views else ""
+    return tuple(_of_instance(each, reading.instance_groups(each.inst_id), by) for each in reading.header.instances)
 
 
-def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> Conformance:
+def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: str) -> Conformance:
+    """Return the judgement of one instance; `by` names the views that an all-clear rests on."""
     rows = tuple(groups)
     due = missing = 0.0
     for row in rows:
@@ -221,7 +224,7 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
     elif missing <= 0 and (near or outside):
         kept = _lacking(near, outside) + but
     else:
-        kept = _kept(instance, score, missing, shareless, but)
+        kept = _kept(instance, score, missing, shareless, but, by)
     return Conformance(
         inst_id=instance.inst_id,
         score=score,
@@ -246,7 +249,7 @@ def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
     return f"The plan is nearly met: {gets}." if near else f"{gets}, and no other group has what is missing."
 
 
-def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str, but: str) -> str:
+def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str, but: str, by: str) -> str:
     if instance.cpu_managed == "OFF":
         return "Resource Manager does not manage CPU: no plan divides it, and nobody is throttled."
     if score is None:
@@ -256,7 +259,7 @@ def _kept(instance: InstanceReading, score: float | None, missing: float, sharel
     if missing <= 0 and but:
         return f"As far as presman can see, the plan is met: the other groups that want CPU get their due.{but}"
     if missing <= 0:
-        return "The plan is met: every group that wants CPU gets its due."
+        return f"The plan is met: every group that wants CPU gets its due{by}."
     return f"The plan is {score:.0f} % met: groups get {missing:.1f} CPUs less than their due.{but}"
 
 

@@ -23,7 +23,17 @@ from msgspec.msgpack import Decoder, Encoder, encode
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.recording.codec import shapes
-from presman.recording.codec.shapes import Column, DamagedError, Field, Room, Rows, Shape, shape_of, shape_text
+from presman.recording.codec.shapes import (
+    ChangedError,
+    Column,
+    DamagedError,
+    Field,
+    Room,
+    Rows,
+    Shape,
+    shape_of,
+    shape_text,
+)
 from presman.rows.conversion import RecordType, field_types
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Problem, Section, Snapshot
@@ -289,6 +299,7 @@ _STRIDE = 16
 _FRAMES = Decoder(Annotated[list[bytes], Meta(max_length=MOST_POLLS)])
 CHECK = 8
 """Bytes of a block's checksum."""
+WRONG_CHECKSUM = "its checksum is wrong"
 _OLD = b"\x28\xb5\x2f\xfd"
 """How blocks of format 2 begin behind their checksum: they are one frame of zstd."""
 
@@ -387,7 +398,7 @@ def pack_block(frames: Sequence[bytes]) -> bytes:
 def unpack_block(content: bytes) -> list[bytes]:
     """Return the frames of a block. Raises DamagedError."""
     if not is_whole(content):
-        raise DamagedError("its checksum is wrong")
+        raise ChangedError(WRONG_CHECKSUM)
     try:
         frames: list[bytes] = _FRAMES.decode(memoryview(content)[CHECK:])
     except MsgspecError as error:

@@ -28,6 +28,10 @@ class DamagedError(ValueError):
     """Bytes that no recorder wrote; the text says in a few words what is wrong with them."""
 
 
+class ChangedError(DamagedError):
+    """Bytes that are others than were written, or are not there any more: no stranger's doing."""
+
+
 def microseconds(at: datetime) -> int:
     """Return the microseconds since 1970 of an aware instant."""
     return (at - EPOCH) // _MICROSECOND

@@ -56,8 +56,8 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
         if found.needed < 2 and candidate.effect is not None:
             left = None if room is None else room - kept - length((*runs, *hint))
             runs += _what_it_does(candidate.effect, candidate.enough, left)
-    if found.needed > 1 and found.effect is not None:
-        runs.append((f" ({effect_words(found.effect)})", "note"))
+    if found.needed > 1 and (words := effect_words(found.effect)):
+        runs.append((f" ({words})", "note"))
     if not found.needed and not found.blocked:
         runs.append((f"   {found.sentence}", "dim"))
     return (*runs, *hint)

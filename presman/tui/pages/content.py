@@ -34,8 +34,6 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
 
     `width` is how many cells there are for what cannot be wrapped.
     """
-    from presman.tui.pages.content import past_lines
-
     last = row
 
     def content(reading: Reading | None) -> list[Line]:
@@ -62,7 +60,6 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
 
 def cursor_of(statement: Statement, watch: Callable[[], Watch], width: int, *, recorded: bool) -> Content:
     """Return the page of a statement, whether anybody runs it or not; `watch` gives what was seen until now."""
-    from presman.tui.pages.content import cursor_lines
 
     def content(reading: Reading | None) -> list[Line]:
         return [] if reading is None else cursor_lines(statement, reading, watch(), width, recorded=recorded)

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from presman.analysis.latency import histograms
-from presman.analysis.latency.histograms import EventLatency, HistogramSpan, Latency, LatencyBucket
+from presman.analysis.latency.histograms import EventLatency, HistogramSpan, Latency
 from presman.analysis.latency.latency_history import LatencyColumn, LatencyHistory, Track
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.base.formats import duration, number
@@ -259,8 +259,3 @@ class LatencyPanel(Panel):
         for query in ("io_outlier", "lgwrio_outlier"):
             self.post_message(QueryWanted(query))
         self.post_message(PageWanted(outliers_page(self.size.width)))
-
-    @property
-    def bucket(self) -> LatencyBucket | None:
-        """The bucket under the cursor of the table of buckets."""
-        return self._buckets.row

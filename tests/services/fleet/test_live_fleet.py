@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from presman.analysis.advice.to_do import to_do
+from presman.analysis.fleet import ConnectionState
 from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
 from tests.output.readings import reading
@@ -42,6 +43,19 @@ def test_to_do_is_that_of_the_database_looked_at_and_of_its_newest_poll(monkeypa
         said.text,
     ]
     assert [found is busy for found in asked] == [True, False, True], "worked out once for each look at another poll"
+
+
+def test_all_are_polled_now_but_those_that_refuse_us() -> None:
+    """Whoever tries a wrong password again and again locks the account."""
+    polled: list[str] = []
+
+    def database(state: ConnectionState) -> SimpleNamespace:
+        sampler = SimpleNamespace(poll_now=lambda: polled.append(state.value))
+        return SimpleNamespace(member=lambda: SimpleNamespace(connection=state), sampler=sampler)
+
+    fleet: Any = SimpleNamespace(databases={state.value: database(state) for state in ConnectionState})
+    LiveFleet.poll_now(fleet)
+    assert polled == [state.value for state in ConnectionState if state is not ConnectionState.REFUSED]
 
 
 @pytest.mark.parametrize(

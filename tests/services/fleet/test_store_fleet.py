@@ -129,6 +129,22 @@ def test_some_by_name_and_a_folder_with_a_file_for_each_day(
         assert found == {"prod-a": ConnectionState.LIVE, "prod-b": ConnectionState.STOPPED}
 
 
+def test_words_that_name_none_of_its_databases_are_told_with_those_it_has(
+    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
+) -> None:
+    """`presman fleet FILE TARGET` is no fleet of both: it said that the recording has no database."""
+    place = tmp_path / "all.presman"
+    for name in "gfbdeca":
+        write(place, moments[:1], name).close()
+    with watching(place, "demo:quiet", "x*") as fleet:
+        assert fleet.trouble == (
+            f"{place} has no database demo:quiet or x*: it has a, b, c, d, e and 2 more; words behind a recording "
+            "choose among its databases, live ones are a fleet of their own"
+        )
+    with watching(tmp_path / "none.presman", "demo:quiet") as fleet:
+        assert "it has" not in fleet.trouble
+
+
 def test_a_store_that_goes_is_told_and_one_that_comes_back_is_read(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
