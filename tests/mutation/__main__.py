@@ -123,13 +123,17 @@ class Nearest:
     def stages(self, mutant: Mutant, calls: Calls) -> Iterator[tuple[list[str], dict[str, float], frozenset[str]]]:
         """Yield what to try: files, the tests of them with their seconds (all if none), those that were tried before.
 
-        First who calls the mutant's function, then all else that imports its module; where none is known to call it,
-        what imports one that imports it, too.
+        First who calls the mutant's function, of many the closest before the others, then all else that imports its
+        module; where none is known to call it, what imports one that imports it, too.
         """
-        calling, tried = calls.callers(mutant.path, mutant.where), frozenset[str]()
+        calling, closest = (ask(mutant.path, mutant.where) for ask in (calls.callers, calls.closest))
+        first = {test: seconds for own in closest.values() for test, seconds in own.items()}
+        if first:
+            yield list(closest), first, frozenset()
+        tried = frozenset(first)
         for files in lots(calling):
             tests = {test: seconds for file in files for test, seconds in calling[file].items()}
-            yield files, tests, frozenset()
+            yield files, tests, frozenset(first)
             tried |= tests.keys()
         module = dotted(Path(mutant.path))
         near = self.testers[module]

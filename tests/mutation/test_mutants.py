@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from presman.base.formats import duration, throughput
 from tests.mutation.__main__ import ROOT, Nearest, equivalent, mixed, table, told_of, warm_ups
 from tests.mutation.mutants import Mutant, chosen, mutants_of
-from tests.mutation.survey import Called, Calls, Only, Survey, Surveyor, load, plain, save
+from tests.mutation.survey import CLOSEST, Called, Calls, Only, Survey, Surveyor, load, plain, save
 from tests.mutation.warm import Found
 
 SOURCE = '''
@@ -127,6 +127,20 @@ def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> 
     assert files == ["b.py", "a.py"]
     assert tests.keys() == tried == {"b.py::one", "b.py::two", "a.py::slow"}
     assert (before, none) == (frozenset(), {})
+
+
+def test_where_every_screen_calls_a_function_those_come_first_that_call_what_few_others_do_of_its_file() -> None:
+    """Twenty paint the line; one clicks on it, which takes longer than any."""
+    show, click = f"{LINT_CDB.path}::Line.show", f"{LINT_CDB.path}::Line.on_click"
+    others = {f"a.py::{number:02}": Called(0.1, 0, frozenset({show})) for number in range(20)}
+    survey: Survey = {"a.py": others, "b.py": {"b.py::click": Called(0.5, 0, frozenset({show, click}))}}
+    calls, mutant = Calls(survey), LINT_CDB._replace(where="Line.show")
+    assert next(iter(calls.closest(mutant.path, mutant.where))) == "b.py"
+    (files, tests, before), (_, _, tried), *_ = near().stages(mutant, calls)
+    assert files[0] == "b.py"
+    assert "b.py::click" in tests
+    assert (len(tests), before, tried) == (CLOSEST, frozenset(), frozenset(tests))
+    assert calls.closest(LINT_CDB.path, "Line.on_click") == {}, "it alone calls it"
 
 
 def test_of_files_as_quick_the_nearest_comes_first() -> None:

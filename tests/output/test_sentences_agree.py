@@ -39,7 +39,7 @@ from tests.thorough import THOROUGH, some
 from tests.tui.readings import busy
 
 SIZES = ((80, 24), (120, 35), (200, 50))
-POLLS, EVERY = (300, 2.0) if THOROUGH else (20, 14.0)
+POLLS, EVERY = (300, 2.0) if THOROUGH else (14, 20.0)
 SEEDS = some([1], [2, 7])
 
 _WHO = r"[A-Z][A-Z0-9_]* \d+:\d+"
@@ -198,7 +198,7 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
 def test_while_servers_come_and_go_it_is_about_the_same_idle_holder(seed: int) -> None:
     """Whether its end is enough changes with each statement that ends; who it is about, and what is proven, do not."""
     source, clock = started("storm", seed)
-    readings = list(play(source, clock, 300 if THOROUGH else 30, 2.0, forecaster=Forecaster()))
+    readings = list(play(source, clock, 300 if THOROUGH else 21, 2.0, forecaster=Forecaster()))
     answers = [answer(reading) for reading in readings]
     assert len({who for _, who in answers if who}) == 1
     assert sum(bool(who) for _, who in answers) > len(answers) * 2 / 3, "else the head should start by itself soon"
