@@ -12,16 +12,14 @@ from unittest import mock
 import pytest
 
 from presman.base.formats import clock
-from presman.recording.recording_source import RecordingSource
 from presman.tui.feed import Lost
-from presman.tui.replay_app import ReplayApp
 from presman.tui.what_if_screen import WhatIfScreen
 from presman.tui.what_if_work import ChoicesTried, LiveAdvice
 from tests.recording.recorded import polled, record
-from tests.tui.drive import NEVER, Stage, acted, stage
+from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
+from tests.tui.replays import replaying, waited
 from tests.tui.test_live import playing
-from tests.tui.test_replay import waited
 
 POLLS = 22
 """After so many of them the queue of `storm` has forecasts."""
@@ -258,14 +256,13 @@ async def test_advice_says_how_long_it_still_takes() -> None:
 async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 30, step=30.0)))
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
     quick = (
         mock.patch("presman.tui.what_if_work._MOST_TRIED", 12),
         mock.patch("presman.reports.advise_report.least", return_value=2),
     )
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), quick[0], quick[1]:
-        async with app.run_test(size=(120, 35)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+    with quick[0], quick[1]:
+        async with replaying(place, (120, 35)) as acting:
+            app = acting.app
             until = partial(waited, acting)
             await until(lambda: app.monitor.reading is not None and app.span is not None)
             await acting.keys("end")
