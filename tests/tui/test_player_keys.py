@@ -73,9 +73,11 @@ def test_steps_count_from_where_the_key_before_leads() -> None:
     assert wanted(found).target == 7
     found.step(-1)
     assert wanted(found).target == 6, "though 4 is on show still"
+    found.step(-1)
+    assert wanted(found).target == 5
     found.step(-99)
     assert wanted(found).target == 0
-    assert found._keys == found.keys == 5
+    assert found._keys == found.keys == 6
 
 
 def test_a_step_behind_a_jump_goes_on_from_there() -> None:
