@@ -19,8 +19,9 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser
 from presman.cli.whatif_command import add_observed, arrivals_of
 from presman.reports.advise_load import SeenPlan, seen_plan
-from presman.reports.advise_report import AdviceWanted, advise, as_page, as_text
+from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import KINDS, Scored
+from presman.reports.advise_told import as_page, as_text
 from presman.reports.whatif_cpu import CpuDemands
 from presman.services.live import ReadingCame
 

@@ -13,7 +13,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import ServerPool
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
-from presman.base.file_kinds import is_file
+from presman.base.private_files import is_file
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive

@@ -16,7 +16,8 @@ from presman.figures.drawing.lines import Line
 from presman.figures.figure import NAME, TEXT, Figure, Table
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import Knob
-from presman.reports.advise_report import Advice, ReplayedChoice, closing, still_takes, wait_words
+from presman.reports.advise_report import Advice, ReplayedChoice
+from presman.reports.advise_told import closing, still_takes, wait_words
 from presman.reports.whatif_limits import LimitChanges, PlanLimit
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor

@@ -11,6 +11,7 @@ import pytest
 
 from presman.base.release import Release
 from presman.rows.session_rows import Session
+from tests.memory import forget_others
 from tests.oracle.bench import RELEASES
 from tests.thorough import THOROUGH, some
 from tests.torture import __main__ as command
@@ -83,10 +84,8 @@ def test_machines_that_refuse(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["record", "metrics", "fleet"])
 def test_some_minutes_of_a_month(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thirty polls of a course of twelve: three rounds, each with statements and sessions of its own.
-
-    Each look collects the garbage of all tests before: three will do.
-    """
+    """Thirty polls of a course of twelve: three rounds, each with statements and sessions of its own."""
+    forget_others()
     monkeypatch.setattr(endurance, "LOOKS", 3)
     told = getattr(endurance, part)(task(f"{part} mixed", 30, tmp_path), course=12)
     assert told.startswith("30 polls, 0.00 days at 5 s,")

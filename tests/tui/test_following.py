@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 from msgspec.structs import replace
 
+from presman.analysis.collapsed_rows import kind_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import ForecastRecord, QueueForecast, StartForecast
 from presman.figures.statement_figures import QUEUE, RUNNING
@@ -156,3 +159,22 @@ def test_looking_back_shows_what_was_foreseen_then() -> None:
     assert back.queue[0].starts is not None
     assert [row.starts for row in back.queue] == [row.starts for row in came[0].queue]
     assert back.forecast == came[0].forecast
+
+
+def test_the_cursor_is_put_on_it_in_its_table_also_where_it_is_folded() -> None:
+    waiting, holder = queued(1), running(526)
+    chosen: list[Any] = []
+
+    def grid(table: Any, *shown: Any) -> Any:
+        return SimpleNamespace(table=table, rows=SimpleNamespace(shown=shown), select=chosen.append)
+
+    queue, other, holders = grid(QUEUE, waiting, queued(2)), grid(QUEUE, queued(2)), grid(RUNNING)
+    assert FollowedStatement(waiting).select([holders, queue]) is queue
+    assert FollowedStatement(waiting).select([other]) is other
+    assert FollowedStatement(holder).select([queue, holders]) is holders
+    assert chosen == [waiting.executing(), kind_of(waiting), holder.executing()]
+    assert FollowedStatement(waiting).select([holders]) is None, "its table is not on show"
+    over = FollowedStatement(holder)
+    over.row = None
+    assert over.select([queue, holders]) is None
+    assert len(chosen) == 3

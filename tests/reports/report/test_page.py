@@ -218,7 +218,7 @@ def test_what_is_no_recording_is_told_how_to_make_one(inside: Run) -> None:
 def test_what_was_changed_is_listed_and_counted_in_words(tmp_path: Path) -> None:
     """The plan is switched at 60 s, the target read at 180, a directive at 240; instance 2 goes and returns."""
     path = tmp_path / "changes.presman"
-    record(path, list(polled("changes", 80)))
+    record(path, list(polled("changes", 40, step=10.0)))
     with Recording(str(path)) as recording:
         playback = recording.playback()
         text = incident_page(gather(recording, playback, playback.indexes()), START)

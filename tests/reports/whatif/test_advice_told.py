@@ -27,15 +27,13 @@ from presman.reports.advise_report import (
     _few,
     _finding,
     _group_waits,
-    _loses,
     _notes,
     _promised,
     _told,
-    as_page,
-    as_text,
     least,
 )
 from presman.reports.advise_script import Scripts
+from presman.reports.advise_told import _loses, as_page, as_text
 from presman.reports.whatif_cpu import CpuDemand
 from presman.reports.whatif_replay import Replayed
 from tests.analysis.make import NOON

@@ -1,0 +1,225 @@
+"""Advice as text and as a page: bars, choices, who loses, how sure it is, the scripts. Times are seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from math import ceil
+from textwrap import wrap
+
+from presman.base.formats import count, counted, duration, spelled
+from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
+from presman.figures.drawing.lines import bar_runs, shared_scale
+from presman.figures.figure import Bar
+from presman.reports.advise_report import Advice, GoalFinding, GroupWaits, ReplayedChoice, WaitCurve
+from presman.reports.html_page import bullets, page, section, word_table
+
+_WIDE = 100
+_BAR = 36
+
+
+def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
+    """Return all of it as lines. Ends in a newline."""
+    told = [each for line in closing(advice) for each in wrap(line, wide)]
+    seen = [*wrap(_first(advice), wide), *_goals(advice)]
+    blocks = [told, seen] if advice.verdict == "too_short" else [seen, *([] if advice.choices else [told])]
+    blocks += [list(_drawn(curve)) for curve in advice.curves]
+    blocks += [[*_choices(advice), *told]] if advice.choices else []
+    lines = [line for block in blocks if block for line in ("", *block)][1:]
+    if advice.scripts is not None:
+        lines += ["", "The first choice as a script, which presman never runs:", "", advice.scripts.change]
+        lines += ["The script that undoes it:", "", advice.scripts.undo.rstrip()]
+    for name, texts in (("notes", advice.notes), ("assumptions", advice.assumptions)):
+        if texts:
+            lines += ["", f"{name}:"]
+            lines += [each for text in texts for each in wrap(f"  - {text}", wide, subsequent_indent="    ")]
+    return "\n".join(lines) + "\n"
+
+
+def _first(advice: Advice) -> str:
+    return (
+        f"{count(advice.statements)} parallel statements in {spelled(advice.seconds)}; replayed under the plan of that "
+        f"time, a wait is off by {advice.replay_error:.1f} s on average; seed {advice.seed}"
+    )
+
+
+def _goals(advice: Advice) -> Iterable[str]:
+    for each in advice.goals:
+        now = f"{each.percentile} was {wait_words(each.observed)}, replayed {wait_words(each.now)}"
+        yield f"goal: {each.goal}; {now}, of {counted(each.statements, 'statement')}"
+
+
+def wait_words(seconds: float | None) -> str:
+    """Return a wait in words; None is one of which nobody knows how long it was."""
+    return "timed out" if seconds is None else duration(seconds)
+
+
+def _drawn(curve: WaitCurve) -> Iterable[str]:
+    """Yield a curve as bars, with a mark where the goal is; one that is the same everywhere as a sentence."""
+    if said := _level(curve):
+        yield said
+        return
+    yield f"{curve.goal} against {curve.what} (┊ goal, {duration(curve.seconds)})"
+    bars = [None if wait is None else Bar(0, wait, limit=curve.seconds) for _, wait in curve.points]
+    scale = shared_scale(bars)
+    for (value, wait), bar in zip(curve.points, bars, strict=True):
+        cells = "".join(text for text, _ in bar_runs(bar, _BAR, scale)) if bar is not None else "".ljust(_BAR)
+        mark = "now" if value == curve.now else ""
+        yield f"{value:>7} {curve.unit:<7} {mark:<3} {cells} {wait_words(wait):>9}".rstrip()
+
+
+def _level(curve: WaitCurve) -> str:
+    """Return that a wait is the same whatever is set, "" where it is not."""
+    waits = {wait_words(wait) for _, wait in curve.points}
+    if len(waits) > 1 or len(curve.points) < 2:
+        return ""
+    (low, _), (high, _) = curve.points[0], curve.points[-1]
+    return f"{curve.goal} against {curve.what}: {waits.pop()} everywhere from {low} to {high} {curve.unit}"
+
+
+def _choices(advice: Advice) -> Iterable[str]:
+    if not advice.choices:
+        return
+    yield "choices, none of which another beats in everything; waits before -> after"
+    yield f"{'':3} {'group':<24} {'statements':>10} {'median':>18} {'p95':>18} {'not started':>11}"
+    for number, choice in enumerate(advice.choices, 1):
+        told = "; ".join(choice.changes) or "as it is"
+        meets, peak = "meets" if choice.meets else "misses", counted(choice.peak, "server")
+        yield f"{number:>2}. {told} ({meets} the goals; peak {peak})"
+        for name, statements, middle, most, unstarted, longer in map(_cells, choice.groups):
+            line = f"{'':3} {name:<24} {statements:>10} {middle:>18} {most:>18} {unstarted:>11}  {longer}"
+            yield line.rstrip()
+    yield "(not started: timed out, or still queued at the end, where waits are cut)"
+    yield ""
+
+
+def _cells(each: GroupWaits) -> tuple[str, ...]:
+    middle, most = (
+        f"{wait_words(before)} -> {wait_words(after)}"
+        for before, after in ((each.median_before, each.median_after), (each.p95_before, each.p95_after))
+    )
+    return (
+        f"{each.group}#{each.con_id}" if each.con_id else each.group,
+        count(each.statements),
+        middle,
+        most,
+        f"{each.unstarted_before} -> {each.unstarted_after}" if each.unstarted_before + each.unstarted_after else "",
+        f"run {duration(each.runs_longer)} longer" if each.runs_longer >= 1 else "",
+    )
+
+
+def closing(advice: Advice) -> Iterable[str]:
+    """Yield what comes of it, and how sure that is."""
+    if advice.message:
+        yield advice.message[0].upper() + advice.message[1:] + "."
+    if (needed := advice.servers_needed) is not None:
+        most = advice.servers_maximum
+        more = f", for which PARALLEL_MAX_SERVERS ({most}) must be raised as well" if most and needed > most else ""
+        yield (
+            f"It would take a target of {counted(needed, 'server')}{more}, if the CPUs are enough for them, "
+            "and no limit on the groups of the goals."
+        )
+    elif advice.verdict == "unmet" and not advice.interrupted:
+        yield "No target alone would do."
+    if any(advice.replay_error > each.limit for each in advice.goals) and advice.choices:
+        yield "A replayed wait is off by more than a goal allows: take the waits under other directives as rough."
+    if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
+        yield f"The first choice costs others: {'; '.join(losers)}."
+    if advice.cpu:
+        moved = [each for each in advice.cpu if abs(each.after - each.before) > max(1, 0.01 * each.wanted)]
+        lacks = (f"{each.group} {duration(each.before)} -> {duration(each.after)}" for each in moved)
+        yield f"CPU that groups lack under the first choice: {'; '.join(lacks) or 'as it is'}."
+    if advice.interrupted:
+        yield f"Interrupted after {counted(advice.replayed, 'choice')}: these are the best of them."
+    for each in advice.goals:
+        if advice.choices and advice.choices[0].changes:
+            yield _sureness(each)
+
+
+def _loses(each: GroupWaits) -> bool:
+    pairs = ((each.median_before, each.median_after), (each.p95_before, each.p95_after))
+    later = any(before is not None and (after is None or after > 1.05 * before + 1) for before, after in pairs)
+    return later or each.unstarted_after > each.unstarted_before or each.runs_longer >= 1
+
+
+def _lost(each: GroupWaits) -> str:
+    _, _, middle, most, unstarted, longer = _cells(each)
+    more = [f"{unstarted} do not start"] * (each.unstarted_after > each.unstarted_before) + [longer] * bool(longer)
+    return ", ".join([f"{each.group} median {middle}, p95 {most}", *more])
+
+
+_NO_RATE = "how long that takes is not known"
+
+
+def still_takes(advice: Advice) -> str:
+    """Return how long it still takes until so many statements were seen as the goals need, as a sentence."""
+    few = max(advice.goals, key=lambda goal: goal.needed - goal.statements)
+    missing, rate = few.needed - few.statements, few.statements / max(1.0, advice.seconds)
+    when = f"at this rate that takes another {spelled(60 * ceil(missing / (60 * rate)))}" if rate else _NO_RATE
+    came = f"{counted(few.statements, 'statement') if few.statements else 'none'} came in {spelled(advice.seconds)}"
+    return f"Too early for advice on {few.goal}: it needs {counted(few.needed, 'statement')}, and {came}; {when}."
+
+
+def _sureness(each: GoalFinding) -> str:
+    if each.within is None:
+        return f"{each.goal}: no statements were held back to check the first choice."
+    own = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
+    if each.low is None or each.high is None:
+        return f"{each.goal}: under the first choice {own}; how sure that is was not calculated."
+    usual, low, high = map(wait_words, (each.advised, each.advised_low, each.advised_high))
+    part = f"{100 * each.low:.0f} to {100 * each.high:.0f} %"
+    promise = f"{each.percentile} {usual} ({low} to {high} on 9 days of 10 like this one, when {part} start in time)"
+    return f"{each.goal}: the first choice promises {promise}; {own}."
+
+
+# ---- The page.
+
+_LINE, _TOP, _LEFT, _ROOM = 20.0, 6.0, 150.0, 100.0
+
+
+def as_page(advice: Advice, made: datetime) -> str:
+    """Return all of it as one HTML page without a script."""
+    seen = [_first(advice), *_goals(advice)]
+    story = [*closing(advice), *seen] if advice.verdict == "too_short" else [*seen, *closing(advice)]
+    parts = [element("header", element("h1", "Advice on goals of service"), *(element("p", line) for line in story))]
+    for curve in advice.curves:
+        if said := _level(curve):
+            parts.append(element("p", said))
+            continue
+        note = f"The mark is the goal, {duration(curve.seconds)}."
+        parts.append(section(f"{curve.goal} against {curve.what}", element("figure", _picture(curve)), note=note))
+    for number, choice in enumerate(advice.choices, 1):
+        parts.append(_choice_section(number, choice))
+    if advice.scripts is not None:
+        note = "presman never runs it."
+        parts.append(section("The first choice as a script", element("pre", advice.scripts.change), note=note))
+        parts.append(section("The script that undoes it", element("pre", advice.scripts.undo)))
+    for name, texts in (("Notes", advice.notes), ("Assumptions", advice.assumptions)):
+        if texts:
+            parts.append(section(name, bullets(texts)))
+    parts.append(element("p", f"Seed {advice.seed}; {made.astimezone():%Y-%m-%d %H:%M:%S}.", class_="note"))
+    return page("Advice on goals of service", *parts)
+
+
+def _choice_section(number: int, choice: ReplayedChoice) -> Markup:
+    heads = ("Group", "Statements", "Median before -> after", "95th percentile", "Not started", "")
+    told = "; ".join(choice.changes) or "As it is"
+    note = f"{'Meets' if choice.meets else 'Misses'} the goals; at most {counted(choice.peak, 'server')} at once."
+    return section(f"{number}. {told}", word_table(heads, map(_cells, choice.groups)), note=note)
+
+
+def _picture(curve: WaitCurve) -> Markup:
+    """Return a curve as bars, one below the other."""
+    longest = max([curve.seconds, *(wait for _, wait in curve.points if wait is not None)]) or 1.0
+    scale = (WIDTH - _LEFT - _ROOM) / longest
+    parts = []
+    for index, (value, wait) in enumerate(curve.points):
+        y = _TOP + _LINE * index
+        mark = " (now)" if value == curve.now else ""
+        parts.append(label(_LEFT - 8, y + 13, f"{value} {curve.unit}{mark}", "end"))
+        width = (longest if wait is None else wait) * scale
+        parts.append(element("rect", x=_LEFT, y=y, width=max(1.0, width), height=_LINE - 4, fill="#0072b2"))
+        parts.append(label(_LEFT + width + 6, y + 13, wait_words(wait), "start"))
+    bottom, at = _TOP + _LINE * len(curve.points), _LEFT + curve.seconds * scale
+    parts.append(element("path", d=f"M{at:.1f} {_TOP}V{bottom}", stroke=BAD, stroke_width=2))
+    return drawing(bottom + 8, f"{curve.goal} against {curve.what}", parts)
