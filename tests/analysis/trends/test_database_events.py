@@ -306,8 +306,8 @@ def test_a_history_has_the_alerts_that_were_there_when_it_began_once() -> None:
         history.add(replace(analyse(before, now), alerts=tuple(alerts)), now)
         before = now
     assert [((each.at - NOON).total_seconds(), each.kind, each.text) for each in history.events] == [
-        (0, "alert there", "warning, since before presman began: ETL waits"),
-        (2, "alert there", "critical, since before presman began: WEB waits"),
+        (0, "alert there", "warning: ETL waits (since before presman began)"),
+        (2, "alert there", "critical: WEB waits (since before presman began)"),
     ]
 
 

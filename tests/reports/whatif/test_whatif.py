@@ -101,6 +101,11 @@ def test_only_what_started_although_it_did_not_fit_bypassed_the_queue() -> None:
     assert bypassing([first, came(50, 17, 40)]) == {1}
     assert bypassing([first, came(50, 17, 40, waited=30)]) == frozenset(), "it was queued"
     assert bypassing([first, came(200, 17, 40)]) == frozenset(), "the other had ended"
+    ends = [came(0, 48, ran) for ran in (51.9, 52, 52.1)]
+    assert [bypassing([each, came(50, 17, 40)]) for each in ends] == [frozenset(), frozenset(), {1}], "in two seconds"
+    begins = [came(at, 48, 100) for at in (48.9, 49, 50)]
+    assert [bypassing([each, came(50, 17, 40)]) for each in begins] == [{1}, frozenset(), frozenset()], "a second ago"
+    assert [bypassing([first, came(50, 17, 40, waited=waited)]) for waited in (1, 1.1)] == [{1}, frozenset()]
     assert bypassing([came(0, 96, 40)]) == frozenset(), "alone, one starts that needs more than the target"
     assert bypassing([came(0, 8, 100, limit=16), came(50, 9, 40, limit=16)]) == {1}
     assert bypassing([came(0, 8, 100, group="ETL", limit=16), came(50, 17, 40, limit=16)]) == frozenset()
