@@ -234,9 +234,10 @@ def test_the_event_beside_an_instant() -> None:
 
 @cache
 def changes() -> list[DatabaseEvent]:
-    """Return the events of the first seven minutes of the scenario with changes, a poll every two seconds."""
+    """Return the events of the first seven minutes of the scenario with changes, a poll every ten seconds."""
     play, history, before = Play("changes"), EventHistory(), None
-    for _ in range(210):
+    for _ in range(42):
+        play.now += 8.0  # to which a poll adds two
         now = play.poll()
         history.add(analyse(before, now), now)
         before = now

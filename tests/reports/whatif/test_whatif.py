@@ -170,7 +170,7 @@ def test_the_report_says_the_error_and_the_assumptions() -> None:
 def course(scenario: str) -> tuple[Reading, ...]:
     """Return the readings of some minutes of a scenario."""
     source, clock = started(scenario, 6)
-    return tuple(play(source, clock, 120 if THOROUGH else 70, 4.0, DetailLevel.NARROW))
+    return tuple(play(source, clock, 120 if THOROUGH else 50, 4.0, DetailLevel.NARROW))
 
 
 @pytest.mark.parametrize("scenario", some(["storm"], ["rac"]))

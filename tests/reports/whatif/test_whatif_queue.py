@@ -368,7 +368,7 @@ def test_a_script_names_the_container_and_a_limit_of_cpu() -> None:
 
 
 def test_of_a_real_queue_every_start_is_within_the_horizon() -> None:
-    found = came("storm", 40)
+    found = came("storm", 25)
     assert found.foresight is not None
     limits = PresentLimits.of(found.reading, found.previous, found.snapshot, RowCache())
     courses = QueueCourses(found.foresight)
