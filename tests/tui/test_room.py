@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from textual.geometry import Size
 
 from presman.analysis.readings.reading import Alert
 from presman.figures.drawing.lines import Line, plain
 from presman.tabs import tab_names
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import always
 from presman.tui.keys import all_keys
 from presman.tui.keys.table_keys import NEXT_TABLE
+from presman.tui.screen import MonitorScreen
 from presman.tui.widgets.line_api import whole_sentences
 from presman.tui.widgets.tab_line import Clicked, KeysLine, Labelled, TabLine, tab_texts
 from presman.tui.widgets.top_lines import alert_line
@@ -264,3 +267,17 @@ def test_a_filter_stands_at_the_right_of_the_tabs_where_there_is_room_and_tabs_a
     for x in (0, 1, 12, 13, 14, 20, 21):
         TabLine.on_click(line, SimpleNamespace(x=x))  # type: ignore[arg-type]
     assert asked == ["key('tab_overview')"] * 2 + ["key('tab_cpu')"] * 2
+
+
+@pytest.mark.parametrize(
+    ("size", "layout"),
+    [
+        ((60, 14), "-narrow -flat"), ((99, 15), "-narrow -short"), ((100, 27), "-medium -short"),
+        ((159, 28), "-medium -middle"), ((160, 41), "-wide -middle"), ((300, 42), "-wide -tall"),
+    ],
+)  # fmt: skip
+def test_from_which_size_on_there_is_more_on_a_screen(size: tuple[int, int], layout: str) -> None:
+    taken: list[str] = []
+    screen: Any = SimpleNamespace(add_class=taken.append)
+    MonitorScreen.fit(screen, Size(*size), FrameApp.HORIZONTAL_BREAKPOINTS, FrameApp.VERTICAL_BREAKPOINTS)
+    assert " ".join(taken) == layout
