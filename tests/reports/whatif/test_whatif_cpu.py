@@ -82,7 +82,7 @@ def test_the_command(recording: Path, inside: Run) -> None:
     assert int(rows[0][-2].strip("(")) > 30, "a tenth of the CPUs is less than it wants"
     for more, why in (
         (("--share", "BATHC=5"), "--share: no CPU of 'BATHC' was seen, did you mean 'BATCH'?"),
-        (("--share", "BATCH=5", "--target", "9"), "ask twice"),
+        (("--share", "BATCH=5", "--target", "9"), "run presman whatif for each"),
     ):
         done = inside("whatif", str(recording), *more)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -142,7 +142,7 @@ def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
             CpuChange(share=5),
             "CPU was never short: no group waited for it, and under these directives none would have.",
         ),
-        (CpuChange(limit=10), "CPU was never short: who waits under these directives waits for a limit of them."),
+        (CpuChange(limit=10), "CPU was never short: under these directives a group waits only because of a limit."),
     ],
 )
 def test_where_cpu_was_never_short_that_is_said(change: CpuChange, told: str) -> None:
