@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from presman.analysis.fleet import ConnectionState, Member, by_trouble
 from presman.base.errors import InputError
-from presman.base.file_kinds import is_folder
 from presman.base.formats import counted
+from presman.base.private_files import is_folder
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import make_room

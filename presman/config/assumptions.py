@@ -139,15 +139,3 @@ def unseen(section: Section) -> str:
     if section.absent & {"name", "value"}:
         return "not known: the view, or a column of it, is not there"
     return "" if section.rows else "not seen: there is no such row now"
-
-
-def in_markdown() -> str:
-    """Return the list for docs/proof.md."""
-    parts = []
-    for each in ASSUMPTIONS:
-        document = f" Document: {each.document}" if each.document else ""
-        lines = [f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}.{document}"]
-        if each.sql:
-            lines.append(f"  `{each.sql};`" + (f" (from {each.since} on)" if each.since > OLDEST else ""))
-        parts.append("\n".join(lines))
-    return "\n".join([*parts, ""])

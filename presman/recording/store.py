@@ -24,9 +24,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError
-from presman.base.file_kinds import exists, is_folder
 from presman.base.formats import counted
-from presman.base.private_files import expanded
+from presman.base.private_files import exists, expanded, is_folder
 from presman.base.text import clean, one_line
 from presman.recording import schema_check, sqlite_files
 from presman.recording.measure_tables import selects

@@ -91,9 +91,11 @@ def test_the_nearest_tests_are_those_that_import_a_module_where_none_is_known_to
     stages = [files for files, _, _ in near().stages(LINT_CDB, Calls({}))]
     assert stages[0] == ["tests/analysis/test_lint_cdb.py"]
     assert "tests/analysis/test_lint.py" in stages[1]
-    width = Mutant("presman/figures/plan_figures.py", "", 1, 0, 0, "", "")
+    width = Mutant("presman/figures/group_figures.py", "", 1, 0, 0, "", "")
     first, *_ = [files for files, _, _ in near().stages(width, Calls({}))]
-    assert "tests/output/test_figures.py" in first, "it goes through all modules of the package"
+    assert first == ["tests/output/test_figures.py"], "it goes through all modules of the package"
+    inside, *_ = [files for files, _, _ in near().stages(width._replace(where="_pool_text"), Calls({}))]
+    assert inside != first
 
 
 def test_what_a_simulation_is_made_of_is_played_by_each_mutant_itself(tmp_path: Path) -> None:

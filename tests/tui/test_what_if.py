@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -145,7 +147,7 @@ async def test_no_limit_hides_and_no_sentence_is_cut_while_there_is_room(size: t
         await acting.keys("W")
         await waited(acting, answered(acting))
         screen = await acting.press()
-        assert "statements of the 5 it takes have ended since presman watches." in " ".join(screen.split())
+        assert "a forecast needs 5 statements that have ended, and presman has seen" in " ".join(screen.split())
         shown = sum(
             line.startswith(
                 tuple(f" {name} " for name in ("BATCH", "REPORTS", "ETL", "all", "SYS_GROUP", "OTHER_GROUPS"))
@@ -243,7 +245,7 @@ async def test_advice_says_how_long_it_still_takes() -> None:
         with mock.patch("presman.reports.advise_report.least", return_value=1000):
             await acting.keys("a")
             await waited(acting, lambda: "Too early for advice on 90 % of" in acting.screen)
-        assert "and it takes 1000: " in " ".join(acting.screen.split())
+        assert "it needs 1,000 statements, and " in " ".join(acting.screen.split())
         acting.app.screen.post_message(ChoicesTried("40 choices tried so far"))
         await acting.settle()
         assert "40 choices tried so far" in acting.screen
@@ -317,3 +319,36 @@ def test_every_twenty_choices_the_search_tells_how_it_goes() -> None:
         "Advice on 95 % of ETL within 1:00: 20 choices tried, 95 % at best 1:01; a ends the search",
         "Advice on 95 % of ETL within 1:00: 40 choices tried, 95 % at best timed out; a ends the search",
     ]
+
+
+@pytest.mark.parametrize(
+    ("poll", "choice", "is_busy", "silence", "kept", "does"),
+    [
+        ("old", "a", False, "", True, []),
+        ("old", "a", True, "", True, []),
+        ("old", "b", False, "", True, ["asked b"]),
+        ("old", "b", True, "", True, []),  # one question at a time: it is asked when that is answered
+        ("new", "a", True, "", True, ["shown"]),  # what is on show grows old
+        ("new", "a", False, "", True, ["asked a"]),
+        ("new", "a", False, "", False, []),  # the poll is not kept any more
+        ("", "a", False, "", True, []),
+        ("old", "a", False, "no answer", True, ["shown"]),
+    ],
+)
+def test_one_question_at_a_time_and_each_of_the_newest_poll(
+    poll: str, choice: str, is_busy: bool, silence: str, kept: bool, does: list[str]
+) -> None:
+    """The choice `a` was asked about of the poll `old`."""
+    done: list[str] = []
+    reading = poll or None
+    moment = SimpleNamespace(reading=reading, snapshots="a pair" if kept else None) if reading else None
+    monitor = SimpleNamespace(reading=reading, moment=lambda: moment, foresight=None)
+    panel: Any = SimpleNamespace(
+        _monitor=monitor, _changes=SimpleNamespace(choice=choice), _asked=("old", "a"), _is_busy=is_busy,
+        _queue=SimpleNamespace(silence=silence), _show=lambda: done.append("shown"), post_message=None, _answers=None,
+    )  # fmt: skip
+    with mock.patch("presman.tui.what_if_screen.in_background") as asked:
+        WhatIfScreen._ask(panel)
+    done += [f"asked {panel._asked[1]}"] * asked.call_count
+    assert done == does
+    assert panel._is_busy == (is_busy or bool(asked.call_count))

@@ -19,7 +19,7 @@ from presman.recording.reader import Recording
 from presman.recording.statement_lives import goals_between
 from presman.recording.store import DamagedStoreError
 from presman.recording.time_bins import busiest_sql_ids
-from presman.recording.time_words import TimeError, span_of, spelled_span
+from presman.recording.time_words import TimeError, span_of, spelled_span, spelled_time
 from presman.reports.compare.comparison import (
     MOST_STATEMENTS,
     ComparedWindow,
@@ -164,15 +164,15 @@ def _gaps(marks: Sequence[PollMark], start: datetime, end: datetime) -> list[str
     if long:
         notes.append(f"{counted(len(long), 'gap')} without polls, {spelled(sum(long))} in all")
     if (marks[0].at - start).total_seconds() > _GAP * usual:
-        notes.append(f"no polls before {_clock(marks[0].at)}, though it should begin at {_clock(start)}")
+        notes.append(f"no polls before {spelled_time(marks[0].at)}, though it should begin at {spelled_time(start)}")
     if (end - marks[-1].at).total_seconds() > _GAP * usual:
-        notes.append(f"no polls after {_clock(marks[-1].at)}, though it should end at {_clock(end)}")
+        notes.append(f"no polls after {spelled_time(marks[-1].at)}, though it should end at {spelled_time(end)}")
     return notes
 
 
 def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
     events = playback.events(start, end)
-    notes = [f"{each.text} at {_clock(each.at)}" for each in events if each.kind == PLAN_CHANGED]
+    notes = [f"{each.text} at {spelled_time(each.at)}" for each in events if each.kind == PLAN_CHANGED]
     lost = sum(each.kind == LOST for each in events)
     return notes + ([f"the connection was lost {counted(lost, 'time')}"] if lost else [])
 
@@ -191,7 +191,3 @@ def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Jud
         chance = f"chance alone would mark about {judged * FALSE_ALARMS:.1f} as more than noise"
         notes.append(f"of {counted(judged, 'difference')} judged, {chance}")
     return notes
-
-
-def _clock(at: datetime) -> str:
-    return f"{at.astimezone():%H:%M:%S}"

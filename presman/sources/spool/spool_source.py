@@ -21,7 +21,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from presman.base.errors import closest
-from presman.base.file_kinds import is_file
+from presman.base.private_files import is_file
 from presman.base.release import SUPPORTED, Release
 from presman.base.text import clean
 from presman.rows.conversion import field_types
