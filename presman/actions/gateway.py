@@ -149,7 +149,7 @@ def remarks(row: Any, reading: Reading) -> tuple[str, ...]:
         found.append(f"It should end by itself {in_about(left)}.")
     kind = getattr(row, "kind", None)
     if kind is not None:
-        found.append(f"It is {kind.name}: {kind.loss} if it is ended.")
+        found.append(f"It is {kind.name}: if it is ended, {kind.loss}.")
     return tuple(found)
 
 

@@ -33,7 +33,7 @@ from presman.reports.whatif_replay import (
 from presman.rows.queries import DetailLevel
 from presman.services.live import ReadingCame
 
-NEEDED = "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see --help)"
+NEEDED = "name what to replay: a CSV of arrivals, a recording, a spool, or a TARGET with --live-minutes N (see --help)"
 
 
 def arguments() -> Parser:
@@ -117,7 +117,10 @@ def _refuse_repeated(options: Namespace) -> None:
 def _show_cpu(options: Namespace) -> None:
     """Print what each group would lack of CPU under other shares, levels and limits. Raises Failure."""
     if options.servers_target is not None or options.limit or options.timeout:
-        raise Failure("--share and --cpu-limit are about CPU, --target, --limit and --timeout about servers: ask twice")
+        raise Failure(
+            "--share and --cpu-limit are about CPU, --target, --limit and --timeout about servers: run presman whatif "
+            "for each"
+        )
     if (options.target or "").endswith(".csv"):
         raise Failure("a file of arrivals has no CPU: --share and --cpu-limit take a recording or a TARGET")
     demands, cache = CpuDemands(), RowCache()
@@ -125,7 +128,7 @@ def _show_cpu(options: Namespace) -> None:
         demands.take(Facts.of(came.previous, came.snapshot, cache), came.reading)
     if not demands.found:
         raise Failure(
-            f"no CPU that a plan divides was seen{demands.untold and f': {demands.untold}'}", exit_codes.SOURCE
+            f"no plan divided CPU while presman watched{demands.untold and f': {demands.untold}'}", exit_codes.SOURCE
         )
     known = list(told_by(demands.found))
     changes: dict[str, CpuChange] = {}

@@ -78,9 +78,9 @@ async def test_f_again_ends_it_and_where_there_is_no_statement_it_says_so() -> N
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.press("4", "f")
         assert acting.app.following is not None
-        assert "is followed no more" in await acting.press("f")
+        assert "is no longer followed" in await acting.press("f")
         assert acting.app.following is None
-        assert "The cursor is on no statement" in await acting.press("1", "f")
+        assert "The cursor is not on a queued or running" in await acting.press("1", "f")
 
 
 def test_what_is_told_of_it() -> None:
@@ -113,10 +113,10 @@ async def test_folded_statements_are_followed_by_the_first() -> None:
 
 @acted
 async def test_the_queue_says_why_no_start_is_foreseen_where_all_lack_the_same() -> None:
-    plain, few = busy(), StartForecast(why_none="2 statements of the 5 it takes have ended since presman watches")
+    plain, few = busy(), StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 2")
     reading = plain.foreseen({row.executing(): few for row in plain.queue}, QueueForecast())
     async with stage(reading, size=(200, 50)) as acting:
-        assert "starts in: not known, 2 statements of the 5 it takes have ended" in await acting.press("4")
+        assert "starts in: not known, a forecast needs 5 statements that have ended" in await acting.press("4")
 
 
 @acted

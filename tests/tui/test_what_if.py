@@ -147,7 +147,7 @@ async def test_no_limit_hides_and_no_sentence_is_cut_while_there_is_room(size: t
         await acting.keys("W")
         await waited(acting, answered(acting))
         screen = await acting.press()
-        assert "statements of the 5 it takes have ended since presman watches." in " ".join(screen.split())
+        assert "a forecast needs 5 statements that have ended, and presman has seen" in " ".join(screen.split())
         shown = sum(
             line.startswith(
                 tuple(f" {name} " for name in ("BATCH", "REPORTS", "ETL", "all", "SYS_GROUP", "OTHER_GROUPS"))
@@ -245,7 +245,7 @@ async def test_advice_says_how_long_it_still_takes() -> None:
         with mock.patch("presman.reports.advise_report.least", return_value=1000):
             await acting.keys("a")
             await waited(acting, lambda: "Too early for advice on 90 % of" in acting.screen)
-        assert "and it takes 1000: " in " ".join(acting.screen.split())
+        assert "it needs 1,000 statements, and " in " ".join(acting.screen.split())
         acting.app.screen.post_message(ChoicesTried("40 choices tried so far"))
         await acting.settle()
         assert "40 choices tried so far" in acting.screen

@@ -56,7 +56,7 @@ class _AtTimeout(NamedTuple):
 _AT_TIMEOUT = {
     "CANCEL": _AtTimeout("bad", "✕", "time{s} out within {soon}", "PARALLEL_QUEUE_TIMEOUT"),
     "RUN": _AtTimeout(
-        "note", "▶", "start{s} within {soon} by {its} timeout, perhaps with fewer servers", "PQ_TIMEOUT_ACTION RUN"
+        "note", "▶", "start{s} at {its} timeout, within {soon}, perhaps with fewer servers", "PQ_TIMEOUT_ACTION RUN"
     ),
     "": _AtTimeout(
         "warn",

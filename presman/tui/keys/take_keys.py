@@ -87,7 +87,7 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
 def copy_script(app: FrameApp, script: str) -> None:
     """Copy a script that changes limits; nothing is run."""
     kept = _keep(app, script)
-    affects = "Run, it counts at once and for everybody."
+    affects = "If you run it, it takes effect at once, for everybody."
     app.notify(
         f"Copied, not run: a script of {counted(len(script.splitlines()), 'line')} ({kept}).\n{affects}{_as_old(app)}",
         timeout=12,

@@ -233,7 +233,7 @@ def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
     found = [f"DO does not offer to end it: {against}."] if against else []
     if row.idle is not None:
         found += [
-            f"Its end would not let the head of {name} start: {why}." for name, why in no_use(row, reading).items()
+            f"Ending it would not let the head of {name} start: {why}." for name, why in no_use(row, reading).items()
         ]
     return " ".join(found)
 

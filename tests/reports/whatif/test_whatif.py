@@ -252,7 +252,10 @@ def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.Capture
     assert "what if" in told
     assert "PARALLEL_MAX_SERVERS" not in told
     assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "764"]) == 0
-    assert "a target of 764 is above PARALLEL_MAX_SERVERS (480): only that many can be had" in capsys.readouterr().out
+    assert (
+        "a target of 764 is above PARALLEL_MAX_SERVERS (480): the replay assumes that it is raised as well"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_target_is_told_only_where_it_is_above_what_is_known() -> None:
