@@ -17,7 +17,8 @@ from docs.metrics_page import metrics_page
 from docs.rule_tables import rule_table, table_of_rules
 from docs.tab_pages import keys_page, tab_page
 from presman.analysis.alerts.rule_book import RULE_BOOK
-from presman.config.assumptions import in_markdown
+from presman.config.assumptions import ASSUMPTIONS
+from presman.rows.query_files import OLDEST
 from presman.tabs import tab_names
 
 TABS = DOCS / "tabs"
@@ -45,11 +46,23 @@ def _pages() -> Iterator[tuple[Path, str]]:
 
 def _tables() -> Iterator[tuple[Path, str]]:
     """Yield the pages of which a table is written."""
-    parts = {DOCS / "proof.md": in_markdown(), DOCS / "triage" / "index.md": table_of_rules()}
+    parts = {DOCS / "proof.md": assumptions(), DOCS / "triage" / "index.md": table_of_rules()}
     parts |= {DOCS / "triage" / f"{rule.key}.md": rule_table(rule) for rule in RULE_BOOK.values()}
     for path, table in parts.items():
         if path.exists():  # a rule without a page is told by the test of the handbook
             yield path, with_part(path.read_text(encoding="utf-8"), table)
+
+
+def assumptions() -> str:
+    """Return what was taken as so without a document, as a list."""
+    parts = []
+    for each in ASSUMPTIONS:
+        document = f" Document: {each.document}" if each.document else ""
+        lines = [f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}.{document}"]
+        if each.sql:
+            lines.append(f"  `{each.sql};`" + (f" (from {each.since} on)" if each.since > OLDEST else ""))
+        parts.append("\n".join(lines))
+    return "\n".join([*parts, ""])
 
 
 def with_part(text: str, part: str) -> str:

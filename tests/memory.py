@@ -6,6 +6,6 @@ import gc
 
 
 def forget_others() -> None:
-    """Leave what other tests have left out of `gc.get_objects` from now on: to look through all of it takes seconds."""
+    """Leave what other tests have left to itself from now on: to collect it, or to look through it, takes seconds."""
     gc.collect()
     gc.freeze()

@@ -49,10 +49,15 @@ def modules() -> dict[Path, ast.Module]:
 
 
 @cache
+def nodes() -> list[tuple[Path, ast.ClassDef | ast.Call]]:
+    """Return every class and every call with the module that it stands in, of one walk through all of them."""
+    every = ((path, node) for path, tree in modules().items() for node in ast.walk(tree))
+    return [(path, node) for path, node in every if isinstance(node, (ast.ClassDef, ast.Call))]
+
+
 def classes() -> list[tuple[Path, ast.ClassDef]]:
     """Return every class with the module that it stands in."""
-    nodes = ((path, node) for path, tree in modules().items() for node in ast.walk(tree))
-    return [(path, node) for path, node in nodes if isinstance(node, ast.ClassDef)]
+    return [(path, node) for path, node in nodes() if isinstance(node, ast.ClassDef)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,7 +65,7 @@ def forgotten() -> Iterator[None]:
     """Let go of what was read when these tests are over: it is a tenth of a worker's memory."""
     yield
     modules.cache_clear()
-    classes.cache_clear()
+    nodes.cache_clear()
 
 
 def named(path: Path) -> str:
@@ -96,9 +101,7 @@ def test_no_class_of_the_screen_is_a_god(room: str) -> None:
 
 def test_no_thread_is_asked_whether_it_lives() -> None:
     """Two who ask at a time, or a handler and whom it interrupts, get in each other's way: an event tells it."""
-    calls = (
-        (path, node.func) for path, tree in modules().items() for node in ast.walk(tree) if isinstance(node, ast.Call)
-    )
+    calls = ((path, node.func) for path, node in nodes() if isinstance(node, ast.Call))
     asked = [
         (path.name, each.lineno) for path, each in calls if isinstance(each, ast.Attribute) and each.attr == "is_alive"
     ]

@@ -21,7 +21,7 @@ EXAMPLES = "'REPORTS p95 wait <= 30s' or '95 % of REPORTS start within 30 s'"
 
 
 NOT_BY_ONE_LOOK = (
-    "goal_missed: one look does not judge goals of service; the monitor, fleet and metrics do, and recordings"
+    "goal_missed: one reading cannot judge goals of service; the monitor, fleet, metrics and recordings can"
 )
 
 
@@ -68,7 +68,7 @@ def parse_goal(text: str) -> Goal:
     if not 0 < part <= 1:
         raise InputError(f"goal {text!r}: {found['part']} is not a percentage of more than 0 and at most 100")
     if not seconds:
-        raise InputError(f"goal {text!r}: nothing starts within no time")
+        raise InputError(f"goal {text!r}: the time must be longer than 0")
     if not seconds <= _LONGEST:
         raise InputError(f"goal {text!r}: longer than three years")
     name = found["group"]

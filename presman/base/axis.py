@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from math import ceil, floor, log10
 
 _FACTORS = (1.0, 2.0, 2.5, 4.0, 5.0, 10.0)
@@ -51,14 +51,28 @@ def tick_label(value: float) -> str:
 
 
 def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
-    """Return round instants of the user's clock from `start` to `end`, both aware: some `most` of them, or fewer."""
+    """Return round instants of the user's clock from `start` to `end`, both aware: some `most` of them, or fewer.
+
+    Where clocks go back the times that they show twice are there twice.
+    """
     seconds = (end - start).total_seconds()
     step = next((each for each in _STEPS if seconds / each <= most), 604800 * (1 + int(seconds / 604800 / most)))
-    local = start.astimezone()
-    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
-    first = ceil((local - midnight).total_seconds() / step)
-    found = (midnight + timedelta(seconds=step * (first + number)) for number in range(most + 2))
-    return [each for each in found if start <= each <= end]
+    first, last = (each.astimezone().replace(tzinfo=None) for each in (start, end))
+    change = abs((last - first) - (end - start))
+    midnight, tick = first.replace(hour=0, minute=0, second=0, microsecond=0), timedelta(seconds=step)
+    numbers = range(ceil((first - change - midnight) / tick), floor((last + change - midnight) / tick) + 1)
+    found = (each for number in numbers for each in instants_of(midnight + number * tick))
+    return sorted(each for each in found if start <= each <= end)
+
+
+def instants_of(at: datetime, zone: tzinfo | None = None) -> list[datetime]:
+    """Return when clocks of a zone, the user's if none is given, show a time.
+
+    That is once, twice where they go back, never where they go forward.
+    """
+    zoned = [at.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)]
+    shown = [each for each in zoned if each.astimezone(zone).replace(tzinfo=None, fold=0) == at]
+    return sorted(dict.fromkeys(shown))
 
 
 def time_label(at: datetime, seconds: float) -> str:

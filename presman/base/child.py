@@ -7,7 +7,6 @@ one takes. A process with more than one thread must not be copied: another threa
 from __future__ import annotations
 
 import gc
-import json
 import os
 import signal
 import socket
@@ -24,7 +23,7 @@ LINE = 3
 """The file that the child finds its end of the line in."""
 
 _BEGINS = (
-    "import sys; sys.path[:] = sys.argv[1:]; from presman.base.running_out import collect_seldom; collect_seldom(); "
+    "import sys; sys.path[:] = sys.argv[1:]; from presman.base.running_out import collect_rarely; collect_rarely(); "
 )
 """What a new process begins with: it finds presman where it was found here, in one file, too."""
 
@@ -145,17 +144,23 @@ def packet(kind: bytes, content: bytes) -> bytes:
 
 def meta_packet(content: Mapping[str, object]) -> bytes:
     """Return a packet about the terminal."""
+    import json
+
     return packet(b"M", json.dumps(content).encode())
 
 
 def file_packet(header: Mapping[str, str], content: bytes) -> bytes:
     """Return a packet with a file."""
+    import json
+
     said = json.dumps(header).encode()
     return packet(b"F", len(said).to_bytes(4, "big") + said + content)
 
 
 def file_of(content: bytes) -> tuple[dict[str, str], bytes]:
     """Return the header and the content of a file. Raises ValueError."""
+    import json
+
     end = 4 + int.from_bytes(content[:4], "big")
     header = json.loads(content[4:end])
     return {str(name): str(value) for name, value in header.items()}, content[end:]

@@ -1,4 +1,4 @@
-"""Files that are the user's alone, what presman keeps between runs and where; paths that somebody wrote.
+"""Files that are the user's alone, what presman keeps between runs and where; paths that somebody wrote, what is there.
 
 Somebody who may write to the folder, or who made it, could have put a link there that leads elsewhere.
 """
@@ -129,3 +129,35 @@ def expanded(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise InputError(f"{path}: the folder of ~ is not known: set HOME, or write the whole path") from None
+
+
+# ---- What is there: yes, no, or an OSError that says why nobody can tell. Path.exists, is_file and is_dir of Python
+# 3.13 and later answer no where a path may not be looked at, too.
+
+_NOTHING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
+
+
+def exists(path: Path) -> bool:
+    """Whether anything is there. Raises OSError."""
+    return bool(_mode(path))
+
+
+def is_file(path: Path) -> bool:
+    """Whether a plain file is there, or a link to one. Raises OSError."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there, or a link to one. Raises OSError."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except ValueError:  # no path has a zero byte
+        return 0
+    except OSError as error:
+        if error.errno in _NOTHING:
+            return 0
+        raise

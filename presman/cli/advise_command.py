@@ -52,18 +52,22 @@ def arguments() -> Parser:
         type=_goal,
         action="append",
         metavar="GOAL",
-        help=f"what should hold, several times: {EXAMPLES}".replace("%", "%%"),
+        help=f"what is to be reached; may be repeated: {EXAMPLES}".replace("%", "%%"),
     )
     parser.add_argument(
-        "--keep", action="append", default=[], metavar="GROUP", help="a group that must not lose, several times"
+        "--keep",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="a group that must not wait longer; may be repeated",
     )
     parser.add_argument(
         "--may-change",
         type=_kinds,
         default=_kinds(_DEFAULT),
         metavar="LIST",
-        help=f"of {','.join(KINDS)} (default {_DEFAULT}); under another degree statements run longer, at a timeout "
-        "they end",
+        help=f"which of {','.join(KINDS)} (default {_DEFAULT}); a lower degree makes statements run longer, a timeout "
+        "may end them",
     )
     add_format(parser, "text", "json", "html")
     parser.add_argument("-o", "--output", metavar="FILE", help="write it there; an existing file is replaced")

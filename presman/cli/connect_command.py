@@ -16,8 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.errors import InputError
-from presman.base.file_kinds import exists
-from presman.base.private_files import expanded
+from presman.base.private_files import exists, expanded
 from presman.base.secret import Secret
 from presman.base.text import clean
 from presman.cli import console, exit_codes

@@ -55,7 +55,7 @@ def data() -> TextIO:
 def show(text: str) -> None:
     """Write text for people: in ASCII where the locale is plain C or the encoding has no block characters."""
     if wants_ascii():
-        from presman.base.ascii_signs import ascii_only
+        from presman.figures.drawing.lines import ascii_only
 
         text = ascii_only(text)
     put(text)

@@ -72,7 +72,7 @@ def write_past(found: list[PastMinute], file: CsvExport, measure: str, name: str
             file.write_past(each)
     finally:
         file.close()
-    console.note(f"empty, as they are not in {VIEW}: {', '.join(empty_columns(measure))}; {recording_hint(name)}")
+    console.note(f"not in {VIEW}, so left empty: {', '.join(empty_columns(measure))}; {recording_hint(name)}")
     times = f"{spelled_instant(found[0].at)} to {spelled_instant(found[-1].at)}"
     console.note(f"{counted(len(found), 'interval')} of {measure}, {times}", "ended")
 

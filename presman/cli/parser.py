@@ -256,7 +256,9 @@ def add_format(parser: Parser, *known: str) -> None:
 
 def add_screen_options(parser: Parser) -> None:
     """Add the options of the monitor, on a database or on the simulated one."""
-    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.add_argument(
+        "--polls", type=positive, default=3, metavar="N", help="without a terminal: how many readings to print"
+    )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     add_allow_actions(parser)
 

@@ -21,7 +21,9 @@ def arguments() -> Parser:
         "at start end theme",
     )
     parser.add_argument("target", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
-    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.add_argument(
+        "--polls", type=positive, default=3, metavar="N", help="without a terminal: how many readings to print"
+    )
     parser.set_defaults(allow_actions=False)
     return parser
 

@@ -13,12 +13,12 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import ServerPool
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
-from presman.base.file_kinds import is_file
+from presman.base.private_files import is_file
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
 from presman.forecast.scheduler import Group
-from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, told_by
+from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import (
     ArrivalsError,
     Rules,
@@ -33,7 +33,7 @@ from presman.reports.whatif_replay import (
 from presman.rows.queries import DetailLevel
 from presman.services.live import ReadingCame
 
-NEEDED = "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see --help)"
+NEEDED = "name what to replay: a CSV of arrivals, a recording, a spool, or a TARGET with --live-minutes N (see --help)"
 
 
 def arguments() -> Parser:
@@ -98,7 +98,7 @@ def run(options: Namespace) -> None:
     pools = deque[ServerPool](maxlen=1)
     arrivals = arrivals_of(options, lambda came: pools.append(came.reading.header.servers))
     rules = observed_rules(arrivals)
-    others = _others(rules, arrivals, options)
+    others = _changed_rules(rules, arrivals, options)
     seconds = (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
     same = replay(arrivals, _leveled(rules, arrivals, options), options.seed)
     other = None if others is None else replay(arrivals, others, options.seed)
@@ -117,7 +117,10 @@ def _refuse_repeated(options: Namespace) -> None:
 def _show_cpu(options: Namespace) -> None:
     """Print what each group would lack of CPU under other shares, levels and limits. Raises Failure."""
     if options.servers_target is not None or options.limit or options.timeout:
-        raise Failure("--share and --cpu-limit are about CPU, --target, --limit and --timeout about servers: ask twice")
+        raise Failure(
+            "--share and --cpu-limit are about CPU, --target, --limit and --timeout about servers: run presman whatif "
+            "for each"
+        )
     if (options.target or "").endswith(".csv"):
         raise Failure("a file of arrivals has no CPU: --share and --cpu-limit take a recording or a TARGET")
     demands, cache = CpuDemands(), RowCache()
@@ -125,9 +128,9 @@ def _show_cpu(options: Namespace) -> None:
         demands.take(Facts.of(came.previous, came.snapshot, cache), came.reading)
     if not demands.found:
         raise Failure(
-            f"no CPU that a plan divides was seen{demands.untold and f': {demands.untold}'}", exit_codes.SOURCE
+            f"no plan divided CPU while presman watched{demands.untold and f': {demands.untold}'}", exit_codes.SOURCE
         )
-    known = list(told_by(demands.found))
+    known = list(groups_with_cpu(demands.found))
     changes: dict[str, CpuChange] = {}
     for option, field in (("share", "share"), ("level", "level"), ("cpu_limit", "limit")):
         for name, value in getattr(options, option):
@@ -190,7 +193,7 @@ def _leveled(rules: Rules, arrivals: list[Arrival], options: Namespace) -> Rules
     return changed(rules, levels={group: int(level) for group, level in levels.items()})
 
 
-def _others(rules: Rules, arrivals: list[Arrival], options: Namespace) -> Rules | None:
+def _changed_rules(rules: Rules, arrivals: list[Arrival], options: Namespace) -> Rules | None:
     """Return the rules asked for, None if nothing is to be changed."""
     if options.servers_target is None and not options.limit and not options.timeout:
         return None

@@ -15,7 +15,7 @@ def arguments() -> Parser:
         "why",
         "Say why a parallel statement has not started, when it should, and whose end would let it. The reason is one\n"
         "of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, order_of_plan, quiesced,\n"
-        "unknown. To say when it should start takes statements that are seen to end: watch, or ask a recording.",
+        "unknown. When it should start is known once presman has seen statements end: --duration, or a recording.",
         """\
   presman why prod 507
   presman why prod 2:507 --duration 5m
@@ -24,11 +24,9 @@ def arguments() -> Parser:
         "refresh scope at",
     )
     parser.add_argument("target", metavar="TARGET", help="what to read")
-    parser.add_argument(
-        "who", metavar="SID|SQL_ID", type=_who, help="who is asked about: a SID, INSTANCE:SID or a SQL_ID"
-    )
+    parser.add_argument("who", metavar="SID|SQL_ID", type=_who, help="the statement: its SID, INSTANCE:SID or SQL_ID")
     add_format(parser, "text", "json")
-    parser.add_argument("--duration", type=some_seconds, metavar="S", help="watch so long before it is answered")
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="watch for this long before answering")
     return parser
 
 

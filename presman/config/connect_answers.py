@@ -13,8 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.errors import InputError
-from presman.base.file_kinds import is_file, is_folder
-from presman.base.private_files import expanded
+from presman.base.private_files import expanded, is_file, is_folder
 from presman.base.secret import Secret
 from presman.config.config_file import DEFAULTS, LARGEST, NAME, Config, ConfigError, Settings
 from presman.config.target import Target

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from msgspec import structs
 
-from presman.base import file_kinds
+from presman.base import private_files
 from presman.base.errors import did_you_mean, nearest
 from presman.base.private_files import expanded
 from presman.base.release import SUPPORTED, Release
@@ -237,10 +237,12 @@ def _found(name: str, scheme: str, what: str) -> Path:
     """Return where a file or folder is. Raises TargetError with the nearest name where it is not there."""
     path, is_folder = expanded(name), what == "folder"
     try:
-        if name and (file_kinds.is_folder(path) if is_folder else file_kinds.exists(path)):
+        if name and (private_files.is_folder(path) if is_folder else private_files.exists(path)):
             return path
     except OSError as error:
         raise TargetError(f"{scheme}: {name}: {error.strerror or error}") from None
+    if name and path.is_symlink():
+        raise TargetError(f"{scheme}: {name} is a link that leads to no {what}")
     try:
         others = path.parent.glob("*" if is_folder else "*.presman") if path.name else ()
         names = [each.name for each in others if each != path and (each.is_dir() or not is_folder)]
@@ -302,7 +304,7 @@ def named_recording(text: str, config: Config) -> str:
     if text in config.sections or is_recording(text):
         return text
     is_mistyped = text != "demo" and not set(text) & set("@:/") and nearest(text, config.targets) is None
-    return f"recording:{text}" if is_mistyped or file_kinds.exists(expanded(text)) else text
+    return f"recording:{text}" if is_mistyped or private_files.exists(expanded(text)) else text
 
 
 def recording_target(text: str, settings: Settings) -> Target:
@@ -341,7 +343,7 @@ def demo_target(text: str, settings: Settings) -> Target:
     is_file = name.endswith(".toml") or "/" in name
     if not is_file and name not in scenarios():
         raise TargetError(f"no scenario {name!r}, {did_you_mean(name, scenarios())}")
-    if is_file and not file_kinds.is_file(Path(name)):
+    if is_file and not private_files.is_file(Path(name)):
         raise TargetError(f"no such scenario file: {name}")
     seed = number_of(options, "seed", int)
     speed = number_of(options, "speed", float)

@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from presman.base.errors import InputError, closest, nearest
-from presman.base.file_kinds import is_file, is_folder
-from presman.base.private_files import expanded
+from presman.base.private_files import expanded, is_file, is_folder
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
 from presman.config.config_file import NAME, Config, Settings, has_password, others_may_change

@@ -65,8 +65,8 @@ PDBS: Table[PdbReading] = Table(
         Pdb("used_cpus", "use CPU", CPUS, f"CPUs used since the last poll ({_VIEW}).", "used"),
         Pdb("waited_cpus", "waiting", CPUS, f"CPUs waited for since the last poll ({_VIEW}).", "waiting"),
         Pdb("verdict", "state", WORD,
-            "What happens to its CPU since the last poll, in the words of the CPU tab, or the limit that throttles its "
-            "I/O where nothing is wrong with its CPU. Files have the word for its CPU.",
+            "The state of its CPU since the last poll, as on the CPU tab, or, where that is well, the limit "
+            "that throttles its I/O. Files have the state of the CPU.",
             "verdict", text=lambda row: _state(row)[0], width=22, most=28, state=lambda row: _state(row)[1]),
         Pdb("entitled_cpus", "entitled", CPUS,
             "CPUs it is due now: shares applied to what each container wants, never above its limit. Where the CDB "

@@ -187,18 +187,17 @@ GROUPS: Figures[GroupReading] = Figures(
           "exhausted (V$RSRCMGRMETRIC.CPU_EXHAUSTED, from an update of 23 on). A group that waits while it is near 0 "
           "waits because of a limit, not for lack of CPU.", "cpu_exhausted", narrow=False),
     Group("pool_queue_length", "pool q", COUNT, "Sessions that wait for the active session pool (ACTIVE_SESS_POOL_P1), "
-          f"not the parallel queue: {_VIEW}.QUEUE_LENGTH. At the poll.", "pool_queue_length", narrow=False),
+          f"not the parallel queue: {_VIEW}.QUEUE_LENGTH. At the poll.", "pool_queue_length"),
     Group("session_pool", "session pool", TEXT, "Sessions of the group in a call, of those its active session pool "
           f"allows (ACTIVE_SESS_POOL_P1, summed over the instances shown; {_VIEW}.ACTIVE_SESSIONS), + those that wait "
           "to become active and how long the first has waited (V$SESSION, resmgr:become active). At the poll.",
           "pool.queued", text=_pool_text, state=_pool_state, side="left", width=14, narrow=False),
     Group("session_pool_limit", "pool", COUNT, "Sessions that the group's active session pool allows in a call at a "
-          "time: ACTIVE_SESS_POOL_P1, summed over the instances shown; empty without one.", "pool.allowed",
-          narrow=False),
+          "time: ACTIVE_SESS_POOL_P1, summed over the instances shown; empty without one.", "pool.allowed"),
     Group("session_pool_longest_s", "pool head", SECONDS, "The longest wait of a session to become active: V$SESSION, "
-          "resmgr:become active.", "pool.longest", narrow=False),
+          "resmgr:become active.", "pool.longest"),
     Group("session_pool_timeout_s", "pool timeout", SECONDS, "How long a session waits to become active before its "
-          "call ends with an error: QUEUEING_P1; empty: no timeout.", "pool.timeout", narrow=False),
+          "call ends with an error: QUEUEING_P1; empty: no timeout.", "pool.timeout"),
     Group("pool_waits_total", "pool waits*", TOTAL, "Calls that had to wait for the active session pool since the plan "
           f"was activated ({_VIEW}.ACTIVE_SESSION_LIMIT_HIT).", "sessions.pool_waits", width=8, narrow=False),
     Group("pool_ms_total", "pool ms*", TOTAL, "Milliseconds that calls waited for the active session pool since the "

@@ -27,14 +27,14 @@ def _name(row: PlanRow) -> str:
 def _limit(row: PlanRow) -> str:
     if row.limit is None:
         return ABSENT
-    percent = "" if row.limit_percent is None else f" ({row.limit_percent}%)"
+    percent = "" if row.limit_percent is None else f" ({row.limit_percent} %)"
     return f"{number(row.limit)}{percent}"
 
 
 def _servers(row: PlanRow) -> str:
     if row.servers_limit is None:
         return ABSENT
-    percent = "" if row.servers_percent is None else f" ({row.servers_percent}%)"
+    percent = "" if row.servers_percent is None else f" ({row.servers_percent} %)"
     return f"{row.servers_limit}{percent}"
 
 
@@ -98,10 +98,10 @@ PLAN: Table[PlanRow] = Table(
              width=10, bar=cpu_bar, flexible=True, narrow=False),
         Line("limit_cpus", "CPU limit", CPUS,
              f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in brackets the directive's percent.",
-             "limit", text=_limit),
+             "limit", text=_limit, width=10),
         Line("px_servers_limit", "PX limit", COUNT,
              f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target.",
-             "servers_limit", text=_servers, width=9),
+             "servers_limit", text=_servers, width=10),
         Line("degree_limit", "DOP", COUNT, f"{_VIEW}.PARALLEL_DEGREE_LIMIT_P1.", "degree_limit"),
         Line("queue_timeout", "queue", TEXT,
              f"{_VIEW}.PARALLEL_QUEUE_TIMEOUT in seconds and PQ_TIMEOUT_ACTION (18 and later), then "

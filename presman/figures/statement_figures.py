@@ -116,7 +116,7 @@ def starts_in_words(row: QueuedStatement) -> str:
     if starts is None:
         return ""
     if starts.timeout:
-        return "As things go it comes to its queue timeout before it starts."
+        return "It should reach its queue timeout before it starts."
     if starts.median is None:
         return f"When it should start is not known: {starts.why_none}."
     between = f"between {duration(starts.low)} and {duration(starts.high)} in 8 cases of 10"
@@ -181,22 +181,22 @@ QUEUED: Figures[QueuedStatement] = Figures(
     Queued("waited_s", "Waited", SECONDS, "How long it has been queued: the age of the wait `resmgr:pq queued` in "
            "V$SESSION, or V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. At the poll.", "waited",
            vital=True),
-    Queued("starts_in_s", "Starts in", SECONDS, "In how long it should start, by what was seen here: as many of 40 "
-           "possible courses of the queue start it earlier as later. They are played through its own rules (target, "
+    Queued("starts_in_s", "Starts in", SECONDS, "How soon it should start, by what was seen here: of 40 possible "
+           "courses of the queue half start it earlier and half later. They are played through its own rules (target, "
            "limits, order of the plan) from who runs now, how long such statements last (V$SESSION_LONGOPS, those of "
            "the same SQL_ID that ended, else of its group, else all) and what came in the last hour. `timeout`: it "
-           "comes to its timeout before. Empty where it is not known; the statement's page says why. Of V$SESSION, "
+           "reaches its timeout first. Empty where it is not known; the statement's page says why. Of V$SESSION, "
            "V$PX_SESSION. At the poll.", "starts.median",
            text=lambda row: when(row.starts), width=9, narrow=False),
-    Queued("starts_low_s", "at least", SECONDS, "It should not start earlier: in 8 cases of 10 between this and at "
-           "most.", "starts.low"),
-    Queued("starts_high_s", "at most", SECONDS, "It should not start later: in 8 cases of 10 between at least and "
-           "this.", "starts.high"),
-    Queued("starts_between", "80 % between", TEXT, "Between when and when it should start in 8 cases of 10; as wide as "
-           "it took to hold 8 of the last 10 here.", lambda row: between(row.starts),
+    Queued("starts_low_s", "at least", SECONDS, "The earliest start: in 8 cases of 10 it starts between this and "
+           "the latest.", "starts.low"),
+    Queued("starts_high_s", "at most", SECONDS, "The latest start: in 8 cases of 10 it starts between the earliest "
+           "and this.", "starts.high"),
+    Queued("starts_between", "80 % between", TEXT, "The range in which it should start in 8 cases of 10: so wide that "
+           "8 of the last 10 started within theirs.", lambda row: between(row.starts),
            order=lambda row: row.starts.high if row.starts else None, width=12, most=15, narrow=False),
-    Queued("no_forecast", "not foreseen because", NAME, "Why there is no such figure: `timeout` where it comes to its "
-           "timeout before it starts, else what is not known. Empty where there is one.", no_forecast),
+    Queued("no_forecast", "not foreseen because", NAME, "Why there is no such figure: `timeout` where it reaches its "
+           "timeout first, else what is not known. Empty where there is one.", no_forecast),
     Queued("timeout_left_s", "Timeout in", SECONDS, "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. "
            "Then: ✕ it ends with ORA-07454 (always before 18, later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at "
            "once and may be downgraded (RUN), ? which of the two is not known. Empty without a timeout.",

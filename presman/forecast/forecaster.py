@@ -61,7 +61,7 @@ SEED = 1
 _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
 """Views without which nothing is foreseen: who waits, who holds servers, and by which limits."""
 
-_BEHIND_BROKEN = StartForecast(why_none="one before it should have started by now and did not")
+_BEHIND_BROKEN = StartForecast(why_none="a statement before it should have started by now and has not")
 PENDING = StartForecast(why_none="it is being worked out")
 """A start of which nothing is known yet."""
 _TOO_LONG = StartForecast(why_none="the queue is so long that working it out takes more than 5 minutes")
@@ -198,7 +198,7 @@ class Forecaster:
             self._forget_courses()
             return reading if not self._calibration.record().judged else replace(reading, forecast=self._behind())
         if (ended := self._seen.ended) < FEW:
-            few = f"{counted(ended, 'statement')} of the {FEW} it takes have ended since presman watches"
+            few = f"a forecast needs {counted(FEW, 'statement')} that have ended, and presman has seen {ended}"
             return self._nothing(reading, few)
         found = rules()
         self._forget_old(reading.at, found)
@@ -337,7 +337,7 @@ class Forecaster:
             "the target is not known": rules.target is None,
             "in which order the queues are served is not known": rules.one_queue is None,
             "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
-            "its servers may run on some instances only, or where is not known": (
+            "on which instances its servers may run is limited or not known": (
                 (row.inst_id, row.sid) in rules.confined
             ),
         }
@@ -362,7 +362,7 @@ class Forecaster:
             if reading.at > latest and wait not in self._missed:
                 waited = (reading.at - first.at).total_seconds()
                 outcome = self._calibration.judge(first.raw, first.shown, waited, first.least)
-                self._missed[wait] = _Missed(f"it should have started by {clock(latest)} and did not", outcome)
+                self._missed[wait] = _Missed(f"it should have started by {clock(latest)} and has not", outcome)
 
     def _judge_start(self, wait: _Wait, first: _FirstForecast, missed: _Missed | None) -> None:
         who, since = wait

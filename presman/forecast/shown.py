@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, ForecastRecord, QueueForecast, StartForecast
-from presman.rows.shown_forecasts import ShownRecord, ShownStart
-from presman.rows.snapshot import Section, Snapshot
+from presman.rows.snapshot import Section, ShownRecord, ShownStart, Snapshot
 
 
 def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:

@@ -228,8 +228,8 @@ class WideCsv:
             self._next_part(self._target)
         elif lacking := [heading for heading in new if heading not in self._left_out]:
             self._left_out |= set(lacking)
-            more = "a file gets a next part, --layout tidy a line for each"
-            self._note(f"{', '.join(lacking)}: new, so without a column in what has begun ({more})")
+            more = "with -o FILE a next part begins; --layout tidy has lines for them"
+            self._note(f"{', '.join(lacking)}: new since the output began, so without a column ({more})")
         self._sink.write(lines([[at, *(values.get(heading) for heading in self._headings)]]))
 
     def _header(self) -> str:

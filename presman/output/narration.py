@@ -10,9 +10,9 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import EventWatch
-from presman.base.ascii_signs import ascii_only
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
+from presman.figures.drawing.lines import ascii_only
 from presman.rows.snapshot import Snapshot
 from presman.tabs.alerts import availability_notes
 

@@ -131,7 +131,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         (each, no_use(each, reading).get(group_title(row), "")) for each in reading.running if each.idle is not None
     ]
     for each, why in [one for one in idle if one[1]][:_NAMED]:
-        yield f"    to end {_holder(each)} does not help: {why}"
+        yield f"    ending {_holder(each)} does not help: {why}"
     yield from _past(row, history)
 
 
@@ -156,7 +156,7 @@ def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
     seen = history.of(row)
     unseen = bool(seen) and seen[0].since == history.begun
     if len(seen) > 1 or unseen:
-        before = "; why before that is not known, nothing earlier was looked at" if unseen else ""
+        before = "; nothing was read before that, so why it waited then is not known" if unseen else ""
         yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in seen)}{before}"
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import select, text
+from sqlalchemy import BindParameter, bindparam, select, text
 
 from presman.analysis.assemble import analyse
 from presman.analysis.caches import RowCache
@@ -25,6 +25,7 @@ from presman.recording.chain_reader import (
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.measure_tables import STRIP, window_selects
 from presman.recording.playback_values import (
+    THERE,
     DamagedPolls,
     PlaybackPart,
     PollMark,
@@ -44,6 +45,9 @@ from presman.recording.store import DamagedStoreError, RecordingError, Store
 from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
+
+_NAMED: BindParameter[Any] = bindparam("sql_ids", expanding=True)
+
 Pair = tuple[Snapshot | None, Snapshot]
 """A poll, behind the one that its rates are taken from, None where there is none."""
 
@@ -98,14 +102,29 @@ class StoredRows:
     def rows(self, part: PlaybackPart, statement: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
         try:
-            # Not as a stream, of which SQLAlchemy takes the first rows for itself.
-            with part.store.translating_errors(), part.store.engine.connect() as connection:
-                # As the driver has them: making a Row of each would take as long as reading it.
-                cursor = connection.execute(statement, part.binds).cursor
-                return [] if cursor is None else list(part.store.all_of(cursor.fetchmany))
+            return list(self._tuples(part, statement))
         except DamagedStoreError as error:
             self._note(str(error))
         return []
+
+    def streamed(self, part: PlaybackPart, statement: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of such a statement as they come, up to what is damaged: for who need not have all at once."""
+        try:
+            yield from self._tuples(part, statement)
+        except DamagedStoreError as error:
+            self._note(str(error))
+
+    def _tuples(self, part: PlaybackPart, statement: Any) -> Iterator[tuple[Any, ...]]:
+        # Not as a stream, of which SQLAlchemy takes the first rows for itself.
+        with part.store.translating_errors(), part.store.engine.connect() as connection:
+            # As the driver has them: making a Row of each would take as long as reading it.
+            cursor = connection.execute(statement, part.binds).cursor
+            if cursor is not None:
+                yield from part.store.all_of(cursor.fetchmany)
+
+    def left_out(self, part: PlaybackPart, what: str) -> None:
+        """Note what is not read of a store, as no recorder wrote it."""
+        self._note(f"{part.store.name} is damaged: {what}")
 
     def each(
         self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, /, **binds: Any
@@ -113,12 +132,14 @@ class StoredRows:
         """Run a statement about the polls between two instants in each store, as `made` does in one."""
         return [each for part in self.parts(start, end) for each in self.made(make, part, statement, **binds)]
 
-    def _timed(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
+    def _timed(
+        self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, **binds: Any
+    ) -> list[T]:
         low, high = _bounds(start, end)
         return [
             each
-            for store, database_id in self._parts
-            for each in self._made(make, store, statement, {"start": low, "end": high, "database_id": database_id})
+            for store, number in self._parts
+            for each in self._made(make, store, statement, binds | {"start": low, "end": high, "database_id": number})
         ]
 
     def _made(self, make: Callable[[Row], T], store: Store, statement: Any, binds: dict[str, Any]) -> list[T]:
@@ -313,10 +334,17 @@ class Playback(StoredRows):
         chosen = select(EVENTS).where(text("database_id = :database_id"), c.at.between(text(":start"), text(":end")))
         return sorted(self._timed(event_of, chosen, start, end))
 
-    def statements(self, start: datetime | None = None, end: datetime | None = None) -> list[StatementLife]:
-        """Return the parallel statements that were there between two instants, by when they were seen first."""
-        chosen = lives("gone >= :start AND first_seen <= :end")
-        return sorted(whole(self._timed(life_of, chosen, start, end)), key=lambda each: each.first_seen)
+    def statements(
+        self, start: datetime | None = None, end: datetime | None = None, sql_ids: Collection[str] | None = None
+    ) -> list[StatementLife]:
+        """Return the parallel statements that were there between two instants, by when they were seen first.
+
+        Of some SQL_IDs where they are named.
+        """
+        chosen, binds = lives(THERE), {}
+        if sql_ids is not None:
+            chosen, binds = lives(f"{THERE} AND sql_id IN :sql_ids").bindparams(_NAMED), {"sql_ids": list(sql_ids)}
+        return sorted(whole(self._timed(life_of, chosen, start, end, **binds)), key=lambda each: each.first_seen)
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
         """Return the chains between two instants with a block whose checksum is wrong; nothing is unpacked."""

@@ -85,6 +85,10 @@ _LIVES = (
 )
 
 
+THERE = "gone >= :start AND first_seen <= :end"
+"""Of `lives` those that were there between two instants."""
+
+
 def lives(chosen: str, columns: str = "*", more: str = "") -> TextClause:
     """Return the SELECT of `columns` of those parallel statements of `:database_id` that are `chosen`.
 

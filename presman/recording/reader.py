@@ -8,8 +8,7 @@ from typing import Self
 
 from sqlalchemy import select
 
-from presman.base.file_kinds import is_folder
-from presman.base.private_files import expanded
+from presman.base.private_files import expanded, is_folder
 from presman.base.text import clean, one_line
 from presman.recording.playback import Playback
 from presman.recording.schema import BLOCKS, DATABASES

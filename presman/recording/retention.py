@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, true
 
-from presman.base.file_kinds import exists, is_folder
-from presman.base.private_files import expanded
+from presman.base.private_files import exists, expanded, is_folder
 from presman.recording import schema
 from presman.recording.codec.shapes import microseconds
 from presman.recording.figure_writer import FORGOTTEN_AFTER

@@ -24,9 +24,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError
-from presman.base.file_kinds import exists, is_folder
 from presman.base.formats import counted
-from presman.base.private_files import expanded
+from presman.base.private_files import exists, expanded, is_folder
 from presman.base.text import clean, one_line
 from presman.recording import schema_check, sqlite_files
 from presman.recording.measure_tables import selects
@@ -55,6 +54,10 @@ machine was stopped or cut off, and others may wait for texts that it was writin
 
 class RecordingError(InputError):
     """A recording cannot be opened, read or written; the text is one line free of secrets."""
+
+
+class LargeNumberError(RecordingError):
+    """What is to be written has a number that no database keeps: whoever it was read of may be a stranger."""
 
 
 class DamagedStoreError(RecordingError):
@@ -212,7 +215,7 @@ class Store:
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
         except OverflowError as error:  # of the driver
-            raise RecordingError(f"{self.name}: a number is larger than any that a database keeps") from error
+            raise LargeNumberError(f"{self.name}: a number is larger than any that a database keeps") from error
 
     def check_wanted(self) -> None:
         """Raise StoreLostError once nobody wants to know any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from operator import itemgetter
@@ -17,6 +17,7 @@ from presman.recording.codec.shapes import instant, microseconds
 from presman.recording.measure_tables import MICRO, SCALE, SPAN, all_kinds
 from presman.recording.playback import Playback
 from presman.recording.playback_values import (
+    THERE,
     PlaybackPart,
     Row,
     StatementLife,
@@ -28,6 +29,7 @@ from presman.recording.playback_values import (
     whole,
 )
 from presman.recording.schema import BUCKETS
+from presman.recording.window_lines import has_histograms
 
 BinKey = tuple[str, int]
 """Which bin: the store it is in and its number there, polls divided by the bin's width."""
@@ -163,7 +165,7 @@ _WORST = {
 _WAIT_COLUMNS = tuple(f"waits_{index}" for index in range(SPAN))
 _WAITS = text(
     f"SELECT span, bucket_id, {', '.join(_WAIT_COLUMNS)} FROM bucket_waits WHERE database_id = :database_id"
-    " AND span BETWEEN :low AND :high"
+    f" AND span BETWEEN :first / {SPAN} AND :last / {SPAN}"
 )
 _ALL_WAITS = " + ".join(f"COALESCE({each}, 0)" for each in _WAIT_COLUMNS)
 _WAITS_SUMMED = text(
@@ -272,13 +274,13 @@ def worst(playback: Playback, start: datetime, end: datetime, measure: str) -> d
 
 def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[BucketBin]:
     """Return the waits of each event by bucket and bin of `width` polls, over all instances."""
-    sums: dict[tuple[BinKey, str, int], int] = defaultdict(int)
+    sums: dict[tuple[str, int], dict[BinKey, int]] = defaultdict(lambda: defaultdict(int))
     for part in playback.parts(start, end):
-        names = _buckets(playback, part)
-        for number, bucket_id, waits in _waits(playback, part, width):
+        names = _buckets(playback, part) if has_histograms(playback, part) else {}
+        for number, bucket_id, waits in _waits(playback, part, width) if names else ():
             if waits and is_number(waits) and bucket_id in names:
-                sums[(part.store.name, number), *names[bucket_id]] += waits
-    return [BucketBin(*key, waits) for key, waits in sums.items()]
+                sums[names[bucket_id]][part.store.name, number] += waits
+    return [BucketBin(key, *of, waits) for of, own in sums.items() for key, waits in own.items()]
 
 
 def _buckets(playback: Playback, part: PlaybackPart) -> dict[int, tuple[str, int]]:
@@ -287,29 +289,28 @@ def _buckets(playback: Playback, part: PlaybackPart) -> dict[int, tuple[str, int
     return dict(rows)
 
 
-def _waits(playback: Playback, part: PlaybackPart, width: int) -> list[tuple[int, int, int]]:
-    """Return (bin, bucket, waits): whole spans summed by the database where bins are wide, others poll by poll."""
+def _waits(playback: Playback, part: PlaybackPart, width: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (bin, bucket, waits): whole spans summed by the database where bins are wide, others poll by poll."""
     low, high = part.first // SPAN, part.last // SPAN
     if width < SPAN or high - low < 2:
-        return _by_poll(playback, part, low, high, width)
+        yield from _by_poll(playback, part, low, high, width)
+        return
     inner = [span for span in sampled(part)[1] if low < span < high]
-    summed = playback.made(
+    yield from playback.made(
         lambda row: (row["bin"], row["bucket_id"], int(row["waits"])), part, _WAITS_SUMMED,
         wide=width // SPAN, spans=inner,
     )  # fmt: skip
-    return summed + _by_poll(playback, part, low, low, width) + _by_poll(playback, part, high, high, width)
+    for span in (low, high):
+        yield from _by_poll(playback, part, span, span, width)
 
 
-def _by_poll(playback: Playback, part: PlaybackPart, low: int, high: int, width: int) -> list[tuple[int, int, int]]:
-    def waits(row: Row) -> list[tuple[int, int, int]]:
-        first = row["span"] * SPAN
-        return [
-            (poll // width, row["bucket_id"], 0 + row[name])
-            for poll, name in enumerate(_WAIT_COLUMNS, start=first)
-            if row[name] and part.first <= poll <= part.last
-        ]
-
-    return [each for row in playback.made(waits, part, _WAITS, low=low, high=high) for each in row]
+def _by_poll(playback: Playback, part: PlaybackPart, low: int, high: int, width: int) -> Iterator[tuple[int, int, int]]:
+    first, last = max(part.first, low * SPAN), min(part.last, high * SPAN + SPAN - 1)
+    for span, bucket_id, *waits in playback.streamed(part._replace(first=first, last=last), _WAITS):
+        if type(span) is int:
+            for poll, many in enumerate(waits, start=span * SPAN):
+                if many and first <= poll <= last:
+                    yield poll // width, bucket_id, many
 
 
 def _mean(parts: float | None, polls: int) -> float | None:
@@ -364,8 +365,6 @@ _EVENTS = (
 )
 _CALM = f" AND kind NOT IN ('{QUEUE_BEGAN}', '{QUEUE_ENDED}')"
 
-_THERE = "gone >= :start AND first_seen <= :end"
-
 
 def _within(start: str, end: str) -> str:
     """Return SQL for the microseconds between two columns, as far as they are in the stretch; 0 where none is."""
@@ -378,15 +377,29 @@ _WAITED_UNTIL = "COALESCE(held_from, gone)"
 _WAITED = f"CASE WHEN {_WAITED_UNTIL} > :end THEN :end ELSE {_WAITED_UNTIL} END - queued_at"
 _QUEUED = f"CASE WHEN queued_at IS NULL THEN 0 ELSE {_within('queued_at', _WAITED_UNTIL)} END"
 _RAN = f"CASE WHEN held_from IS NULL THEN 0 ELSE {_within('held_from', 'gone')} END"
-_MOST = lives(_THERE, more=f"ORDER BY servers * ({_within('came', 'gone')}) DESC LIMIT :most")
+_MOST = lives(THERE, more=f"ORDER BY servers * ({_within('came', 'gone')}) DESC LIMIT :most")
 _SUMS = lives(
-    _THERE,
+    THERE,
     'sql_id, "user", consumer_group, SUM(CASE WHEN came > :new_from THEN 1 ELSE 0 END) AS executions,'
     " SUM(CASE WHEN came > :new_from AND came <= first_seen THEN 1 ELSE 0 END) AS statements,"
     f" MAX(servers) AS servers, SUM({_QUEUED}) AS queued, COALESCE(MAX(CASE WHEN {_QUEUED} > 0 THEN {_WAITED} END), 0)"
     f" AS longest, SUM({_RAN}) AS ran, SUM(servers * ({_RAN})) AS work",
     'GROUP BY sql_id, "user", consumer_group',
 )
+
+
+_BUSIEST = lives(
+    f"{THERE} AND sql_id <> ''", "sql_id", f"GROUP BY sql_id ORDER BY SUM(servers * ({_RAN})) DESC LIMIT :most"
+)
+
+
+def busiest_sql_ids(playback: Playback, start: datetime, end: datetime, most: int) -> list[str]:
+    """Return the SQL_IDs that held most servers x time between two instants, as they are kept: so many of each store.
+
+    What they are of is not made: a stranger's file has hundreds of thousands of statements.
+    """
+    binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
+    return playback.each(lambda row: str(row["sql_id"]), _BUSIEST, start, end, **binds)
 
 
 def event_marks(playback: Playback, start: datetime, end: datetime, stretches: int) -> list[EventMark]:
@@ -401,7 +414,7 @@ def _mark(row: Row) -> EventMark:
     return EventMark(clean(row["kind"]), first, last, row["many"], clean(row["text"]))
 
 
-def told_events(playback: Playback, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
+def first_events(playback: Playback, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
     """Return the first events between two instants, at most so many; `calm` leaves out comings and goings of queues."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     statement = text(_EVENTS.format(others=_CALM if calm else ""))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from presman.base.axis import instants_of
 from presman.base.errors import InputError
 from presman.base.formats import seconds_of
 
@@ -52,11 +53,11 @@ def instant_of(
     offset is in `zone`, that of the user where none is given. Of a time that comes twice it is the first, unless only
     the second is in the recording, and not before `since`. The second in which the first poll came is that poll's.
     """
-    found = _meant(words, first, last, zone, note, since)
+    found = _instant_meant(words, first, last, zone, note, since)
     return first if found < first < found + timedelta(seconds=1) and not found.microsecond else found
 
 
-def _meant(
+def _instant_meant(
     words: str, first: datetime, last: datetime, zone: tzinfo | None, note: Note | None, since: datetime | None
 ) -> datetime:
     words = _LOST_SIGN.sub(r"\1+\2", words.strip())
@@ -71,7 +72,7 @@ def _meant(
             return _of_day(clock, low, last, zone, note)
         found = datetime.fromisoformat(words)
         if 1900 < found.year < 9000:
-            return _taken(found, zone, low, last, note)
+            return _chosen_instant(found, zone, low, last, note)
     except (ValueError, OverflowError):
         pass
     raise TimeError(f"{words!r} is not a time: write {FORMS}")
@@ -93,7 +94,7 @@ def span_of(
     today = last.astimezone(zone).date()
     if ends is not None and clock and ends < since and since.astimezone(zone).date() == today:
         notes.clear()
-        ends = _taken(_naive(today, clock), _zone_of(clock) or zone, since, last, notes.append)
+        ends = _chosen_instant(_naive(today, clock), _zone_of(clock) or zone, since, last, notes.append)
     if note is not None and notes:
         note(notes[0])
     if begins is not None and ends is not None and ends < begins:
@@ -111,16 +112,21 @@ def spelled_span(start: datetime | None, end: datetime | None) -> str:
 
 def spelled_instant(at: datetime) -> str:
     """Return an instant to the second, in the user's zone; with its offset in an hour that comes twice."""
+    return f"{at.astimezone():%Y-%m-%d} {spelled_time(at)}"
+
+
+def spelled_time(at: datetime) -> str:
+    """Return the time of day of an instant, as :func:`spelled_instant` has it."""
     local = at.astimezone()
-    twice = len(_instants(local.replace(tzinfo=None, fold=0), None)) > 1
-    return f"{local:%Y-%m-%d %H:%M:%S}" + (_offset(local) if twice else "")
+    twice = len(instants_of(local.replace(tzinfo=None, fold=0))) > 1
+    return f"{local:%H:%M:%S}" + (_offset(local) if twice else "")
 
 
 def _of_day(clock: re.Match[str], low: datetime, last: datetime, zone: tzinfo | None, note: Note | None) -> datetime:
     zone = _zone_of(clock) or zone
     at = _naive(last.astimezone(zone).date(), clock)
     is_to_come = at.replace(tzinfo=zone).astimezone(UTC) > last
-    return _taken(at - timedelta(days=is_to_come), zone, low, last, note)
+    return _chosen_instant(at - timedelta(days=is_to_come), zone, low, last, note)
 
 
 def _zone_of(clock: re.Match[str]) -> tzinfo | None:
@@ -135,9 +141,9 @@ def _naive(day: date, clock: re.Match[str]) -> datetime:
     return whole + timedelta(seconds=seconds % 1)
 
 
-def _taken(at: datetime, zone: tzinfo | None, low: datetime, high: datetime, note: Note | None) -> datetime:
+def _chosen_instant(at: datetime, zone: tzinfo | None, low: datetime, high: datetime, note: Note | None) -> datetime:
     """Return which instant a time is: of two the first, unless only the second is from `low` to `high`."""
-    found = _instants(at, zone) if at.tzinfo is None else [at.astimezone(UTC)]
+    found = instants_of(at, zone) if at.tzinfo is None else [at.astimezone(UTC)]
     if not found:
         raise TimeError(f"there is no {at:%H:%M} on {at:%Y-%m-%d}: clocks go forward then")
     taken = next((each for each in found if low <= each <= high), found[0])
@@ -145,13 +151,6 @@ def _taken(at: datetime, zone: tzinfo | None, low: datetime, high: datetime, not
         one, other = (_offset(each.astimezone(zone)) for each in (taken, next(e for e in found if e != taken)))
         note(f"{at:%Y-%m-%d %H:%M} comes twice, as clocks go back: {at:%H:%M}{one} is taken, not {at:%H:%M}{other}")
     return taken
-
-
-def _instants(at: datetime, zone: tzinfo | None) -> list[datetime]:
-    """Return when clocks show a time: once, twice where they go back, never where they go forward."""
-    zoned = [at.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)]
-    shown = [each for each in zoned if each.astimezone(zone).replace(tzinfo=None, fold=0) == at]
-    return sorted(dict.fromkeys(shown))
 
 
 def _offset(at: datetime) -> str:

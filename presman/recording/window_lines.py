@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import compress, groupby
 from math import isnan, nan
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import TextClause, text
 
@@ -22,6 +22,8 @@ from presman.base.text import clean
 from presman.recording.measure_tables import MICRO, SCALE, SPAN, all_kinds
 from presman.recording.playback import Playback
 from presman.recording.playback_values import PlaybackPart, is_number
+
+T = TypeVar("T")
 
 FIGURES: Mapping[str, str] = MappingProxyType(
     {
@@ -141,15 +143,30 @@ def _add(found: GroupLines, more: GroupLines) -> None:
         line.extend(more.values.get(key) or array("d", [nan]) * now)
 
 
-_AT_ONCE = 64
-"""Spans that are read at once: a month of them would not fit into memory."""
-
 _PLACES = ", ".join(f"w.waits_{each}" for each in range(SPAN))
 _WAITS = text(
     f"SELECT w.span, b.event, b.upper_us, w.first, w.last, w.known, {_PLACES}"
     " FROM bucket_waits w JOIN buckets b ON b.database_id = w.database_id AND b.bucket_id = w.bucket_id"
-    f" WHERE w.database_id = :database_id AND w.span BETWEEN :first / {SPAN} AND :last / {SPAN} ORDER BY w.span"
+    f" WHERE w.database_id = :database_id AND w.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
+    " ORDER BY w.span, b.event"
 )
+
+_MOST_EVENTS, _MOST_BUCKETS = 300, 10_000
+"""Events of which a recorder keeps histograms, and their buckets by upper bound: a database has 90, and 3,000."""
+
+_KINDS = text(
+    "SELECT COUNT(DISTINCT event), COUNT(*)"
+    " FROM (SELECT DISTINCT event, upper_us FROM buckets WHERE database_id = :database_id) b"
+)
+
+
+def has_histograms(playback: Playback, part: PlaybackPart) -> bool:
+    """Whether the histograms of a part may be read; where there are more than a database has, that is told."""
+    ((events, buckets),) = playback.rows(part, _KINDS) or [(0, 0)]
+    is_sane = bool(events <= _MOST_EVENTS and buckets <= _MOST_BUCKETS)
+    if not is_sane:
+        playback.left_out(part, f"its histograms have {buckets:,} buckets of {events:,} events, and are left out")
+    return is_sane
 
 
 class LatencyBin(NamedTuple):
@@ -159,6 +176,51 @@ class LatencyBin(NamedTuple):
     waits: Mapping[int, int]
 
 
+class MadeAnew(Sequence[T]):
+    """Values that are made anew whenever they are asked for: all at once would take hundreds of megabytes."""
+
+    def __init__(self, make: Callable[[int], T], many: int) -> None:
+        self._make = make
+        self._many = many
+
+    def __len__(self) -> int:
+        return self._many
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._make(range(self._many)[index])
+
+
+class BinnedWaits:
+    """The waits for an event in the making: the seconds of each bin, and of each bucket the waits in all bins."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, float] = defaultdict(float)
+        self._waits: dict[int, array[float]] = defaultdict(lambda: array("d"))
+
+    def add(self, polls: Sequence[_Poll | None], sums: Mapping[int, Sequence[int]]) -> None:
+        """Add what was waited in the polls of a span, None for those in which that is not known."""
+        for poll in polls:
+            if poll is not None:
+                self._seconds[poll.bin] += poll.seconds
+        for upper, counts in sums.items():
+            own = self._waits[upper]
+            for poll, count in zip(polls, counts, strict=True):
+                if count and poll is not None:
+                    own.extend([0.0] * (poll.bin + 1 - len(own)))
+                    own[poll.bin] += count
+
+    def bins(self) -> Sequence[LatencyBin]:
+        """Return the bins in order of time."""
+        numbers = sorted(self._seconds)
+
+        def made(place: int) -> LatencyBin:
+            number = numbers[place]
+            there = ((upper, int(own[number])) for upper, own in self._waits.items() if number < len(own))
+            return LatencyBin(self._seconds[number], {upper: waits for upper, waits in there if waits})
+
+        return MadeAnew(made, len(numbers))
+
+
 class _Poll(NamedTuple):
     """A poll: the bin it is in, and the seconds since the one before."""
 
@@ -166,13 +228,12 @@ class _Poll(NamedTuple):
     seconds: float
 
 
-def latency_bins(playback: Playback, start: datetime, end: datetime, width: int) -> dict[str, list[LatencyBin]]:
+def latency_bins(playback: Playback, start: datetime, end: datetime, width: int) -> dict[str, Sequence[LatencyBin]]:
     """Return by event the polls between two instants, `width` at a time, in order of time.
 
     A poll counts for an event whose waits are known at it, and how long it was since the poll before.
     """
-    seconds: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    waits: dict[str, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+    found: dict[str, BinnedWaits] = defaultdict(BinnedWaits)
     before = 0
     for part in playback.parts(start, end):
         rows = playback.rows(part, _POLLS)
@@ -180,34 +241,12 @@ def latency_bins(playback: Playback, start: datetime, end: datetime, width: int)
                  for index, (poll, _, since) in enumerate(rows)
                  if since and is_number(since) and _is_whole(poll)}  # fmt: skip
         before += len(rows)
-        for span, own_rows in _spans(playback, part):
-            own = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
-            for event, buckets in _by_event(own_rows).items():
-                counted = _counted(own, buckets)
-                for each in counted:
-                    if each is not None:
-                        seconds[event][each.bin] += each.seconds
-                _add_waits(waits[event], counted, buckets)
-    return {
-        event: [LatencyBin(of[number], waits[event].get(number, {})) for number in sorted(of)]
-        for event, of in seconds.items()
-    }
-
-
-def _spans(playback: Playback, part: PlaybackPart) -> Iterator[tuple[int, Sequence[Any]]]:
-    for low in range(part.first // SPAN, part.last // SPAN + 1, _AT_ONCE):
-        first, last = max(part.first, low * SPAN), min(part.last, (low + _AT_ONCE) * SPAN - 1)
-        for span, rows in groupby(playback.rows(part._replace(first=first, last=last), _WAITS), key=itemgetter(0)):
+        waits = playback.streamed(part, _WAITS) if has_histograms(playback, part) else ()
+        for (span, event), buckets in groupby(waits, key=itemgetter(0, 1)):
             if _is_whole(span):
-                yield span, list(rows)
-
-
-def _by_event(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for row in rows:
-        if _is_sane(*row[2:6]) and all(each is None or type(each) is int for each in row[6:]):
-            found.setdefault(clean(str(row[1])), []).append(row)
-    return found
+                own = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
+                found[clean(str(event))].add(*_summed(own, buckets))
+    return {event: bins for event, each in found.items() if (bins := each.bins())}
 
 
 def _is_sane(upper: Any, first: Any, last: Any, known: Any) -> bool:
@@ -219,17 +258,22 @@ def _is_whole(*values: Any) -> bool:
     return all(type(each) is int for each in values)
 
 
-def _counted(polls: Sequence[_Poll | None], buckets: Sequence[Any]) -> list[_Poll | None]:
-    """Return the polls of a span at which the waits of an event are known, None in place of the others."""
+def _summed(
+    polls: Sequence[_Poll | None], buckets: Iterable[Sequence[Any]]
+) -> tuple[list[_Poll | None], dict[int, list[int]]]:
+    """Return the polls of a span at which the waits of an event are known, None in place of the others, and the waits.
+
+    Those are by the upper bound of their bucket, poll by poll, over all instances.
+    """
     there = unknown = 0
-    for _, _, _, first, last, known, *_ in buckets:
+    sums: dict[int, list[int]] = {}
+    for _, _, upper, first, last, known, *waits in buckets:
+        if not _is_sane(upper, first, last, known) or not all(each is None or type(each) is int for each in waits):
+            continue
         there |= (1 << (last + 1)) - (1 << first)
         unknown |= 0 if known else 1 << first
-    return [poll if (there & ~unknown) >> index & 1 else None for index, poll in enumerate(polls)]
-
-
-def _add_waits(found: dict[int, dict[int, int]], polls: Sequence[_Poll | None], buckets: Sequence[Any]) -> None:
-    for _, _, upper, _, _, _, *waits in buckets:
-        for poll, count in zip(polls, waits, strict=True):
-            if count and poll is not None:
-                found[poll.bin][upper] += count
+        own = sums.setdefault(upper, [0] * SPAN)
+        for index, count in enumerate(waits):
+            if count:
+                own[index] += count
+    return [poll if (there & ~unknown) >> index & 1 else None for index, poll in enumerate(polls)], sums

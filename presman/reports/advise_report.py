@@ -33,13 +33,13 @@ ASSUMPTIONS = (
     "statements come when they came, whatever happens to earlier ones",
     "a run time does not depend on what runs beside it: with more servers at once on the same CPUs it would be longer, "
     "and presman cannot say by how much",
-    "under a lower degree limit a statement runs longer, so that servers times seconds stay the same; its servers are "
-    "taken for two sets, twice the degree",
+    "with a lower degree limit a statement is taken to run longer, servers times seconds being the same; its servers "
+    "are taken for two sets, twice the degree",
     "levels and shares divide CPU, too: that is told where CPU was seen, not of a file of arrivals, and by what groups "
     "wanted under the present plan",
     "limits of containers stay as they were, and are not replayed",
     "a statement that timed out counts as one that never started; one that came before the observation began is "
-    "replayed, and is in no figure",
+    "replayed, but is not counted",
 )
 
 
@@ -189,12 +189,12 @@ def advise(
         if finals and finals[0][0]:
             many = other_days(seen, 19 if quick else _few(arrivals, 99, 39), held_back=True)
             days = [seen.played(finals[0][0], 1, day) for day in many]
-        curves += _curves(seen, () if quick else goals, courses)
+        curves += _curves(seen, () if quick or verdict == "too_short" else goals, courses)
     except KeyboardInterrupt:
         is_over = True
     if not verdict:
         finals = finals or _finals(search, before, 1, 1)
-        unmet = f"no choice that was tried meets every goal by changes to {', '.join(kinds)}"
+        unmet = f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
         verdict, message = ("advised", "") if _is_met(finals, goals) else ("unmet", unmet)
     best = finals[0][0] if finals else PRESENT
     if best:
@@ -202,8 +202,8 @@ def advise(
     advice = Advice(
         verdict, message, len(arrivals), _seconds_of(arrivals), seed,
         error(observed(arrivals), before.replayed.statements), len(search.scored), is_over, found, tuple(curves),
-        _told(seen, PRESENT, before, before, goals),
-        tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
+        _replayed_choice(seen, PRESENT, before, before, goals),
+        tuple(_replayed_choice(seen, choice, before, after, goals) for choice, after in finals),
         needed, *_script_and_notes(seen, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
         servers_maximum=plan.maximum,
     )  # fmt: skip
@@ -362,8 +362,8 @@ def _beyond_maximum(plan: SeenPlan, peaks: Iterable[int]) -> Iterable[str]:
     """Yield why replays have more servers at once than there are."""
     if plan.maximum is not None and max(peaks, default=0) > plan.maximum:
         yield (
-            f"no more than PARALLEL_MAX_SERVERS ({plan.maximum}) can be in use at once: a peak above it has "
-            "statements that were seen to start without room for them, and do so in every replay"
+            f"no more than PARALLEL_MAX_SERVERS ({plan.maximum}) can be in use at once: where a peak is above "
+            "it, statements were seen to start without room for them, and every replay lets them"
         )
 
 
@@ -389,7 +389,7 @@ def _curves(seen: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable
             yield WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, points)
 
 
-def _told(
+def _replayed_choice(
     seen: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
 ) -> ReplayedChoice:
     changes = tuple(in_words(seen, each) for each in sorted(choice, key=str))

@@ -207,15 +207,12 @@ class Search:
         steps = len(seen.early.arrivals) * self.courses
         self.most = most or max(40, min(choices // 10, max(80, 500_000 // max(1, steps))))
         self.scored: dict[Choice, Scored] = {}
+        self.best: Choice = PRESENT
+        """The best choice so far."""
         self._tried: set[Choice] = set()
         self._outcomes: set[tuple[frozenset[Knob], Scored]] = set()
         self._judge: ChoiceJudge | None = None
         self._heard: Callable[[int, Scored], None] = lambda *_: None
-
-    @property
-    def best(self) -> Choice:
-        """The best choice so far."""
-        return min(self.scored, key=self._rank, default=PRESENT)
 
     def _rank(self, choice: Choice) -> tuple[bool, float, int, list[Change]]:
         found = self.scored[choice]
@@ -247,6 +244,8 @@ class Search:
             if self._judge is None:
                 self._judge = self.judge(after, len(self.seen.early.arrivals))
             self.scored[choice] = self._judge(choice, after)
+            if self.best not in self.scored or self._rank(choice) < self._rank(self.best):
+                self.best = choice
             self._heard(len(self.scored), self.scored[self.best])
         return self.scored[choice]
 

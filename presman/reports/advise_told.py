@@ -21,8 +21,9 @@ _BAR = 36
 def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     """Return all of it as lines. Ends in a newline."""
     told = [each for line in closing(advice) for each in wrap(line, wide)]
-    blocks = [[*wrap(_first(advice), wide), *_goals(advice)], *([] if advice.choices else [told])]
-    blocks += [list(_drawn(curve)) for curve in advice.curves]  # where there is no choice, that comes first
+    seen = [*wrap(_first(advice), wide), *_goals(advice)]
+    blocks = [told, seen] if advice.verdict == "too_short" else [seen, *([] if advice.choices else [told])]
+    blocks += [list(_drawn(curve)) for curve in advice.curves]
     blocks += [[*_choices(advice), *told]] if advice.choices else []
     lines = [line for block in blocks if block for line in ("", *block)][1:]
     if advice.scripts is not None:
@@ -147,21 +148,24 @@ def _lost(each: GroupWaits) -> str:
     return ", ".join([f"{each.group} median {middle}, p95 {most}", *more])
 
 
+_NO_RATE = "how long that takes is not known"
+
+
 def still_takes(advice: Advice) -> str:
     """Return how long it still takes until so many statements were seen as the goals need, as a sentence."""
     few = max(advice.goals, key=lambda goal: goal.needed - goal.statements)
     missing, rate = few.needed - few.statements, few.statements / max(1.0, advice.seconds)
-    when = f"at this rate in some {spelled(60 * ceil(missing / (60 * rate)))}" if rate else "when is not known"
+    when = f"at this rate that takes another {spelled(60 * ceil(missing / (60 * rate)))}" if rate else _NO_RATE
     came = f"{counted(few.statements, 'statement') if few.statements else 'none'} came in {spelled(advice.seconds)}"
-    return f"Too early for advice on {few.goal}: {came}, and it takes {few.needed}: {when}."
+    return f"Too early for advice on {few.goal}: it needs {counted(few.needed, 'statement')}, and {came}; {when}."
 
 
 def _sureness(each: GoalFinding) -> str:
     if each.within is None:
-        return f"{each.goal}: nothing was held back to judge the first choice by."
+        return f"{each.goal}: no statements were held back to check the first choice."
     own = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
     if each.low is None or each.high is None:
-        return f"{each.goal}: under the first choice {own}; how sure that is was not worked out."
+        return f"{each.goal}: under the first choice {own}; how sure that is was not calculated."
     usual, low, high = map(wait_words, (each.advised, each.advised_low, each.advised_high))
     part = f"{100 * each.low:.0f} to {100 * each.high:.0f} %"
     promise = f"{each.percentile} {usual} ({low} to {high} on 9 days of 10 like this one, when {part} start in time)"
@@ -175,7 +179,8 @@ _LINE, _TOP, _LEFT, _ROOM = 20.0, 6.0, 150.0, 100.0
 
 def as_page(advice: Advice, made: datetime) -> str:
     """Return all of it as one HTML page without a script."""
-    story = [_first(advice), *_goals(advice), *closing(advice)]
+    seen = [_first(advice), *_goals(advice)]
+    story = [*closing(advice), *seen] if advice.verdict == "too_short" else [*seen, *closing(advice)]
     parts = [element("header", element("h1", "Advice on goals of service"), *(element("p", line) for line in story))]
     for curve in advice.curves:
         if said := _level(curve):

@@ -56,9 +56,26 @@ def cell_table(heads: Iterable[Markup], rows: Iterable[Iterable[Markup]], *below
     return element("div", table, *below, class_="wide")
 
 
-def heading(title: str, parts: Iterable[Markup], notes: Iterable[str], made: datetime) -> Markup:
+def heading(
+    title: str, parts: Iterable[Markup], notes: Iterable[str], made: datetime, times: Sequence[datetime]
+) -> Markup:
     """Return the head of a page: what it is about, notes, the zone of its times, and which presman made it when."""
-    zone = made.astimezone().strftime("UTC%z")
-    rests = f"All times in {zone[:6]}:{zone[6:]}. By presman {__version__}, {made.astimezone():%Y-%m-%d %H:%M:%S}."
+    rests = f"All times in {zone_of(times)}. By presman {__version__}, {made_at(made, times)}."
     told = [element("p", f"Note: {note}.") for note in notes]
     return element("header", element("h1", title), *parts, *told, element("p", rests, class_="note"))
+
+
+def zone_of(times: Sequence[datetime]) -> str:
+    """Return in which zone a page shows its times: the user's, in which clocks may have been changed meanwhile."""
+    return " and, after the clock change, ".join(dict.fromkeys(map(_offset, sorted(times))))
+
+
+def made_at(made: datetime, times: Sequence[datetime]) -> str:
+    """Return when a page was made, with its offset where that is none of its times'."""
+    offset = _offset(made)
+    return f"{made.astimezone():%Y-%m-%d %H:%M:%S}" + (f" {offset}" if offset not in map(_offset, times) else "")
+
+
+def _offset(at: datetime) -> str:
+    text = at.astimezone().strftime("UTC%z")
+    return f"{text[:6]}:{text[6:8]}"

@@ -19,10 +19,10 @@ from presman.base.formats import counted, duration
 from presman.forecast.scheduler import Group
 
 ASSUMPTIONS = (
-    "a group wants at each poll the CPUs that it used and those that it waited for, whatever it got before: work that "
-    "is left over makes later polls no busier",
-    "where limits held groups back, all CPUs of the instance are there to divide; where they did not and nearly all "
-    "were used, what the groups used together",
+    "at each poll a group wants the CPUs that it used and those that it waited for: work that is left over does not "
+    "make later polls busier",
+    "where limits held groups back, all CPUs of the instance are divided; where nearly all were used without a "
+    "limit, only what the groups used together",
 )
 
 
@@ -156,7 +156,8 @@ def cpu_report(demands: Sequence[CpuDemand], changes: Mapping[str, CpuChange]) -
     wanted = sum(each.wanted for each in found.values())
     lines = [
         f"CPU in {counted(len(demands), 'poll')}, each of an instance; times are minutes and seconds of CPU",
-        f"replayed under the plan of that time, what groups lack is off by {_percent(off, wanted)} of what they wanted",
+        "replayed under the plan of that time, the CPU that groups lack is off by "
+        f"{_percent(off, wanted)} of what they wanted",
         "",
         f"{'group':<26} {'wanted':>9} {'throttled: observed':>20} {'replayed':>16} {'what if':>16}",
     ]
@@ -176,7 +177,7 @@ def _never_short(found: Collection[GroupCpu], wanted: float) -> str:
         return ""
     if sum(each.changed for each in found) < _NOTHING * wanted:
         return "CPU was never short: no group waited for it, and under these directives none would have."
-    return "CPU was never short: who waits under these directives waits for a limit of them."
+    return "CPU was never short: under these directives a group waits only because of a limit."
 
 
 def _line(key: Key, each: GroupCpu) -> str:
@@ -192,6 +193,6 @@ def _percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole > 0 else "0 %"
 
 
-def told_by(demands: Sequence[CpuDemand]) -> Iterator[str]:
+def groups_with_cpu(demands: Sequence[CpuDemand]) -> Iterator[str]:
     """Yield the names of the groups whose CPU is known."""
     yield from sorted({name for demand in demands for _, name in demand.loads})

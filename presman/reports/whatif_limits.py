@@ -117,9 +117,9 @@ class PresentLimits(Struct, frozen=True):
         if then.target > now.target or any(
             most > now.limits.get(group, now.target) for group, most in then.limits.items()
         ):
-            found.append("More servers at once share the same CPUs: statements may run longer than is taken here.")
+            found.append("More servers at once share the same CPUs: statements may run longer than presman assumes.")
         if any(each.kind == "degree" for each in choice):
-            found.append("What is queued already keeps its degree; a lower one is for statements that come.")
+            found.append("Statements already queued keep their degree; a lower limit is for those that come later.")
         return found
 
     def _lacks(self, choice: Choice) -> str:

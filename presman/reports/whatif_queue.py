@@ -55,7 +55,7 @@ def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
     if not reading.queue:
         return ""
     if record is not None and record.is_poor():
-        return f"forecasts held {record.held} of {record.judged} here, which is too few"
+        return f"forecasts held {record.held} of {record.judged} here: too few to say"
     return "" if foresight else why_unforeseen(reading).removeprefix("starts in: not known, ") or PENDING.why_none
 
 

@@ -470,8 +470,8 @@ def beyond_maximum(target: int | None, maximum: int | None) -> str:
     if target is None or maximum is None or target <= maximum:
         return ""
     return (
-        f"a target of {target} is above PARALLEL_MAX_SERVERS ({maximum}): only that many can be had unless it "
-        "is raised as well, which the replay takes for done"
+        f"a target of {target} is above PARALLEL_MAX_SERVERS ({maximum}): the replay assumes that it is "
+        "raised as well, without which only that many can be had"
     )
 
 

@@ -29,23 +29,11 @@ from msgspec.structs import replace
 
 from presman import rows
 from presman.base.release import SUPPORTED, Release
+from presman.rows import query_files
 from presman.rows.conversion import RecordType, field_types, null_row
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.group_rows import CpuExhausted
 from presman.rows.instance_rows import PdbCpuExhausted
-from presman.rows.query_files import (
-    OLDEST,
-    QueryError,
-    Selection,
-    SqlColumn,
-    amount_records,
-    catalog,
-    parts,
-    queries_folder,
-    read_file,
-    since_of,
-    view_of_grant,
-)
 from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
 
 OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
@@ -63,7 +51,7 @@ def by_query() -> Mapping[str, RecordType]:
         if hasattr(member[1], "_fields")
     ]
     written = {_snake(name): cast(RecordType, record) for name, record in sorted(found)}
-    return MappingProxyType({**written, **amount_records()})
+    return MappingProxyType({**written, **query_files.amount_records()})
 
 
 def _snake(name: str) -> str:
@@ -141,12 +129,12 @@ class Query(Struct, frozen=True):
 
     def view_in(self, scope: Scope) -> str:
         """Return the view it reads in `scope` as users write it: ``GV$SESSION``, ``V$SESSION``."""
-        return view_of_grant(self.grant_in(scope))
+        return query_files.view_of_grant(self.grant_in(scope))
 
     @property
     def view(self) -> str:
         """The view as users write it: ``GV$SESSION`` for the grant ``GV_$SESSION``."""
-        return view_of_grant(self.grant)
+        return query_files.view_of_grant(self.grant)
 
 
 _OF_CURSOR = re.compile(r"\b(sql_id|child_number) = :\1\b")
@@ -208,7 +196,7 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
 
     Raises QueryError if a file is missing, unreadable or has a broken header.
     """
-    folder = folder or queries_folder()
+    folder = folder or query_files.queries_folder()
     versions = [
         (Release.parse(each.name), each) for each in folder.iterdir() if each.is_dir() and each.name[0].isdigit()
     ]
@@ -218,7 +206,7 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
         files = (each / f"{name}.sql" for each in (*serving, folder))
         path = next((each for each in files if each.is_file()), None)
         if path is None:
-            raise QueryError(f"query file missing: {folder / name}.sql")
+            raise query_files.QueryError(f"query file missing: {folder / name}.sql")
         query = read(path, record)
         if query.since <= release:
             chosen[record] = replace(query, cluster_sql=text_for(query, release))
@@ -231,7 +219,7 @@ _GROUPED_BY = re.compile(r"^GROUP BY (.*)$", re.MULTILINE)
 
 def text_for(query: Query, release: Release) -> str:
     """Return the text that `release` understands: what a row of NULLs is read as stands for each younger column."""
-    columns = catalog().get(query.view.removeprefix("G")) or _columns_read(query)
+    columns = query_files.catalog().get(query.view.removeprefix("G")) or _columns_read(query)
     younger = {name.lower() for name, column in columns.items() if column.since > release}
     if not younger:
         return query.cluster_sql
@@ -256,71 +244,71 @@ _WORDS = {
 
 def read(path: Path, record: RecordType) -> Query:
     """Read one query file. Raises QueryError naming `path` if it cannot be read or its header is broken."""
-    file = read_file(path)
+    file = query_files.read_file(path)
     header = file.header
     try:
         cadence = Cadence(header["every"])
-        since = Release.parse(header["since"]) if "since" in header else since_of(file.view)
+        since = Release.parse(header["since"]) if "since" in header else query_files.since_of(file.view)
     except ValueError as error:
-        raise QueryError(f"{path}: {error}") from error
+        raise query_files.QueryError(f"{path}: {error}") from error
     for key, words in _WORDS.items():
         if key in header and header[key] not in words:
             known = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-            raise QueryError(f"{path}: {key} must be {known}, not {header[key]!r}")
+            raise query_files.QueryError(f"{path}: {key} must be {known}, not {header[key]!r}")
     detail_level = DetailLevel.HISTOGRAMS if "shown" in header else DetailLevel.NARROW
     needs, pack, only = header["needs"], header["pack"], header.get("only", "")
     return Query(path.stem, record, file.answers, cadence, needs, pack, since, file.sql, path, only, detail_level)
 
 
 @cache
-def selection(query: Query, scope: Scope = Scope.CLUSTER) -> Selection:
+def selection(query: Query, scope: Scope = Scope.CLUSTER) -> query_files.Selection:
     """Return the parts of `query`. Raises QueryError if it is not one SELECT on one view."""
-    return parts(query.path, query.sql(scope))
+    return query_files.parts(query.path, query.sql(scope))
 
 
 # ---- Views: what the catalog has, and of views that it lacks what the queries say
 
 
 @cache
-def views() -> Mapping[str, Mapping[str, SqlColumn]]:
+def views() -> Mapping[str, Mapping[str, query_files.SqlColumn]]:
     """Return every view that is known or read (``V$SESSION``, ``DBA_RSRC_PLANS``): column → facts.
 
     Of a view that the catalog lacks that are the columns that queries read.
     """
-    found: dict[str, Mapping[str, SqlColumn]] = dict(catalog())
+    found: dict[str, Mapping[str, query_files.SqlColumn]] = dict(query_files.catalog())
     for name, record in by_query().items():
-        query = read(queries_folder() / f"{name}.sql", record)
+        query = read(query_files.queries_folder() / f"{name}.sql", record)
         view = query.view.removeprefix("G")
-        if view not in catalog():
+        if view not in query_files.catalog():
             found[view] = {**found.get(view, {}), **_columns_read(query)}
     return found
 
 
-_CON_ID = SqlColumn("", "CON_ID", "NUMBER", Release(12, 1))
+_CON_ID = query_files.SqlColumn("", "CON_ID", "NUMBER", Release(12, 1))
 """The column that each V$ view has since there are containers."""
 
 _TYPES = {int: "NUMBER", float: "NUMBER", datetime: "DATE"}
 _KEYWORDS = frozenset({"AND", "AS", "CASE", "COALESCE", "ELSE", "END", "IN", "IS", "NOT", "NULL", "OR", "THEN", "WHEN"})
 
 
-def _columns_read(query: Query) -> dict[str, SqlColumn]:
+def _columns_read(query: Query) -> dict[str, query_files.SqlColumn]:
     """Return the columns that a query reads, as old as it is, with types that hold what its record takes."""
     selected, view = selection(query), query.view.removeprefix("G")
     types = {name: _TYPES.get(kind, "VARCHAR2(4000)") for name, (kind, _) in field_types(query.record).items()}
     typed = {word: types[field] for field, words in selected.fields.items() for word in words}
     words = sorted(selected.words - _KEYWORDS - ({"INST_ID"} if query.view != view else set()))
-    found = {word: SqlColumn(view, word, typed.get(word, "VARCHAR2(4000)"), query.since) for word in words}
+    found = {word: query_files.SqlColumn(view, word, typed.get(word, "VARCHAR2(4000)"), query.since) for word in words}
     return {**found, "CON_ID": _CON_ID._replace(view=view)} if view.startswith("V$") else found
 
 
-def columns_of(view: str, release: Release) -> list[SqlColumn]:
+def columns_of(view: str, release: Release) -> list[query_files.SqlColumn]:
     """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; empty if it does not exist there."""
     is_global = view.startswith("GV$")
     name = view[1:] if is_global else view
-    base = catalog().get(name) or views().get(name, {})
+    base = query_files.catalog().get(name) or views().get(name, {})
     present = [fact for fact in base.values() if fact.since <= release]
     if is_global and present:
-        present.insert(0, SqlColumn(view, "INST_ID", "NUMBER", OLDEST))
+        present.insert(0, query_files.SqlColumn(view, "INST_ID", "NUMBER", query_files.OLDEST))
     return present
 
 

@@ -137,7 +137,7 @@ _TOOLS = (
 """Tools by the text of PROGRAM or MODULE."""
 
 _ADMINISTRATORS = {
-    "SYS": SessionKind("SYS", "an administrator's work"),
+    "SYS": SessionKind("SYS", "an administrator's work is lost"),
     "SYSBACKUP": SessionKind("RMAN", "the backup or restore fails"),
     "SYSDG": SessionKind("Data Guard", "the standby falls behind"),
     "SYSRAC": SessionKind("SYSRAC", "the cluster's own work"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
@@ -92,3 +92,36 @@ class Snapshot(Struct, frozen=True):
     def problems(self) -> dict[RecordType, Problem]:
         """Return what could not be read, by record."""
         return {record: section.problem for record, section in self.sections.items() if section.problem}
+
+
+# ---- Forecasts that were shown: no database tells them. A recorder or a monitor adds them to what a poll read, so
+# that whoever reads it shows the same. Seconds are in tenths.
+
+
+class ShownStart(NamedTuple):
+    """In how many tenths of a second a queued statement should start; `timeout` is 1 where its timeout comes before."""
+
+    inst_id: int
+    sid: int
+    serial: int
+    sql_id: str
+    median: int | None
+    low: int | None
+    high: int | None
+    timeout: int
+    why_none: str
+
+
+class ShownRecord(NamedTuple):
+    """How good the forecasts had been by then, one row: of `judged` starts `held` came within their range.
+
+    They were judged `since` the first reading of whoever showed them.
+    """
+
+    judged: int
+    held: int
+    median_error: int | None
+    since: datetime | None
+
+
+SHOWN = (ShownStart, ShownRecord)

@@ -241,8 +241,8 @@ TAB = Tab(
         "half later. 80 % between is the range for 8 cases of 10. `forecasts held 41 of 50, off by 0:22`: so many of "
         "the last statements started within the range first shown for them, and half of them were off by no more than "
         "that. docs/forecast.md tells what is assumed.",
-        "W changes a limit of the plan in thought, at first the one by which the head of the row's queue waits: when "
-        "each statement starts now and then, and the script for it. Nothing is changed in the database.",
+        "W tries other limits of the plan, first the one that holds up the head of the row's queue: when each "
+        "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "
         "a taller block.",
     ),

@@ -13,6 +13,7 @@ from presman.analysis.trends.database_events import DatabaseEvent, beside
 from presman.base.text import clean
 from presman.figures.drawing.lines import Line, Run, merge, spark
 from presman.recording.playback_values import Stretch
+from presman.recording.time_words import spelled_instant
 from presman.rows.snapshot import Snapshot
 from presman.tabs.parts import Key
 from presman.tui.app import MonitorApp, MonitorEnd, shown
@@ -220,7 +221,7 @@ class ReplayApp(MonitorApp):
         sign = f"▶ {player.speed:g}x" if player.playing else "‖"
         if player.trouble or player.is_following:
             sign = "✕ not read since" if player.trouble else "● newest"
-        self.monitor.replays(f"{sign} {reading.at.astimezone():%Y-%m-%d %H:%M:%S}")
+        self.monitor.replays(f"{sign} {spelled_instant(reading.at)}")
         self.scrub.show(reading.at, reads_past=self.monitor.timeline.watch.lacks_past)
         if paint:
             self.paint_lines()

@@ -43,7 +43,7 @@ def _better(row: ChangedStart) -> State:
 
 
 _Start = Figure[ChangedStart]
-_RANGE, _SOONER = "The range for 8 cases of 10.", "In so many of the courses of the queue it starts sooner."
+_RANGE, _SOONER = "The range for 8 cases of 10.", "In how many possible courses of the queue it starts sooner."
 
 STARTS: Table[ChangedStart] = Table(
     "what_if_starts",
@@ -53,13 +53,13 @@ STARTS: Table[ChangedStart] = Table(
         _Start("position", "#", NUMBER, "Its position in the queue.", "row.position", width=3),
         _Start("sql_id", "SQL_ID", NAME, "What it executes.", "row.sql_id", width=13),
         _Start("waited", "Waited", SECONDS, "For how long it has waited.", "row.waited"),
-        _Start("now", "Starts in", NAME, "In how long as things are; > for not within.",
+        _Start("now", "Starts in", NAME, "How soon it starts as things are; > means not within that time.",
                lambda each: _in_how_long(each.row.starts, each.beyond), width=9, side="right"),
         _Start("now_between", "80 % between", NAME, _RANGE, lambda each: between(each.row.starts),
                width=12, narrow=False),
-        _Start("then", "What if", NAME, "In how long under the changes; > for not within.",
+        _Start("then", "What if", NAME, "How soon it starts under the changes; > means not within that time.",
                lambda each: _in_how_long(each.then, each.then_beyond), width=9, side="right", state=_better),
-        _Start("then_between", "between", NAME, "Made as that of now.", lambda each: between(each.then),
+        _Start("then_between", "between", NAME, "The same range under the changes.", lambda each: between(each.then),
                width=12, narrow=False),
         _Start("sooner", "Sooner in", NAME, _SOONER, _sooner, width=9),
     ),

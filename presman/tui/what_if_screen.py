@@ -87,7 +87,7 @@ def advice_words(advice: Advice, goals: str, choice: ReplayedChoice | None = Non
 
     What stands first is all of one choice: a table may have no room for that.
     """
-    whole = "" if choice is None else f"{_changes(choice)}: {_waits(choice) or 'waits stay'}."
+    whole = "" if choice is None else f"{_changes(choice)}: {_waits(choice) or 'no wait changes'}."
     if advice.verdict == "too_short":
         return [still_takes(advice)]
     seen = f"{counted(advice.statements, 'statement')} in {spelled(advice.seconds)}"

@@ -39,7 +39,7 @@ def test_a_quoted_name_stays_as_it_is() -> None:
         ("REPORTS p0 wait <= 3s", "0 is not a percentage"),
         ("101 % of REPORTS start within 3s", "101 is not a percentage"),
         ("REPORTS p95 wait <= 99999d", "longer than three years"),
-        ("REPORTS p95 wait <= 0s", "nothing starts within no time"),
+        ("REPORTS p95 wait <= 0s", "the time must be longer than 0"),
     ],
 )
 def test_what_is_no_goal_is_told_in_a_line(text: str, why: str) -> None:

@@ -108,7 +108,7 @@ def test_a_statement_is_about_to_time_out() -> None:
         ("CANCEL", 299.0, "bad", "✕ 1 queued times out within 5:00, the first: {who} in 4:59 (PARALLEL_QUEUE_TIMEOUT)"),
         (
             "RUN", 0.0, "note",
-            "▶ 1 queued starts within 5:00 by its timeout, perhaps with fewer servers, the first: {who} in 0:00 "
+            "▶ 1 queued starts at its timeout, within 5:00, perhaps with fewer servers, the first: {who} in 0:00 "
             "(PQ_TIMEOUT_ACTION RUN)",
         ),
         (
@@ -135,7 +135,7 @@ def test_one_group_ends_its_statements_and_another_starts_them() -> None:
     )
     assert [(alert.state, alert.short) for alert in by_rules(reading)] == [
         ("bad", "1 queued times out within 5:00"),
-        ("note", "2 queued start within 5:00 by their timeout, perhaps with fewer servers"),
+        ("note", "2 queued start at their timeout, within 5:00, perhaps with fewer servers"),
     ]
 
 

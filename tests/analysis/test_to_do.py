@@ -131,8 +131,8 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         (
             running(526, idle=80.0, status="INACTIVE"),
             "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; idle 1:20, so perhaps between two "
-            "fetches: end it if it stays idle (from 2:00 on DO offers it)",
-            "MARTIN 1:526 keeps 32 servers, idle 1:20: end it from 2:00 on",
+            "fetches: end it if it stays idle (DO offers it once it is idle for 2:00)",
+            "MARTIN 1:526 keeps 32 servers, idle 1:20: end it once it is idle for 2:00",
         ),
         (
             running(526, servers=8, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is too little
@@ -174,9 +174,9 @@ def test_why_an_idle_holders_servers_do_not_count_is_told_where_he_is_named(
         "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: "
         f"{why}; wait, or decide whose work to end"
     )
-    assert why_not_ended(idle, reading) == f"Its end would not let the head of BATCH start: {why}."
+    assert why_not_ended(idle, reading) == f"Ending it would not let the head of BATCH start: {why}."
     asked = as_text(reading, AskedStatement.of("501"), ReasonHistory())
-    assert f"    to end MARTIN 1:526,60805 (idle 15:00, 32 servers) does not help: {why}\n" in asked
+    assert f"    ending MARTIN 1:526,60805 (idle 15:00, 32 servers) does not help: {why}\n" in asked
 
 
 def test_the_moment_between_two_fetches_ends_at_two_minutes() -> None:
@@ -360,18 +360,18 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     for reading in (both, larger):
         assert told(reading).commands == ()
         assert told(reading).text == (
-            "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: what its end would do is not "
-            "foreseen; wait, or decide whether to end it"
+            "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: what ending it would do is not "
+            "known; wait, or decide whether to end it"
         )
         assert told(reading).short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 servers"
     assert told(foreseen(both, 1, 880.0, 900.0)).text.endswith(
-        "that BATCH and ETL want: its end is foreseen to save less than 0:30; wait, or decide whether to end it"
+        "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
     )
     proven = foreseen(both, 0, 700.0, 900.0)
     assert told(proven).step is Step.END
     assert proven.forecast is not None
     poor = replace(proven, forecast=replace(proven.forecast, record=ForecastRecord(5, 2, 30.0)))
-    assert "forecasts held 2 of 5: too few to say what its end would do" in told(poor).text
+    assert "forecasts held 2 of 5: too few to say what ending it would do" in told(poor).text
     capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
     own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
     assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
@@ -385,7 +385,7 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
     found = told(replace(held, groups=(group("BATCH", px_servers=32),)))
     assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 that ETL wants"
     assert found.text.startswith(
-        "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what its end "
+        "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what ending it "
     )
     alone = told(replace(held, groups=(group("BATCH", px_servers=0),)))
     assert "that ETL wants (BATCH's limit does not count them): " in alone.text
@@ -395,7 +395,7 @@ def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() 
     """A limit that holds nobody back is no matter, whoever it counts: BATCH wants these servers as ETL does."""
     both = storm(running(526, **IDLE), running(144))
     found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
-    assert "keeps 32 servers that BATCH and ETL want: what its end" in found.text
+    assert "keeps 32 servers that BATCH and ETL want: what ending it" in found.text
     assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 servers"
 
 
@@ -414,7 +414,7 @@ def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keep
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
     assert told(both).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two "
-        "fetches: end it if it stays idle (from 2:00 on DO offers it)"
+        "fetches: end it if it stays idle (DO offers it once it is idle for 2:00)"
     )
 
 
@@ -454,7 +454,7 @@ def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
         "end MARTIN 1:526 (idle 15:00, keeps 8 servers): "
         f"the last now queued starts at {through} instead of {otherwise}"
     )
-    assert found.short == "end MARTIN 1:526: the queue is through sooner"
+    assert found.short == "end MARTIN 1:526: the queue empties sooner"
     poor = foreseen(little, 0, 1500.0, 2470.0)
     assert poor.forecast is not None
     record = replace(poor.forecast, record=ForecastRecord(5, 2, 30.0))
@@ -467,11 +467,11 @@ def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
 def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
     half = one_queue(running(526, servers=16, **IDLE), running(144))
     assert told(foreseen(half, 0, 900.0, 900.0)).text == (
-        "MARTIN 1:526 (idle 15:00) keeps 16 servers; by the forecast nobody starts sooner if it is ended, so waiting "
-        "is as good; wait, or decide whose work to end"
+        "MARTIN 1:526 (idle 15:00) keeps 16 servers; nobody should start sooner if it is ended, so waiting is as "
+        "good; wait, or decide whose work to end"
     )
     contested = foreseen(storm(running(526, **IDLE)), 0, 900.0, 900.0)
-    assert "its end is foreseen to save less than 0:30" in told(contested).text
+    assert "ending it should save less than 0:30" in told(contested).text
     assert told(foreseen(one_queue(running(526, **IDLE)), 0, 900.0, 900.0)).step is Step.END, "the head starts at once"
     pausing = running(144, idle=60.0, status="INACTIVE")
     assert told(foreseen(replace(half, running=(pausing, half.running[0])), 5, 10.0, 900.0)).commands == ()

@@ -280,4 +280,7 @@ def test_what_may_be_a_monitor_is_not_advised_against_either() -> None:
     """Without V$PX_PROCESS nothing tells a statement from a monitor: nobody is named, and why is said."""
     one = cluster(listed=False)
     assert (one.needed, sids(one)) == (0, [])
-    assert one.sentence == "2 statements may be monitors' GV$ queries and are not named; no other would help"
+    assert (
+        one.sentence
+        == "2 statements may be GV$ queries of monitors, so they are not named; ending others would not help"
+    )

@@ -9,8 +9,9 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from docs.make import assumptions
 from presman.base.release import SUPPORTED, Release
-from presman.config.assumptions import ASSUMPTIONS, Assumption, Observation, check, in_markdown, unseen
+from presman.config.assumptions import ASSUMPTIONS, Assumption, Observation, check, unseen
 from presman.config.targets import parse_target
 from presman.rows.queries import Scope, columns_of
 from presman.rows.session_state import QUEUE_WAITS
@@ -141,7 +142,7 @@ def test_the_events_of_the_queue_are_those_that_presman_counts() -> None:
 
 
 def test_the_list_names_each_with_what_to_run() -> None:
-    text = in_markdown()
+    text = assumptions()
     for each in ASSUMPTIONS:
         assert f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}." in text
         assert not each.sql or f"`{each.sql};`" in text

@@ -115,8 +115,8 @@ def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, insid
     compared = inside("--config", "config.ini", "compare", "q.presman", "q.presman@last..last").stdout
     assert compared.replace("\n     ", "").count("- goal 95 % of BATCH start within 1 min: missed, 0 of ") == 2
     live = inside("--config", "config.ini", "once", "live", "--interval", "0.5").stdout
-    assert "Not known: goal_missed: one look does not judge goals of service" in live
-    assert "not known: goal_missed: one look" in inside("--config", "config.ini", "check", "live", "-v").stdout
+    assert "Not known: goal_missed: one reading cannot judge goals of service" in live
+    assert "not known: goal_missed: one reading" in inside("--config", "config.ini", "check", "live", "-v").stdout
     listed = inside("--config", "config.ini", "alerts", "live").stdout
     assert re.search(r"^unknown +goal_missed", listed, re.MULTILINE)
     assert "Goals of NOBODY: there is no group NOBODY." in inside("--config", "config.ini", "once", "q.presman").stdout

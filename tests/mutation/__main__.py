@@ -90,27 +90,31 @@ class Nearest:
         self.packages = {dotted(path.relative_to(root)) for path in root.glob("presman/**/__init__.py")}
         self.importers: dict[str, set[str]] = defaultdict(set)
         self.testers: dict[str, set[str]] = defaultdict(set)
+        self.walkers: dict[str, set[str]] = defaultdict(set)
         self.breadth: Counter[str] = Counter()
         for path in root.glob("presman/**/*.py"):
-            for module in self._imported(path):
+            for module in set().union(*self._imported(path)):
                 self.importers[module].add(dotted(path.relative_to(root)))
         for path in root.glob("tests/**/test_*.py"):
             name = path.relative_to(root).as_posix()
             if not name.startswith(NEVER):
                 self.breadth[name] += 0  # one that only runs commands, too
-                for module in self._imported(path):
+                imported, walked = self._imported(path)
+                for module in imported | walked:
                     self.testers[module].add(name)
                     self.breadth[name] += 1
+                for module in walked:
+                    self.walkers[module].add(name)
 
-    def _imported(self, path: Path) -> set[str]:
-        """Return the modules that a file imports; all of a package that it names, for it may go through them."""
+    def _imported(self, path: Path) -> tuple[set[str], set[str]]:
+        """Return the modules that a file imports, and all of the packages that it names: it may go through them."""
         found, named = set(), set()
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 named |= {f"{node.module}.{alias.name}" for alias in node.names}
                 found.add(node.module)
-        walked = tuple(f"{each}." for each in named & self.packages)
-        return ((found | named) & self.modules) | {each for each in self.modules if each.startswith(walked)}
+        within = tuple(f"{package}." for package in named & self.packages)
+        return (found | named) & self.modules, {each for each in self.modules if each.startswith(within)}
 
     def is_below(self, path: str, room: str) -> bool:
         """Whether a room's modules are made of a file: it is one of them, or they import it, or who imports it."""
@@ -123,15 +127,22 @@ class Nearest:
     def stages(self, mutant: Mutant, calls: Calls) -> Iterator[tuple[list[str], dict[str, float], frozenset[str]]]:
         """Yield what to try: files, the tests of them with their seconds (all if none), those that were tried before.
 
-        First who calls the mutant's function, then all else that imports its module; where none is known to call it,
-        what imports one that imports it, too.
+        First who calls the mutant's function, of many the closest before the others, then all else that imports its
+        module; where none is known to call it, what imports one that imports it, too. Before all others, of what stands
+        outside of functions, who goes through all modules of its package.
         """
-        calling, tried = calls.callers(mutant.path, mutant.where), frozenset[str]()
+        module = dotted(Path(mutant.path))
+        if not mutant.where and self.walkers[module]:
+            yield sorted(self.walkers[module]), {}, frozenset()
+        calling, closest = (ask(mutant.path, mutant.where) for ask in (calls.callers, calls.closest))
+        first = {test: seconds for own in closest.values() for test, seconds in own.items()}
+        if first:
+            yield list(closest), first, frozenset()
+        tried = frozenset(first)
         for files in lots(calling):
             tests = {test: seconds for file in files for test, seconds in calling[file].items()}
-            yield files, tests, frozenset()
+            yield files, tests, frozenset(first)
             tried |= tests.keys()
-        module = dotted(Path(mutant.path))
         near = self.testers[module]
         next_to = set().union(*(self.testers[each] for each in self.importers[module])) - near
         for stage in (near, set() if calling else {name for name in next_to if not name.startswith(SLOW)}):

@@ -25,6 +25,9 @@ STARTING = 0.3
 QUICK = 0.2
 """Seconds up to which a test may be run between those of other files, whose shared fixtures would be made twice."""
 
+CLOSEST = 10
+"""Tests that are tried before all others, where many call a function."""
+
 Codes = dict[int, CodeType]
 """Code that was entered, by id: code is compared by all that it consists of."""
 
@@ -209,6 +212,26 @@ class Calls:
         for file, test in {each for own in names for each in self._tests[own]}:
             found[file][test] = self.survey[file][test].alone
         return dict(sorted(found.items(), key=lambda each: (self._cost(*each) / _nearness(each[0], path), each[0])))
+
+    def closest(self, path: str, where: str) -> dict[str, dict[str, float]]:
+        """Return the few callers that know most of what others do not call of the file, with their seconds, by file.
+
+        What every screen calls a thousand tests call, but of a click on it only one or two look at what comes of it.
+        Nothing where there are no more callers than that.
+        """
+        tests = [(file, test) for file, own in self.callers(path, where).items() for test in own]
+        if len(tests) <= CLOSEST:
+            return {}
+        rarity = {name: 1 / len(self._tests[name]) for name in self._names[path]}
+
+        def worth(pair: tuple[str, str]) -> float:
+            called = self.survey[pair[0]][pair[1]]
+            return sum(rarity[name] for name in called.functions & rarity.keys()) / (QUICK + called.alone)
+
+        found: dict[str, dict[str, float]] = defaultdict(dict)
+        for file, test in sorted(tests, key=lambda pair: (-worth(pair), pair))[:CLOSEST]:
+            found[file][test] = self.survey[file][test].alone
+        return dict(found)
 
     def _cost(self, file: str, tests: Iterable[str]) -> float:
         called = [self.survey[file][test] for test in tests]

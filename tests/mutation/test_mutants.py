@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from presman.base.formats import duration, throughput
 from tests.mutation.__main__ import ROOT, Nearest, equivalent, mixed, table, told_of, warm_ups
 from tests.mutation.mutants import Mutant, chosen, mutants_of
-from tests.mutation.survey import Called, Calls, Only, Survey, Surveyor, load, plain, save
+from tests.mutation.survey import CLOSEST, Called, Calls, Only, Survey, Surveyor, load, plain, save
 from tests.mutation.warm import Found
 
 SOURCE = '''
@@ -91,9 +91,11 @@ def test_the_nearest_tests_are_those_that_import_a_module_where_none_is_known_to
     stages = [files for files, _, _ in near().stages(LINT_CDB, Calls({}))]
     assert stages[0] == ["tests/analysis/test_lint_cdb.py"]
     assert "tests/analysis/test_lint.py" in stages[1]
-    width = Mutant("presman/figures/plan_figures.py", "", 1, 0, 0, "", "")
+    width = Mutant("presman/figures/group_figures.py", "", 1, 0, 0, "", "")
     first, *_ = [files for files, _, _ in near().stages(width, Calls({}))]
-    assert "tests/output/test_figures.py" in first, "it goes through all modules of the package"
+    assert first == ["tests/output/test_figures.py"], "it goes through all modules of the package"
+    inside, *_ = [files for files, _, _ in near().stages(width._replace(where="_pool_text"), Calls({}))]
+    assert inside != first
 
 
 def test_what_a_simulation_is_made_of_is_played_by_each_mutant_itself(tmp_path: Path) -> None:
@@ -127,6 +129,20 @@ def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> 
     assert files == ["b.py", "a.py"]
     assert tests.keys() == tried == {"b.py::one", "b.py::two", "a.py::slow"}
     assert (before, none) == (frozenset(), {})
+
+
+def test_where_every_screen_calls_a_function_those_come_first_that_call_what_few_others_do_of_its_file() -> None:
+    """Twenty paint the line; one clicks on it, which takes longer than any."""
+    show, click = f"{LINT_CDB.path}::Line.show", f"{LINT_CDB.path}::Line.on_click"
+    others = {f"a.py::{number:02}": Called(0.1, 0, frozenset({show})) for number in range(20)}
+    survey: Survey = {"a.py": others, "b.py": {"b.py::click": Called(0.5, 0, frozenset({show, click}))}}
+    calls, mutant = Calls(survey), LINT_CDB._replace(where="Line.show")
+    assert next(iter(calls.closest(mutant.path, mutant.where))) == "b.py"
+    (files, tests, before), (_, _, tried), *_ = near().stages(mutant, calls)
+    assert files[0] == "b.py"
+    assert "b.py::click" in tests
+    assert (len(tests), before, tried) == (CLOSEST, frozenset(), frozenset(tests))
+    assert calls.closest(LINT_CDB.path, "Line.on_click") == {}, "it alone calls it"
 
 
 def test_of_files_as_quick_the_nearest_comes_first() -> None:

@@ -23,6 +23,7 @@ from tests.oracle.test_resets import Node
 from tests.oracle.test_screen import Scene, acted
 from tests.oracle_server import OracleServer, profile_of
 from tests.thorough import some
+from tests.tui.drive import resting
 
 RATE = re.compile(r" 0\.5 +0\.5 ")
 """The CPUs that a node's one group uses and wants."""
@@ -83,12 +84,13 @@ async def watching(release: Release, **facts: str) -> AsyncIterator[Scenery]:
             return feeds[-1]
 
         app = MonitorApp(make, name="wire", refresh=60, theme="textual-dark", clock=lambda: Scenery.now)
-        async with app.run_test(size=(200, 50)) as pilot:
-            scene = Scenery(app, pilot, server, feeds[0])
-            scene.node = node
-            await scene.until(lambda: scene.number == 1)
-            await scene.poll()
-            yield scene
+        with resting():
+            async with app.run_test(size=(200, 50)) as pilot:
+                scene = Scenery(app, pilot, server, feeds[0])
+                scene.node = node
+                await scene.until(lambda: scene.number == 1)
+                await scene.poll()
+                yield scene
 
 
 async def assert_begins_anew(scene: Scenery) -> None:

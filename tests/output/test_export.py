@@ -121,7 +121,7 @@ def test_a_stream_keeps_its_columns_and_says_once_which_groups_are_left_out() ->
     assert [line.split(",", 1)[1] for line in stream.getvalue().splitlines()] == ["A", "1", "2", ""]
     assert len({line.count(",") for line in stream.getvalue().splitlines()}) == 1
     (once,) = said
-    assert once.startswith("B: new, so without a column in what has begun")
+    assert once.startswith("B: new since the output began, so without a column")
 
 
 def test_the_same_columns_are_continued(tmp_path: Path) -> None:

@@ -142,3 +142,12 @@ def test_where_oracle_gives_no_reason_for_a_degree_screens_show_what_it_was_deri
     assert (figure.show(row), figure.sort(row)) == ("auto: CPU 24, I/O 19",) * 2
     assert figure.value(row) == "", "a file has Oracle's words alone"
     assert figure.show(replace(row, dop=DopStory())) == "-"
+
+
+@pytest.mark.parametrize("table", ["queue", "running"])
+def test_statements_are_sorted_by_session_as_numbers_are(table: str) -> None:
+    sort = next(each for each in TABLES if each.key == table).column("session").sort
+    assert sort is not None
+    row = busy().queue[0] if table == "queue" else busy().running[0]
+    rows = [replace(row, inst_id=inst, sid=sid) for inst, sid in ((2, 5), (1, 1000), (1, 99))]
+    assert [(each.inst_id, each.sid) for each in sorted(rows, key=sort)] == [(1, 99), (1, 1000), (2, 5)]

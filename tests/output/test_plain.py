@@ -5,9 +5,8 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Bucket, EventWaits, Histogram
 from presman.analysis.readings.statement_readings import ForecastRecord, QueueForecast, StartForecast
-from presman.base.ascii_signs import ascii_only
 from presman.base.formats import clock
-from presman.figures.drawing.lines import cells
+from presman.figures.drawing.lines import ascii_only, cells
 from presman.figures.group_figures import CPU, OVERVIEW
 from presman.output.cells import table
 from presman.output.text_report import brief, full

@@ -75,8 +75,8 @@ def test_what_it_waited_for_before_is_kept() -> None:
         history.add(reading)
     last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
     assert last == (
-        f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit; why before that is not known, "
-        "nothing earlier was looked at"
+        f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit; nothing was read before "
+        "that, so why it waited then is not known"
     )
     assert f"off by 0:22 since {clock(AT)}." in as_text(later, AskedStatement.of("501"), history)
 

@@ -11,7 +11,7 @@ from tests.recording.recorded import polled, record
 
 
 def test_a_poll_of_a_recording_has_forecasts_and_else_what_it_had(tmp_path: Path) -> None:
-    moments = list(polled("storm", 30))
+    moments = list(polled("mixed", 30))
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
         playback = recording.playback()
@@ -28,7 +28,7 @@ def test_a_poll_of_a_recording_has_forecasts_and_else_what_it_had(tmp_path: Path
 
 
 def test_a_report_shows_the_queue_with_when_each_should_start(tmp_path: Path) -> None:
-    record(tmp_path / "a.presman", list(polled("storm", 30)))
+    record(tmp_path / "a.presman", list(polled("mixed", 30)))
     with Recording(str(tmp_path / "a.presman")) as recording:
         playback = recording.playback()
         incident = gather(recording, playback, playback.indexes())

@@ -12,8 +12,7 @@ from presman.rows.conversion import field_types
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.queries import Focus, by_query
 from presman.rows.session_rows import Session
-from presman.rows.shown_forecasts import SHOWN
-from presman.rows.snapshot import Snapshot
+from presman.rows.snapshot import SHOWN, Snapshot
 from tests.recording.recorded import polled, record
 
 

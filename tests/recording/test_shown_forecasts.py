@@ -33,10 +33,10 @@ POLLS = 40
 
 
 @cache
-def shown_live() -> list[Moment]:
+def shown_live(scenario: str = "mixed", polls: int = POLLS) -> list[Moment]:
     """Polls as a recorder keeps them, with forecasts of its own random numbers."""
     forecaster, found, previous = Forecaster(seed=7), [], None
-    for snapshot, reading in polled("storm", POLLS):
+    for snapshot, reading in polled(scenario, polls):
         seen = forecaster.read(reading, previous, snapshot, None)
         found.append((with_shown(snapshot, seen), seen))
         previous = snapshot
@@ -69,6 +69,7 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
         jumped = Forecaster().read(playback.reading(POLLS - 1), *playback.pair(POLLS - 1), None)
     assert found is not None
     assert figures(found) == figures(jumped) == figures(last)
+    assert figures(last)[-1], "somebody waits"
     assert "again" not in forecast_record(found)
     told = json.loads(inside("once", str(place), "--format", "json").stdout)
     assert told["forecast"]["record"]["judged"] == last.forecast.record.judged
@@ -80,7 +81,7 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
 
 def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Path) -> None:
     place = tmp_path / "old.presman"
-    record(place, list(polled("storm", POLLS)))
+    record(place, list(polled("mixed", POLLS)))
     with Recording(str(place)) as recording:
         found = foreseen(recording.playback(), POLLS - 1)
     assert found is not None
@@ -88,7 +89,7 @@ def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Pat
 
 
 def test_no_forecast_is_kept_as_that(tmp_path: Path) -> None:
-    snapshot, reading = next(iter(polled("storm", 1)))
+    snapshot, reading = next(iter(polled("mixed", 1)))
     whys = [StartForecast(why_none="too few"), StartForecast(timeout=True), StartForecast(1.25, 0.5, 60.0)]
     starts = {row.executing(): why for row, why in zip(reading.queue, whys, strict=False)}
     behind = QueueForecast(record=ForecastRecord(5, 4, None))
@@ -106,12 +107,14 @@ def test_they_take_a_few_percent_of_a_recording() -> None:
         encoder = FrameEncoder(THOROUGH)
         return sum(len(encoder.add(each)) for each in snapshots)
 
-    bare, kept = ([moment[0] for moment in moments] for moments in (list(polled("storm", POLLS)), shown_live()))
+    """Of the longest queue there is."""
+    both = list(polled("storm", 12)), shown_live("storm", 12)
+    bare, kept = ([moment[0] for moment in moments] for moments in both)
     assert size(bare) < size(kept) < 1.1 * size(bare)
 
 
 def test_the_recording_that_the_monitor_writes_has_what_its_screen_shows(tmp_path: Path) -> None:
-    snapshot, reading = next(iter(polled("storm", 1)))
+    snapshot, reading = next(iter(polled("mixed", 1)))
     behind = QueueForecast(record=ForecastRecord(5, 4, 2.0))
     starts = {row.executing(): StartForecast(1.0, 0.5, 60.0) for row in reading.queue}
     poll_recording = PollRecording(tmp_path, pytest.fail)
@@ -131,7 +134,7 @@ def test_a_recorder_writes_what_it_foresees_and_a_poll_that_comes_again_counts_o
     place = tmp_path / "r.presman"
     recorder = DatabaseRecorder(LiveTarget("demo:x", SimulatorSource), RecordingLocation(str(place)), [].append)
     expected, previous, shown = Forecaster(), None, None
-    for snapshot, reading in polled("storm", POLLS):
+    for snapshot, reading in polled("mixed", POLLS):
         shown = expected.read(reading, previous, snapshot, None)
         if snapshot.number == 20:
             full = mock.patch("presman.services.recorder.RecordingWriter.append", side_effect=StoreLostError("full"))

@@ -30,7 +30,12 @@ ID | NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_EXECUTION_MANAGED | PARALLEL_SE
     [
         (" CANCEL", "bad", PluginState.CRITICAL, "1 queued times out within 5:00"),
         (" ", "bad", PluginState.CRITICAL, "1 queued times out within 5:00"),  # NULL: CANCEL is what DBMS_RM gives it
-        (" RUN", "note", PluginState.WARNING, "1 queued starts within 5:00 by its timeout, perhaps with fewer servers"),
+        (
+            " RUN",
+            "note",
+            PluginState.WARNING,
+            "1 queued starts at its timeout, within 5:00, perhaps with fewer servers",
+        ),
         (None, "warn", PluginState.WARNING, "1 queued reaches its timeout within 5:00"),
     ],
 )

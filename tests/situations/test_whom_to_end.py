@@ -300,7 +300,7 @@ def test_an_autonomous_database_knows_kill_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("session", "name", "loss"),
     [
-        (idle(5, 90, "SYS", program="Toad.exe"), "SYS", "an administrator's work"),
+        (idle(5, 90, "SYS", program="Toad.exe"), "SYS", "an administrator's work is lost"),
         (busy(5, user="SYS", program="rman@db1 (TNS V1-V3)"), "RMAN", "the backup or restore fails"),
         (busy(5, module="backup full datafile"), "RMAN", "the backup or restore fails"),
         (busy(5, program="oracle@db1 (DW00)"), "Data Pump", "the export or import stops"),
@@ -315,7 +315,7 @@ def test_who_does_more_than_a_users_statement_comes_last(tmp_path: Path, session
     # 1 would lose two hours of work of 32 servers, and is named before the other all the same
     found = reading(tmp_path, site(busy(1, 7200), session, held=((1, 32), (5, 32))))
     assert [each.statement.sid for each in way(found).candidates] == [1, 5]
-    assert candidate(found, 5).objection == f"it is {name}: {loss} if it is ended"
+    assert candidate(found, 5).objection == f"it is {name}: if it is ended, {loss}"
     assert told(found).commands == ()
 
 
@@ -366,7 +366,7 @@ def test_who_is_idle_for_less_than_two_minutes_is_said_to_be_there(tmp_path: Pat
     found = reading(tmp_path, site(busy(1), idle(5, 80), held=((1, 48), (5, 16))))
     assert told(found).text == (
         "wait: MARTIN 1:5 keeps 16 servers that the head of REPORTS could use; idle 1:20, so perhaps between two "
-        "fetches: end it if it stays idle (from 2:00 on DO offers it)"
+        "fetches: end it if it stays idle (DO offers it once it is idle for 2:00)"
     )
     assert told(found).commands == ()
     more = {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(0)}

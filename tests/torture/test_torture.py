@@ -11,6 +11,7 @@ import pytest
 
 from presman.base.release import Release
 from presman.rows.session_rows import Session
+from tests.memory import forget_others
 from tests.oracle.bench import RELEASES
 from tests.thorough import THOROUGH, some
 from tests.torture import __main__ as command
@@ -69,9 +70,9 @@ def test_a_hostile_database_in_files(tmp_path: Path) -> None:
     assert "nothing that acts" in hostile.run(task("files", 1, tmp_path))
 
 
-def test_a_few_bombs_of_each_kind(tmp_path: Path) -> None:
+def test_a_bomb_of_each_kind(tmp_path: Path) -> None:
     """One process reads them all, as it does fifty of `make torture`: to start ten takes longer than to read."""
-    many = 2 * len(FORMATS)
+    many = len(FORMATS)
     told = bombs(task(EVERY, many, tmp_path))
     assert told.startswith(f"{many} bombs of {EVERY}: ")
     assert int(told.split()[-4]) < MOST_MEGABYTES
@@ -83,10 +84,8 @@ def test_machines_that_refuse(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["record", "metrics", "fleet"])
 def test_some_minutes_of_a_month(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thirty polls of a course of twelve: three rounds, each with statements and sessions of its own.
-
-    Each look collects the garbage of all tests before: three will do.
-    """
+    """Thirty polls of a course of twelve: three rounds, each with statements and sessions of its own."""
+    forget_others()
     monkeypatch.setattr(endurance, "LOOKS", 3)
     told = getattr(endurance, part)(task(f"{part} mixed", 30, tmp_path), course=12)
     assert told.startswith("30 polls, 0.00 days at 5 s,")

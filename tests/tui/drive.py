@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -160,21 +160,27 @@ async def stage(
 
     usual = partial(MonitorApp, name="DWPROD", theme=theme, clock=clock, folder=folder)
     app = (make_app or usual)(make)
-    with (
-        thrifty(painted),
-        mock.patch("textual.pilot.wait_for_idle", drained),
-        mock.patch("textual.app.wait_for_idle", drained),
-        mock.patch("textual.pilot.Pilot._wait_for_screen", processed),
-        mock.patch.multiple("presman.tui.frame_app", PACE=NEVER, SETTLED=NEVER),  # or they act while a test looks on
-        mock.patch("presman.tui.tab_panels.PACE", NEVER),
-        mock.patch.object(Notification, "time_left", NEVER),  # or a busy machine loses what a test looks for
-    ):
+    with resting(painted), mock.patch.multiple("presman.tui.frame_app", PACE=NEVER, SETTLED=NEVER):
         async with app.run_test(size=size, notifications=True) as pilot:
             acting = Stage(app, pilot, feeds[0], clock)
             await acting.settle()
             if reading is not None:
                 await acting.show(reading)
             yield acting
+
+
+@contextmanager
+def resting(painted: bool = False) -> Iterator[None]:
+    """Have apps rest as soon as nothing is to be done, and do nothing of themselves while a test looks on."""
+    with (
+        thrifty(painted),
+        mock.patch("textual.pilot.wait_for_idle", drained),
+        mock.patch("textual.app.wait_for_idle", drained),
+        mock.patch("textual.pilot.Pilot._wait_for_screen", processed),
+        mock.patch("presman.tui.tab_panels.PACE", NEVER),
+        mock.patch.object(Notification, "time_left", NEVER),  # or a busy machine loses what a test looks for
+    ):
+        yield
 
 
 def top_lines(screen: str) -> int:

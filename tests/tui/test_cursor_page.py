@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from msgspec.structs import replace
@@ -16,18 +15,16 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.figures.drawing.lines import plain
 from presman.figures.top_figures import TOP_BY_CPU
-from presman.recording.recording_source import RecordingSource
 from presman.rows.cursor_rows import SqlText
 from presman.rows.queries import Focus
 from presman.tabs.drill_down import Statement, has_cursor_page, statement_of, with_cursor
 from presman.tui.pages.content import cursor_of
 from presman.tui.pages.detail_lines import cost_lines
-from presman.tui.replay_app import ReplayApp
 from tests.recording.recorded import Moment, polled, record
-from tests.tui.drive import NEVER, Stage, acted, stage
+from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued
+from tests.tui.replays import replaying, waited
 from tests.tui.test_live import playing
-from tests.tui.test_replay import waited
 
 GONE = "0000000000000"
 
@@ -177,21 +174,19 @@ async def test_a_replay_has_the_texts_that_were_read_and_says_where_none_are(old
     place = str(tmp_path / "a.presman")
     moments = list(polled("storm", 4))
     record(place, [without_texts(each) for each in moments] if old else moments)
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
-        async with app.run_test(size=(120, 40)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
-            await waited(acting, lambda: app.monitor.reading is not None)
-            await acting.keys("9", "right", "right")
-            await waited(acting, lambda: app.monitor.reading.number == 3)
-            await waited(acting, lambda: bool(app.panels.present.grid_of(TOP_BY_CPU).rows.all))
-            rows = app.panels.present.grid_of(TOP_BY_CPU).rows.all
-            assert {bool(row.sql_text) for row in rows} == {not old}
-            assert {row.no_text for row in rows} == {"(not recorded)" if old else ""}
-            assert ("(not recorded)" in acting.screen) is old
-            await acting.keys("enter")
-            assert ("The text is not in the recording" in app.reader.text) is old
-            assert f"Statement {app.reader.row.sql_id}" in app.reader.text
+    async with replaying(place, (120, 40)) as acting:
+        app = acting.app
+        await waited(acting, lambda: app.monitor.reading is not None)
+        await acting.keys("9", "right", "right")
+        await waited(acting, lambda: app.monitor.reading.number == 3)
+        await waited(acting, lambda: bool(app.panels.present.grid_of(TOP_BY_CPU).rows.all))
+        rows = app.panels.present.grid_of(TOP_BY_CPU).rows.all
+        assert {bool(row.sql_text) for row in rows} == {not old}
+        assert {row.no_text for row in rows} == {"(not recorded)" if old else ""}
+        assert ("(not recorded)" in acting.screen) is old
+        await acting.keys("enter")
+        assert ("The text is not in the recording" in app.reader.text) is old
+        assert f"Statement {app.reader.row.sql_id}" in app.reader.text
 
 
 def test_what_an_execution_takes_has_units_that_suit_it() -> None:

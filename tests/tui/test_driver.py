@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from selectors import SelectSelector
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, Paste
 from textual.message import Message
 
@@ -142,3 +144,104 @@ def test_it_can_begin_again(terminal: Terminal) -> None:
     terminal.thread.start()
     terminal.types(b"q")
     assert terminal.keys(1) == ["q"]
+
+
+class Own(TerminalDriver):
+    """The driver of an app that goes to its end, or (`hands_on`) to a screen that follows at once."""
+
+    def __init__(self, *, hands_on: bool, running: bool = True) -> None:
+        self.done: list[str] = []
+        self.fileno = -1
+        self.attrs_before = ["Textual's"]
+        self._app: Any = SimpleNamespace(
+            hands_on=hands_on, is_running=running, refresh=lambda: self.done.append("painted anew")
+        )
+
+    def suspend_application_mode(self) -> None:
+        self.done.append("suspended")
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is done to the terminal, by Textual and by the guard."""
+    found: list[str] = []
+    for name in ("start_application_mode", "stop_application_mode", "close"):
+        monkeypatch.setattr(LinuxDriver, name, lambda _driver, name=name: found.append(name))
+    for name in ("screen_on", "screen_off"):
+        monkeypatch.setattr(driver.terminal_guard, name, lambda name=name: found.append(name))
+    monkeypatch.setattr(driver.terminal_guard, "settings_before", lambda: ["as it was"])
+    return found
+
+
+def test_the_guard_knows_from_before_the_screen_is_taken_until_it_is_given_back(
+    done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Own(hands_on=False)
+    own.start_application_mode()
+    assert (own._is_on, own.attrs_before) == (True, ["as it was"])
+    own.stop_application_mode()
+    assert (own._is_on, own.attrs_before) == (False, ["as it was"])
+    own.close()
+    assert done == ["screen_on", "start_application_mode", "stop_application_mode", "close", "screen_off"]
+    monkeypatch.setattr(driver.terminal_guard, "settings_before", lambda: None)
+    own = Own(hands_on=False)
+    own.start_application_mode()
+    assert own.attrs_before == ["Textual's"], "without a guard those that Textual saw"
+
+
+def test_to_a_screen_that_follows_at_once_the_terminal_is_left_as_it_is(done: list[str]) -> None:
+    own = Own(hands_on=True)
+    own.start_application_mode()
+    own.stop_application_mode()
+    assert own.attrs_before is None, "nothing is put back"
+    own.close()
+    assert "screen_off" not in done
+
+
+@pytest.mark.parametrize(
+    ("was_on", "there", "running", "told"),
+    [
+        (False, True, True, ["handled", "painted anew"]),  # after Ctrl-Z
+        (True, True, True, ["suspended", "handled", "painted anew"]),  # after a SIGSTOP
+        (True, False, True, []),  # the terminal was closed
+        (False, True, False, []),  # it has ended
+    ],
+)
+def test_after_a_stop_it_goes_on_as_after_ctrl_z(
+    was_on: bool, there: bool, running: bool, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "_is_there", lambda _: there)
+    own = Own(hands_on=False, running=running)
+    own._is_on = was_on
+    own._go_on(lambda *_: own.done.append("handled"), 18, None)
+    assert own.done == told
+
+
+def test_a_terminal_is_told_from_what_is_none() -> None:
+    ours, theirs = pty.openpty()
+    reader, writer = os.pipe()
+    try:
+        assert driver._is_there(theirs)
+        assert not driver._is_there(reader)
+    finally:
+        for file in (ours, theirs, reader, writer):
+            os.close(file)
+
+
+def test_a_signal_is_handled_between_messages_or_at_once_where_none_are() -> None:
+    handled: list[tuple[int, str]] = []
+
+    def handler(number: int, _frame: object) -> None:
+        handled.append((number, "at once" if not later else "later"))
+
+    later: list[str] = []
+    driver._between_messages(handler, 1, None)
+
+    async def amid() -> None:
+        driver._between_messages(handler, 2, None)
+        assert len(handled) == 1, "not in the middle of what runs"
+        later.append("now")
+        await asyncio.sleep(0)
+
+    asyncio.run(amid())
+    assert handled == [(1, "at once"), (2, "later")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,7 +15,6 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from presman.analysis.fleet import Member
-from presman.recording.recording_source import RecordingSource
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import DetailLevel
@@ -27,13 +27,12 @@ from presman.tui.feed import WatchedFeed
 from presman.tui.fleet_app import FleetApp
 from presman.tui.fleet_frame import FleetView
 from presman.tui.keys.page_keys import lead_home
-from presman.tui.replay_app import ReplayApp
 from tests.recording.recorded import polled, record
 from tests.services.fleet.members import every_state, live
 from tests.sources.fakes import FakeSource
-from tests.tui.drive import NEVER, Clock, Stage, acted, check, drained, processed
+from tests.tui.drive import NEVER, Clock, Stage, acted, check, drained, resting
+from tests.tui.replays import replaying, waited
 from tests.tui.test_hostile import HOSTILE, safe
-from tests.tui.thrift import thrifty
 
 
 @dataclass
@@ -109,13 +108,7 @@ async def showing(
 ) -> AsyncIterator[FleetStage]:
     clock, fleet = Clock(), HandFleet(members)
     app = FleetApp(fleet, view or FleetView(), fleet.start, clock=clock)
-    with (
-        thrifty(False),
-        mock.patch("textual.pilot.wait_for_idle", drained),
-        mock.patch("textual.app.wait_for_idle", drained),
-        mock.patch("textual.pilot.Pilot._wait_for_screen", processed),
-        mock.patch.multiple("presman.tui.fleet_frame", TICK=NEVER, SHORT_TICK=NEVER, _SETTLED=NEVER),
-    ):
+    with resting(), mock.patch.multiple("presman.tui.fleet_frame", TICK=NEVER, SHORT_TICK=NEVER, _SETTLED=NEVER):
         async with app.run_test(size=size, notifications=True) as pilot:
             acting = FleetStage(app, pilot, fleet, clock)
             await acting.look()
@@ -266,7 +259,7 @@ async def opened(source: FakeSource) -> AsyncIterator[tuple[Stage, WatchedDataba
     while database.reading is None and not database.member().reason:
         await drained()
     app = _on(database, name="prod")
-    with thrifty(False), mock.patch.multiple("presman.tui.frame_app", PACE=NEVER, SETTLED=NEVER):
+    with resting(), mock.patch.multiple("presman.tui.frame_app", PACE=NEVER, SETTLED=NEVER):
         async with app.run_test(size=(120, 30)) as pilot:
             acting = Stage(app, pilot, app.feed, Clock())  # type: ignore[arg-type]
             await acting.settle()
@@ -287,37 +280,33 @@ async def test_a_lost_database_opens_as_lost() -> None:
 async def test_a_recording_is_followed_at_its_end(tmp_path: Path) -> None:
     place, moments = str(tmp_path / "a.presman"), list(polled("quiet", 6))
     record(place, moments[:3])
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a", follow=True)
-    with thrifty(False), mock.patch("presman.tui.player.FOLLOWING", 0.01):
-        async with app.run_test(size=(160, 40)) as pilot:
+    with mock.patch("presman.tui.player.FOLLOWING", 0.01):
+        async with replaying(place, follow=True) as acting:
+            app, until = acting.app, partial(waited, acting)
 
-            async def until(seen: Callable[[], bool]) -> None:
-                for _ in range(2000):
-                    if seen():
-                        return
-                    await pilot.pause(0.005)
-                raise AssertionError
+            def shows(number: int) -> Callable[[], bool]:
+                return lambda: app.monitor.latest is not None and app.monitor.latest.at == moments[number][0].at
 
-            await until(lambda: app.monitor.latest is not None and app.monitor.latest.at == moments[2][0].at)
+            await until(shows(2))
             store = Store(place, writing=True)
             writer = RecordingWriter(store, "demo:x", "simulator")
             for number in (3, 4):
                 writer.append(*moments[number])
-            await until(lambda: app.monitor.latest is not None and app.monitor.latest.at == moments[4][0].at)
+            await until(shows(4))
             assert app.player.is_following
-            await pilot.press("left")
-            await until(lambda: app.monitor.latest is not None and app.monitor.latest.at == moments[3][0].at)
+            await acting.pilot.press("left")
+            await until(shows(3))
             writer.append(*moments[5])
             assert not app.player.is_following
-            await pilot.press("end")
-            await until(lambda: app.monitor.latest is not None and app.monitor.latest.at == moments[5][0].at)
+            await acting.pilot.press("end")
+            await until(shows(5))
             assert "● newest" in app.monitor.link.text
             writer.close()
             store.close()
             away = Path(place).rename(tmp_path / "b")
             await until(lambda: "✕ not read since" in app.monitor.link.text)
-            await pilot.press("left")
+            await acting.pilot.press("left")
             await until(lambda: not app.player.playing)
             away.rename(place)
-            await pilot.press("end")
+            await acting.pilot.press("end")
             await until(lambda: "● newest" in app.monitor.link.text)

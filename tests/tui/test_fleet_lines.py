@@ -10,11 +10,14 @@ from msgspec.structs import replace
 
 from presman.analysis.fleet import ConnectionState, KeyFigures, Member
 from presman.figures.drawing.lines import length, plain
+from presman.figures.fleet_figures import FLEET
+from presman.tui.fleet_app import _row_text, can_go_back, escape
 from presman.tui.fleet_frame import (
     FIRST_TICKS,
     SHORT_TICK,
     TICK,
     FleetFrame,
+    FleetView,
     about_in_short,
     about_lines,
     facts,
@@ -132,7 +135,7 @@ def test_a_fleet_that_is_come_back_to_stands_where_it_was_left(row: int) -> None
     done: list[Any] = []
     frame: Any = SimpleNamespace(
         _begin_fleet=lambda: done.append("begun"), view=SimpleNamespace(row=row),
-        tell_notice=lambda: done.append("told"),
+        show_notice=lambda: done.append("told"),
         grid=SimpleNamespace(scroll_to=lambda y, animate: done.append((y, animate))), _tick=1, settle=2,
         set_timer=lambda seconds, act: done.append(act),
     )  # fmt: skip
@@ -165,3 +168,73 @@ def test_a_page_comes_without_a_filter_and_all_is_painted_anew(lines: list[Any] 
     )
     FleetFrame.read(frame, lines)
     assert (done, frame._is_page_open) == (["", lines, "painted"], lines is not None)
+
+
+@pytest.mark.parametrize(
+    ("page", "needle", "does"),
+    [(True, "", ["table"]), (True, "yield", ["whole"]), (False, "", ["whole"]), (False, "prod", ["whole"])],
+)
+def test_esc_closes_the_help_or_ends_a_filter(page: bool, needle: str, does: list[str]) -> None:
+    found: list[str] = []
+
+    def filtered(text: str, *, done: bool) -> None:
+        assert (text, done) == ("", True)
+        found.append("whole")
+
+    app: Any = SimpleNamespace(
+        is_page_open=page, frame=SimpleNamespace(page=SimpleNamespace(needle=needle)), filter=filtered,
+        read=lambda lines: found.append("table" if lines is None else "page"),
+    )  # fmt: skip
+    escape(app)
+    assert found == does
+
+
+@pytest.mark.parametrize(
+    ("page", "filtered", "typed", "back"),
+    [(False, "", [], False), (True, "", [], True), (False, "x", [], True), (False, "", ["line"], True)],
+)
+def test_one_can_go_back_from_the_help_from_a_filter_and_from_a_line(
+    page: bool, filtered: str, typed: list[str], back: bool
+) -> None:
+    app: Any = SimpleNamespace(is_page_open=page, view=SimpleNamespace(filter=filtered), typed_in=typed)
+    assert can_go_back(app) is back
+
+
+@pytest.mark.parametrize("page", [True, False])
+@pytest.mark.parametrize("over", [True, False])
+def test_what_is_typed_filters_the_help_or_the_table_and_the_line_goes_when_it_is_done(page: bool, over: bool) -> None:
+    done: list[str] = []
+    line = SimpleNamespace(display=True)
+
+    def part(name: str) -> Any:
+        return SimpleNamespace(
+            set_filter=lambda needle: done.append(f"{name}: {needle}"), focus=lambda: done.append(f"to the {name}")
+        )
+
+    frame: Any = SimpleNamespace(
+        is_page_open=page, frame=SimpleNamespace(page=part("help")), grid=part("table"), view=FleetView("before"),
+        query=lambda _: [line], repaint=lambda: done.append("painted"),
+    )  # fmt: skip
+    FleetFrame.filter(frame, "prod", done=over)
+    name = "help" if page else "table"
+    assert done == [f"{name}: prod", *([f"to the {name}"] if over else []), "painted"]
+    assert frame.view.filter == ("before" if page else "prod"), "that of the help is not kept"
+    assert line.display is not over
+
+
+def test_of_a_row_every_figure_is_copied_that_is_a_text() -> None:
+    lines = _row_text(FLEET, LIVE).splitlines()
+    assert lines[:2] == ["Database: east", "state: ● LIVE"]
+    heads = [line.partition(": ")[0] for line in lines]
+    assert heads == [
+        figure.head for figure in FLEET.columns if figure.key not in {"cpu_past", "queue_past", "used_cpus"}
+    ]
+
+
+def test_databases_are_sorted_by_the_worst_of_their_alerts_then_by_how_many() -> None:
+    sort = FLEET.column("alerts").sort
+    assert sort is not None
+    many, bad, few = hurt("many", "warn", 9), hurt("bad", "bad", 1), hurt("few", "warn", 2)
+    rows = sorted([LIVE, few, many, bad], key=sort, reverse=True)
+    assert [row.name for row in rows] == ["bad", "many", "few", "east"]
+    assert sort(LOST) is None, "of one that is lost nothing is known: it is the last either way"

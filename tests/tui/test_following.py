@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 from msgspec.structs import replace
 
+from presman.analysis.collapsed_rows import kind_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import ForecastRecord, QueueForecast, StartForecast
 from presman.figures.statement_figures import QUEUE, RUNNING
@@ -75,9 +78,9 @@ async def test_f_again_ends_it_and_where_there_is_no_statement_it_says_so() -> N
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.press("4", "f")
         assert acting.app.following is not None
-        assert "is followed no more" in await acting.press("f")
+        assert "is no longer followed" in await acting.press("f")
         assert acting.app.following is None
-        assert "The cursor is on no statement" in await acting.press("1", "f")
+        assert "The cursor is not on a queued or running" in await acting.press("1", "f")
 
 
 def test_what_is_told_of_it() -> None:
@@ -110,10 +113,10 @@ async def test_folded_statements_are_followed_by_the_first() -> None:
 
 @acted
 async def test_the_queue_says_why_no_start_is_foreseen_where_all_lack_the_same() -> None:
-    plain, few = busy(), StartForecast(why_none="2 statements of the 5 it takes have ended since presman watches")
+    plain, few = busy(), StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 2")
     reading = plain.foreseen({row.executing(): few for row in plain.queue}, QueueForecast())
     async with stage(reading, size=(200, 50)) as acting:
-        assert "starts in: not known, 2 statements of the 5 it takes have ended" in await acting.press("4")
+        assert "starts in: not known, a forecast needs 5 statements that have ended" in await acting.press("4")
 
 
 @acted
@@ -156,3 +159,22 @@ def test_looking_back_shows_what_was_foreseen_then() -> None:
     assert back.queue[0].starts is not None
     assert [row.starts for row in back.queue] == [row.starts for row in came[0].queue]
     assert back.forecast == came[0].forecast
+
+
+def test_the_cursor_is_put_on_it_in_its_table_also_where_it_is_folded() -> None:
+    waiting, holder = queued(1), running(526)
+    chosen: list[Any] = []
+
+    def grid(table: Any, *shown: Any) -> Any:
+        return SimpleNamespace(table=table, rows=SimpleNamespace(shown=shown), select=chosen.append)
+
+    queue, other, holders = grid(QUEUE, waiting, queued(2)), grid(QUEUE, queued(2)), grid(RUNNING)
+    assert FollowedStatement(waiting).select([holders, queue]) is queue
+    assert FollowedStatement(waiting).select([other]) is other
+    assert FollowedStatement(holder).select([queue, holders]) is holders
+    assert chosen == [waiting.executing(), kind_of(waiting), holder.executing()]
+    assert FollowedStatement(waiting).select([holders]) is None, "its table is not on show"
+    over = FollowedStatement(holder)
+    over.row = None
+    assert over.select([queue, holders]) is None
+    assert len(chosen) == 3

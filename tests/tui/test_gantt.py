@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.trends.statement_runs import StatementRun
+from presman.base.colours import GroupColours
+from presman.tabs.choices import Choices
+from presman.tabs.parts import Moment
+from presman.tui.panels.parallel_panel import bridged, gantt_data
 from presman.tui.widgets.gantt import GanttData, columns, gantt, label_width, window_end
+from tests.tui.readings import busy
 
 NOON = datetime(2026, 3, 12, 12).astimezone()
 END = NOON + timedelta(minutes=20)
@@ -153,3 +160,40 @@ def test_times_of_a_window_of_minutes_have_no_seconds() -> None:
     line = texts(data()._replace(seconds=300.0))[-1][23:]
     assert line.split() == ["12:15", "12:18"]
     assert line.index("12:18") == 12, "three of five minutes are twelve of twenty cells"
+
+
+def of_moment(ago: float, **choices: Any) -> tuple[GanttData, tuple[Any, ...]]:
+    """The chart of a reading so many seconds before the newest, which came at 12:00:02, and the spans it asked for."""
+    asked: list[tuple[Any, ...]] = []
+    newest = NOON + timedelta(seconds=2)
+    watch: Any = SimpleNamespace(runs=SimpleNamespace(within=lambda *given: asked.append(given) or []),
+                                 colours=GroupColours())  # fmt: skip
+    reading = replace(busy(), at=newest - timedelta(seconds=ago))
+    data = gantt_data(Moment(reading, Choices(window=15, **choices), newest=newest, watch=watch))
+    return data, asked[0]
+
+
+def test_the_window_ends_with_the_newest_poll_and_the_instant_on_show_is_marked() -> None:
+    """Of 15 minutes a stretch is 5 s."""
+    end, newest = NOON + timedelta(seconds=5), NOON + timedelta(seconds=2)
+    data, asked = of_moment(0)
+    assert (data.end, data.seconds, data.now, data.cursor, data.target) == (end, 900.0, newest, None, 256)
+    assert asked == (end - timedelta(minutes=15), end, None)
+    back, asked = of_moment(60, behind=30)
+    assert (back.end, back.cursor) == (end, newest - timedelta(seconds=60))
+    assert asked[2] is None, "one looks back on what is known by now"
+    paused, asked = of_moment(60, paused=1.0)
+    assert (paused.cursor, asked[2]) == (None, newest - timedelta(seconds=60)), "a paused view tells nothing newer"
+
+
+def test_the_window_goes_back_where_the_instant_on_show_is_before_it() -> None:
+    """It is in the middle then: 450 s after 11:44:01 is 11:51:31, of which the stretch ends at :35."""
+    assert of_moment(897, behind=400)[0].end == NOON + timedelta(seconds=5), "the first stretch of it still"
+    assert of_moment(961, behind=400)[0].end == NOON - timedelta(seconds=505)
+
+
+def test_a_value_is_carried_on_over_a_gap_that_is_short_enough() -> None:
+    values = [None, 1.0, None, 2.0, None, None, 3.0, None]
+    assert bridged(values, 1) == [None, 1.0, 1.0, 2.0, None, None, 3.0, None]
+    assert bridged(values, 2) == [None, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, None]
+    assert bridged(values, 0) == values

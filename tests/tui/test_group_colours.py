@@ -71,7 +71,7 @@ def test_every_group_of_a_scenario_has_one_colour_in_charts_and_report(scenario:
     watch, series = Watch(), Series()
     everybody: set[Whose] = set()
     found: dict[Whose, set[str]] = defaultdict(set)
-    readings = [reading for _, reading in polled(scenario, 300 if THOROUGH else 20)]
+    readings = [reading for _, reading in polled(scenario, 300 if THOROUGH else 12)]
     for reading in readings:
         series.add(reading)
         watch.add(reading)

@@ -20,6 +20,7 @@ from presman.tui.driver import TerminalDriver
 from presman.tui.terminal_app import TerminalApp
 from presman.tui.textual_internals import tidy_garbage
 from presman.tui.widgets.line_api import LineApiWidget
+from tests.memory import forget_others
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 
@@ -84,6 +85,7 @@ async def test_painting_without_regions_to_forget(monkeypatch: pytest.MonkeyPatc
 def test_tidying_without_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rich.cells, "cached_cell_len", len)
     monkeypatch.delattr(textual.geometry.Region, "overlaps")
+    forget_others()
     tidy_garbage()
 
 

@@ -10,16 +10,14 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from presman.recording.recording_source import RecordingSource
 from presman.tabs.charts import Area, ChartData
 from presman.tui.feed import Lost
-from presman.tui.replay_app import ReplayApp
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.chart import Chart, chart_lines, instant_at
 from tests.recording.recorded import polled, record
-from tests.tui.drive import NEVER, Stage, acted
+from tests.tui.drive import Stage, acted
+from tests.tui.replays import replaying, waited
 from tests.tui.test_live import START, playing
-from tests.tui.test_replay import waited
 
 POLLS = 96
 """192 seconds: the plan is switched at 60, the parameter is read at 180."""
@@ -52,36 +50,35 @@ def shown(acting: Stage) -> float:
     return (reading.at - START).total_seconds()
 
 
-@acted
-async def test_the_tab_lists_what_changed_newest_first() -> None:
-    async with watched() as acting:
-        screen = await acting.press("E")
-        rows = [line.split(None, 2) for line in screen.splitlines()[5:] if line.strip()][:-1]
-        times = [each[1] for each in rows]
-        assert times == sorted(times, reverse=True)
-        assert [" ".join(each[2].split()) for each in rows if each[1] in {clock(180), clock(60)}] == [
-            "parameter changed PARALLEL_SERVERS_TARGET 96 → 48",
-            "plan changed plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",
-        ]
-        await acting.resize(80, 24)
-        assert f"{clock(180)} parameter changed" in acting.screen
-        assert "PARALLEL_SERVERS_TARGET 96 →" in acting.screen
-        await acting.keys("slash", *"NIGHT", "enter")
-        assert "Events  1 of " in acting.screen
+async def the_tab_lists_what_changed_newest_first(acting: Stage) -> None:
+    screen = await acting.press("E")
+    rows = [line.split(None, 2) for line in screen.splitlines()[5:] if line.strip()][:-1]
+    times = [each[1] for each in rows]
+    assert times == sorted(times, reverse=True)
+    assert [" ".join(each[2].split()) for each in rows if each[1] in {clock(180), clock(60)}] == [
+        "parameter changed PARALLEL_SERVERS_TARGET 96 → 48",
+        "plan changed plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",
+    ]
+    size = acting.app.size
+    await acting.resize(80, 24)
+    assert f"{clock(180)} parameter changed" in acting.screen
+    assert "PARALLEL_SERVERS_TARGET 96 →" in acting.screen
+    await acting.resize(*size)
+    await acting.keys("slash", *"NIGHT_W", "enter")
+    assert "Events  1 of " in acting.screen
 
 
-@acted
-async def test_enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it() -> None:
-    async with watched() as acting:
-        await acting.keys("E", "slash", *"NIGHT_W", "enter", "enter")
-        assert shown(acting) == 60
-        assert f"◀ {clock(60)} 66 back" in acting.screen, "192 - 60 seconds, at two seconds a poll"
-        assert "[6 Plan]" in acting.screen
-        there = [each.text for each in acting.app.monitor.events if (each.at - START).total_seconds() == 60]
-        assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
-        assert told(acting) == " · ".join(there), "all that happened by that poll is said"
-        await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
-        assert (shown(acting), "[4 Parallel]" in acting.screen) == (180, True)
+async def enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it(acting: Stage) -> None:
+    """From the list as the one before leaves it."""
+    await acting.keys("E", "enter")
+    assert shown(acting) == 60
+    assert f"◀ {clock(60)} 66 back" in acting.screen, "192 - 60 seconds, at two seconds a poll"
+    assert "[6 Plan]" in acting.screen
+    there = [each.text for each in acting.app.monitor.events if (each.at - START).total_seconds() == 60]
+    assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
+    assert told(acting) == " · ".join(there), "all that happened by that poll is said"
+    await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
+    assert (shown(acting), "[4 Parallel]" in acting.screen) == (180, True)
 
 
 async def n_and_p_go_to_what_happened(acting: Stage) -> None:
@@ -190,14 +187,16 @@ async def a_click_on_a_chart_goes_to_that_time(acting: Stage) -> None:
 async def test_ways_to_a_moment() -> None:
     async with watched() as acting:
         for go in (
+            the_tab_lists_what_changed_newest_first,
+            enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it,
             n_and_p_go_to_what_happened,
             a_time_on_the_go_line_or_by_the_key_jumps_there,
             what_is_not_kept_is_told_and_a_mistake_too,
             a_click_on_a_chart_goes_to_that_time,
         ):
-            await acting.keys("end")
             assert shown(acting) == 192, go.__name__
             await go(acting)
+            await acting.keys("end", "1")
 
 
 def seconds(chart: Chart, x: int) -> float | None:
@@ -233,25 +232,23 @@ def test_the_poll_of_an_instant_is_found_when_the_oldest_are_gone() -> None:
 @acted
 async def test_a_replay_has_the_same_tab_keys_and_words(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
-    polls = list(polled("changes", 38))  # five seconds apart: up to 190
+    polls = list(polled("changes", 19, step=10.0))
     record(place, polls)
-    first = polls[0][0].at - timedelta(seconds=5)
+    first = polls[0][0].at - timedelta(seconds=10)
 
     def since(seconds: float) -> bool:
         reading = app.monitor.reading
         return reading is not None and reading.at == first + timedelta(seconds=seconds)
 
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
-        async with app.run_test(size=(160, 40)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
-            await waited(acting, lambda: app.monitor.reading is not None and "event " in acting.screen)
-            await acting.keys("E", "slash", *"TARGET", "enter")
-            await waited(acting, lambda: "PARALLEL_SERVERS_TARGET 96 → 48" in acting.screen)
-            await acting.keys("enter")
-            await waited(acting, lambda: since(180))
-            assert not app.player.playing
-            await acting.keys("colon", *typed(f"{(first + timedelta(seconds=90)).astimezone():%H:%M:%S}"), "enter")
-            await waited(acting, lambda: since(90))
-            await acting.keys("p")
-            await waited(acting, lambda: since(60))
+    async with replaying(place) as acting:
+        app = acting.app
+        await waited(acting, lambda: app.monitor.reading is not None and "event " in acting.screen)
+        await acting.keys("E", "slash", *"TARGET", "enter")
+        await waited(acting, lambda: "PARALLEL_SERVERS_TARGET 96 → 48" in acting.screen)
+        await acting.keys("enter")
+        await waited(acting, lambda: since(180))
+        assert not app.player.playing
+        await acting.keys("colon", *typed(f"{(first + timedelta(seconds=90)).astimezone():%H:%M:%S}"), "enter")
+        await waited(acting, lambda: since(90))
+        await acting.keys("p")
+        await waited(acting, lambda: since(60))

@@ -255,8 +255,9 @@ async def test_panels_not_on_show_are_left_alone(monkeypatch: pytest.MonkeyPatch
 def test_importing_the_app_is_light() -> None:
     code = (
         "import sys, presman.tui.app, presman.figures, presman.tabs.plan, presman.tui.panels.latency_panel; "
-        "heavy = {'sqlalchemy', 'oracledb', 'plotext', 'presman.analysis.assemble', 'presman.analysis.plans.lint', "
-        "'presman.tui.pages.content'}; "
+        "import presman.sources.subprocess_source; "
+        "heavy = {'sqlalchemy', 'oracledb', 'plotext', 'json', 'presman.analysis.assemble', "
+        "'presman.analysis.plans.lint', 'presman.tui.pages.content'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -68,7 +68,7 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
     async with playing("mixed") as acting:
         screen = await acting.press("6")
         for words in ("[6 Plan]", "DAYTIME_PLAN", "L2 50 %", "12.50", "zero-share", "ORACLE_USER", "user, parameter",
-                      "9.6 (60%)", "48 (75%)"):  # fmt: skip
+                      "9.6 (60 %)", "48 (75 %)"):  # fmt: skip
             assert words in screen, words
         assert "BATCH_PLAN" not in screen
         await acting.keys("down", "down")
@@ -121,7 +121,7 @@ def test_the_io_tab_says_whose_figures_it_shows() -> None:
 async def test_io_limits_of_containers_are_judged_in_words() -> None:
     async with playing("pdb", (200, 50)) as acting:
         screen = await acting.press("3")
-        assert "▲ TEST I/O: Uses 80 of 80 IOPS (MAX_IOPS): MAX_IOPS throttled it, each I/O by " in screen
+        assert "▲ TEST I/O: Uses 80 of 80 IOPS (MAX_IOPS): MAX_IOPS throttled it: each I/O waited " in screen
         assert "of 200 MB/s (MAX_MBPS)" in screen
         screen = await acting.press("8")
         assert "▲ TEST I/O: " in screen

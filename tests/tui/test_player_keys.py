@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -72,9 +73,11 @@ def test_steps_count_from_where_the_key_before_leads() -> None:
     assert wanted(found).target == 7
     found.step(-1)
     assert wanted(found).target == 6, "though 4 is on show still"
+    found.step(-1)
+    assert wanted(found).target == 5
     found.step(-99)
     assert wanted(found).target == 0
-    assert found._keys == found.keys == 5
+    assert found._keys == found.keys == 6
 
 
 def test_a_step_behind_a_jump_goes_on_from_there() -> None:
@@ -196,7 +199,13 @@ def test_the_bar_has_queue_and_throttle_the_mark_the_bounds_and_the_events() -> 
     ],
 )
 def test_the_state_of_a_replay_and_how_often_was_polled(
-    interval: float | None, playing: bool, trouble: str, following: bool, state: str, every: float
+    monkeypatch: pytest.MonkeyPatch,
+    interval: float | None,
+    playing: bool,
+    trouble: str,
+    following: bool,
+    state: str,
+    every: float,
 ) -> None:
     told: dict[str, Any] = {"refresh": 2.0}
     monitor = SimpleNamespace(
@@ -214,6 +223,13 @@ def test_the_state_of_a_replay_and_how_often_was_polled(
     assert told == {"refresh": every, "words": words, "mark": (START, True)}
     ReplayApp.say_state(app)
     assert told["painted"]
+    with monkeypatch.context() as zone:
+        zone.setenv("TZ", "Europe/Lisbon")  # at 02:00 on 2026-10-25 clocks go back to 01:00
+        time.tzset()
+        monitor.reading = SimpleNamespace(interval=interval, at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
+        ReplayApp.say_state(app)
+        assert told["words"] == f"{state} 2026-10-25 01:30:00+00:00"
+    time.tzset()
     monitor.reading = None
     told.clear()
     ReplayApp.say_state(app)

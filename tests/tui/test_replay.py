@@ -28,69 +28,59 @@ from presman.tui.exports import MOST_WAITING, PollRecording
 from presman.tui.feed import Arrived, Lost
 from presman.tui.past_timeline import Recall, timeline_before
 from presman.tui.player import SPEEDS, Jumped, Passed, Player, Recalled, Stopped
-from presman.tui.replay_app import ReplayApp, scrub_lines
+from presman.tui.replay_app import scrub_lines
 from presman.tui.timeline import Timeline
 from tests.recording.recorded import START, polled, record
-from tests.tui.drive import NEVER, Stage, acted
+from tests.tui.drive import NEVER, acted
+from tests.tui.replays import replaying, waited
 from tests.tui.test_live import playing
-
-
-async def waited(acting: Stage, seen: Callable[[], bool]) -> None:
-    """Wait for something to be seen."""
-    for _ in range(2000):
-        if seen():
-            return
-        await acting.pilot.pause(0.005)
-    raise AssertionError(acting.screen)
 
 
 @acted
 async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     record(place, list(polled("queueing", 24)))
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
-        async with app.run_test(size=(160, 40)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+    async with replaying(place) as acting:
+        app = acting.app
 
-            until = partial(waited, acting)
+        until = partial(waited, acting)
 
-            def at(seconds: int) -> Callable[[], bool]:
-                shown = (START + timedelta(seconds=seconds)).astimezone()
-                return lambda: f"{shown:%H:%M:%S}" in acting.screen.splitlines()[0]
+        def at(seconds: int) -> Callable[[], bool]:
+            shown = (START + timedelta(seconds=seconds)).astimezone()
+            return lambda: f"{shown:%H:%M:%S}" in acting.screen.splitlines()[0]
 
-            await until(lambda: app.monitor.reading is not None and "queue " in acting.screen)
-            await until(at(5))
-            assert "▶ 1x" in acting.screen
-            await acting.keys("right", "right", "right")
-            await until(at(20))
-            assert "‖" in acting.screen
-            for sign in ("▶ 1x", "‖"):
-                assert sign in (await acting.press("space")).splitlines()[0]
-            await acting.keys("left")
-            await until(at(15))
-            await until(lambda: " event " in acting.screen.splitlines()[-2])
+        await until(lambda: app.monitor.reading is not None and "queue " in acting.screen)
+        await until(at(5))
+        assert "▶ 1x" in acting.screen
+        await acting.keys("right", "right", "right")
+        await until(at(20))
+        assert "‖" in acting.screen
+        for sign in ("▶ 1x", "‖"):
+            assert sign in (await acting.press("space")).splitlines()[0]
+        await acting.keys("left")
+        await until(at(15))
+        await until(lambda: " event " in acting.screen.splitlines()[-2])
+        await acting.keys("J")
+        words = f"{(START + timedelta(seconds=92)).astimezone():%H:%M:%S}"
+        await acting.keys(*("colon" if each == ":" else each for each in words), "enter")
+        await until(at(90))
+        await acting.keys("end")
+        await until(at(120))
+        await acting.keys("n")
+        assert "Nothing else happened after this" in "".join(str(each.message) for each in app._notifications)
+        for words, second, told in (("1h ago", 5, "this is the first"), ("2030-01-01", 120, "this is the last")):
             await acting.keys("J")
-            words = f"{(START + timedelta(seconds=92)).astimezone():%H:%M:%S}"
-            await acting.keys(*("colon" if each == ":" else each for each in words), "enter")
-            await until(at(90))
-            await acting.keys("end")
-            await until(at(120))
-            await acting.keys("n")
-            assert "Nothing else happened after this" in "".join(str(each.message) for each in app._notifications)
-            for words, second, told in (("1h ago", 5, "this is the first"), ("2030-01-01", 120, "this is the last")):
-                await acting.keys("J")
-                await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
-                await until(at(second))
-                await until(lambda told=told: told in "".join(str(each.message) for each in app._notifications))
-            await acting.keys("J", *"first", "enter")
-            await until(at(5))
-            await acting.keys("p")
-            await until(lambda: "Nothing happened before this." in "".join(each.message for each in app._notifications))
-            app.post_message(Passed("2 polls before this cannot be read."))
-            await until(lambda: "2 polls before this cannot" in "".join(each.message for each in app._notifications))
-            await acting.keys("plus")
-            assert app.player.speed == SPEEDS[2]
+            await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
+            await until(at(second))
+            await until(lambda told=told: told in "".join(str(each.message) for each in app._notifications))
+        await acting.keys("J", *"first", "enter")
+        await until(at(5))
+        await acting.keys("p")
+        await until(lambda: "Nothing happened before this." in "".join(each.message for each in app._notifications))
+        app.post_message(Passed("2 polls before this cannot be read."))
+        await until(lambda: "2 polls before this cannot" in "".join(each.message for each in app._notifications))
+        await acting.keys("plus")
+        assert app.player.speed == SPEEDS[2]
 
 
 @acted
@@ -194,12 +184,12 @@ def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scenario", ["locked", "rac", "storm"])
 def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp_path: Path) -> None:
     """Also those that had ended by then; of none is known what happened to it later."""
-    moments = list(polled(scenario, 40))
+    moments = list(polled(scenario, 28))
     place = str(tmp_path / "a.presman")
     record(place, moments)
     with Recording(place) as recording:
         playback = recording.playback()
-        for last in (20, 39):
+        for last in (14, 27):
             watch, end = Watch(), moments[last][0].at
             for _, reading in moments[: last + 1]:
                 watch.add(reading)
@@ -207,7 +197,7 @@ def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp
             found.add(moments[last][1])
             expected = watch.runs.within(end - timedelta(hours=1), end)
             assert [_of(span) for span in found.runs.within(end - timedelta(hours=1), end)] == [*map(_of, expected)]
-            assert last == 20 or any(span.ended for span in expected)
+            assert last == 14 or any(span.ended for span in expected)
             activity = moments[last][1].activity
             assert activity is not None
             busy = {each.sql_id for each in activity.statements}
@@ -275,10 +265,9 @@ async def test_while_the_hour_before_is_read_nothing_is_said_of_it(tmp_path: Pat
     moments = list(polled("quiet", 12))
     record(place, moments)
     begin = f"{moments[9][0].at.astimezone():%H:%M:%S}"
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a", begin=begin)
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), mock.patch("presman.tui.player._CALM", NEVER):
-        async with app.run_test(size=(200, 50)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+    with mock.patch("presman.tui.player._CALM", NEVER):
+        async with replaying(place, (200, 50), begin=begin) as acting:
+            app = acting.app
             await waited(acting, lambda: app.monitor.reading is not None)
             screen = await acting.press("4")
             assert "reading the last hour" in screen.splitlines()[-2]
@@ -295,10 +284,9 @@ async def test_latencies_and_sessions_before_a_jump_are_there_soon_after_it(tmp_
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 12))
     record(place, moments)
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), mock.patch("presman.tui.player._CALM", 0.0):
-        async with app.run_test(size=(120, 30)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+    with mock.patch("presman.tui.player._CALM", 0.0):
+        async with replaying(place, (120, 30)) as acting:
+            app = acting.app
 
             until = partial(waited, acting)
 
@@ -350,25 +338,19 @@ async def test_it_begins_at_a_time_and_goes_on_from_there(tmp_path: Path) -> Non
         made.append(whole.make_source())
         return made[-1]  # type: ignore[return-value]
 
-    app = ReplayApp(make, name="recording:a", begin=begin)
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
-        async with app.run_test(size=(160, 40)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+    async with replaying(make, begin=begin) as acting:
+        app = acting.app
 
-            async def until(number: int) -> None:
-                for _ in range(2000):
-                    if app.monitor.latest is not None and app.monitor.latest.number == number:
-                        return
-                    await pilot.pause(0.005)
-                raise AssertionError(acting.screen)
+        async def until(number: int) -> None:
+            await waited(acting, lambda: app.monitor.latest is not None and app.monitor.latest.number == number)
 
-            await until(6)
-            await acting.keys("J", "x", "escape")
-            assert not any(line.display for line in app.query("InputLine")), "Esc leaves the line"
-            await acting.keys("end")
-            await until(8)
-            await acting.keys("J", *"first", "enter")
-            await until(1)
+        await until(6)
+        await acting.keys("J", "x", "escape")
+        assert not any(line.display for line in app.query("InputLine")), "Esc leaves the line"
+        await acting.keys("end")
+        await until(8)
+        await acting.keys("J", *"first", "enter")
+        await until(1)
 
 
 @pytest.fixture
@@ -512,13 +494,11 @@ async def test_keys_in_quick_turns_count_from_where_the_last_one_leads(tmp_path:
     assert len(events) > 4
     after = next(at for at in events if at > polls[1])
     take, held = Player._take_wanted, threading.Event()
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
     with (
-        mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER),
         mock.patch.object(Player, "_take_wanted", lambda *given: None if held.is_set() else take(*given)),
     ):
-        async with app.run_test(size=(120, 30)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+        async with replaying(place, (120, 30)) as acting:
+            app = acting.app
             await waited(acting, lambda: app.monitor.reading is not None and app.span is not None)
             for keys, wanted in (
                 ("n n n", events[2]),

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from presman.analysis.goals import Goal, GoalReading
 from presman.recording.recording_source import RecordingSource
-from presman.tui.replay_app import ReplayApp
 from tests.recording.recorded import START, polled, record
-from tests.tui.drive import NEVER, Stage, acted
+from tests.tui.drive import Stage, acted
+from tests.tui.replays import replaying, waited
 from tests.tui.test_live import playing
-from tests.tui.test_replay import waited
 
 
 def told(acting: Stage) -> list[str]:
@@ -79,13 +78,11 @@ async def test_a_replay_as_the_page_of_what_is_replayed(tmp_path: Path) -> None:
         found.goals = (Goal("BATCH", 0.95, 60.0),)
         return found
 
-    app = ReplayApp(source, name="recording:a")
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
-        async with app.run_test(size=(160, 40)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
-            await waited(acting, lambda: app.monitor.reading is not None and "event " in acting.screen)
-            (goal,) = app.monitor.reading.goals
-            page = await reported(acting, folder)
+    async with replaying(source) as acting:
+        app = acting.app
+        await waited(acting, lambda: app.monitor.reading is not None and "event " in acting.screen)
+        (goal,) = app.monitor.reading.goals
+        page = await reported(acting, folder)
     assert goal.watched == 25.0, "since the first poll, 5 s after the start"
     assert "Goal: 95 % of BATCH start within 1 min" in page
     assert "19 polls, usually 5.0 s apart" in page, "30 to 120 seconds"

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from presman.tabs.choices import LinkState
+from presman.tui.keyed_app import NO_DATA
 from presman.tui.keys import take_keys
+from tests.tui.readings import busy
 
 
 class App:
@@ -61,3 +64,102 @@ def test_a_recording_begins_with_what_the_charts_show_and_says_how_it_is_looked_
     nothing: Any = App()
     take_keys.record(nothing)
     assert nothing.done == []
+
+
+def one(**facts: Any) -> Any:
+    """An app that watches a database, with a gateway to actions and no page open."""
+    given: dict[str, Any] = {
+        "served": False, "gateway": "a gateway", "has_data": True, "behind": 0, "page": False, "row": None,
+        "state": LinkState.LIVE,
+    }  # fmt: skip
+    given |= facts
+    monitor = SimpleNamespace(
+        choices=SimpleNamespace(behind=given["behind"]), link=SimpleNamespace(state=given["state"])
+    )
+    reader = SimpleNamespace(is_open=given["page"], row=given["row"])
+    return SimpleNamespace(
+        is_served=given["served"], gateway=given["gateway"], has_data=given["has_data"], monitor=monitor, reader=reader
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({}, ""),
+        ({"served": True}, "Actions are not possible from a browser."),
+        ({"gateway": None}, "Actions need --allow-actions: presman was started without it."),
+        ({"has_data": False}, NO_DATA),
+        ({"behind": 1}, "Actions need the newest poll: press End."),
+        ({"page": True}, "This page is about no session or statement: q goes back to the tables."),
+        ({"page": True, "row": "a session"}, ""),
+        ({"row": None}, ""),
+    ],
+)
+def test_what_is_missing_for_acting(facts: dict[str, Any], why: str) -> None:
+    assert take_keys.why_not_act(one(**facts)) == why
+
+
+def test_what_is_written_is_written_where_it_is_the_users_own_and_once_there_is_something() -> None:
+    assert take_keys.may_record(one())
+    for facts in ({"served": True}, {"has_data": False}, {"state": LinkState.REPLAY}):
+        assert not take_keys.may_record(one(**facts)), facts
+    assert take_keys.why_not_record(one()) == "There is nothing to record here."
+    assert take_keys.why_not_record(one(served=True)) == "A recording would be written where presman runs."
+    assert take_keys.why_not_report(one()) == NO_DATA
+    assert take_keys.why_not_report(one(served=True)) == "A report would be written where presman runs."
+
+
+@pytest.mark.parametrize(
+    ("replayed", "age", "said"),
+    [
+        (None, 4.0, ""),
+        (None, 4.1, "\nIts data is 0:04 old: check again before you run it."),
+        (object(), 0.0, "\nIt comes from a recording, as of 03:12:40: check again before you run it."),
+    ],
+)
+def test_a_command_comes_with_the_age_of_its_data(replayed: object, age: float, said: str) -> None:
+    """At a poll each two seconds data of four is as fresh as it can be."""
+    monitor = SimpleNamespace(
+        reading=busy(), clock=lambda: 100.0, link=SimpleNamespace(fresh=100.0 - age),
+        choices=SimpleNamespace(refresh=2.0),
+    )  # fmt: skip
+    app: Any = SimpleNamespace(replayed=replayed, monitor=monitor)
+    assert take_keys._as_old(app) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "served", "told"),
+    [
+        ("ALTER SYSTEM KILL SESSION '1,2';", False,
+         "Copied, not run: ALTER SYSTEM KILL SESSION '1,2';\n(also in /home/copied.txt)\nIt is a KILL command: "
+         "it ends a session when you run it.\nIt affects RPT."),
+        ("ALTER SYSTEM SET x = 1;", True,
+         "Copied, not run: ALTER SYSTEM SET x = 1;\n(to the browser's clipboard)\nIt affects RPT."),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_a_command_that_was_copied(
+    text: str, served: bool, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(take_keys, "_as_old", lambda _: "")
+    monkeypatch.setattr(take_keys.private_files, "keep_file", lambda name, _: f"/home/{name}")
+    notices: list[str] = []
+    copied: list[str] = []
+    app: Any = SimpleNamespace(
+        is_served=served, copy_to_clipboard=copied.append, notify=lambda text, timeout: notices.append(text)
+    )
+    take_keys._take_command(app, text, "It affects RPT.")
+    assert (notices, copied) == ([told], [text])
+
+
+def test_a_text_that_is_not_kept_in_a_file_is_copied_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: str) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(take_keys.private_files, "keep_file", full)
+    notices: list[str] = []
+    app: Any = SimpleNamespace(is_served=False, copy_to_clipboard=lambda _: None, notify=notices.append)
+    take_keys.copy_text(app, "abc")
+    take_keys.copy_text(app, "")
+    assert notices == [
+        "Copied 3 characters, not kept in a file: No space left on device", "There is no row here to copy.",
+    ]  # fmt: skip

@@ -11,8 +11,8 @@ import pytest
 from rich.style import Style
 
 import presman
-from presman.base.ascii_signs import ascii_only
 from presman.cli import console
+from presman.figures.drawing.lines import ascii_only
 from presman.tabs import tab_names
 from presman.tui.app import MonitorApp
 from presman.tui.widgets.line_api import palette_of

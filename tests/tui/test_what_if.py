@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pytest
 
 from presman.base.formats import clock
-from presman.recording.recording_source import RecordingSource
 from presman.tui.feed import Lost
-from presman.tui.replay_app import ReplayApp
 from presman.tui.what_if_screen import WhatIfScreen
 from presman.tui.what_if_work import ChoicesTried, LiveAdvice
 from tests.recording.recorded import polled, record
-from tests.tui.drive import NEVER, Stage, acted, stage
+from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
+from tests.tui.replays import replaying, waited
 from tests.tui.test_live import playing
-from tests.tui.test_replay import waited
 
 POLLS = 22
 """After so many of them the queue of `storm` has forecasts."""
@@ -109,6 +109,7 @@ async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_
             assert f"{value}" in script
             assert "there is no script" not in script
             assert f"{value}" in acting.app.clipboard
+            panel(acting)._asked = (acting.app.monitor.reading, panel(acting)._changes.choice)  # it asks no more
             panel(acting).on_failed(mock.Mock())
             assert "being worked out" not in await acting.press("s"), "nobody is at it"
         panel(acting)._asked = (None, None)
@@ -147,7 +148,7 @@ async def test_no_limit_hides_and_no_sentence_is_cut_while_there_is_room(size: t
         await acting.keys("W")
         await waited(acting, answered(acting))
         screen = await acting.press()
-        assert "statements of the 5 it takes have ended since presman watches." in " ".join(screen.split())
+        assert "a forecast needs 5 statements that have ended, and presman has seen" in " ".join(screen.split())
         shown = sum(
             line.startswith(
                 tuple(f" {name} " for name in ("BATCH", "REPORTS", "ETL", "all", "SYS_GROUP", "OTHER_GROUPS"))
@@ -245,7 +246,7 @@ async def test_advice_says_how_long_it_still_takes() -> None:
         with mock.patch("presman.reports.advise_report.least", return_value=1000):
             await acting.keys("a")
             await waited(acting, lambda: "Too early for advice on 90 % of" in acting.screen)
-        assert "and it takes 1000: " in " ".join(acting.screen.split())
+        assert "it needs 1,000 statements, and " in " ".join(acting.screen.split())
         acting.app.screen.post_message(ChoicesTried("40 choices tried so far"))
         await acting.settle()
         assert "40 choices tried so far" in acting.screen
@@ -256,14 +257,13 @@ async def test_advice_says_how_long_it_still_takes() -> None:
 async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 30, step=30.0)))
-    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
     quick = (
         mock.patch("presman.tui.what_if_work._MOST_TRIED", 12),
         mock.patch("presman.reports.advise_report.least", return_value=2),
     )
-    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), quick[0], quick[1]:
-        async with app.run_test(size=(120, 35)) as pilot:
-            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+    with quick[0], quick[1]:
+        async with replaying(place, (120, 35)) as acting:
+            app = acting.app
             until = partial(waited, acting)
             await until(lambda: app.monitor.reading is not None and app.span is not None)
             await acting.keys("end")
@@ -320,3 +320,36 @@ def test_every_twenty_choices_the_search_tells_how_it_goes() -> None:
         "Advice on 95 % of ETL within 1:00: 20 choices tried, 95 % at best 1:01; a ends the search",
         "Advice on 95 % of ETL within 1:00: 40 choices tried, 95 % at best timed out; a ends the search",
     ]
+
+
+@pytest.mark.parametrize(
+    ("poll", "choice", "is_busy", "silence", "kept", "does"),
+    [
+        ("old", "a", False, "", True, []),
+        ("old", "a", True, "", True, []),
+        ("old", "b", False, "", True, ["asked b"]),
+        ("old", "b", True, "", True, []),  # one question at a time: it is asked when that is answered
+        ("new", "a", True, "", True, ["shown"]),  # what is on show grows old
+        ("new", "a", False, "", True, ["asked a"]),
+        ("new", "a", False, "", False, []),  # the poll is not kept any more
+        ("", "a", False, "", True, []),
+        ("old", "a", False, "no answer", True, ["shown"]),
+    ],
+)
+def test_one_question_at_a_time_and_each_of_the_newest_poll(
+    poll: str, choice: str, is_busy: bool, silence: str, kept: bool, does: list[str]
+) -> None:
+    """The choice `a` was asked about of the poll `old`."""
+    done: list[str] = []
+    reading = poll or None
+    moment = SimpleNamespace(reading=reading, snapshots="a pair" if kept else None) if reading else None
+    monitor = SimpleNamespace(reading=reading, moment=lambda: moment, foresight=None)
+    panel: Any = SimpleNamespace(
+        _monitor=monitor, _changes=SimpleNamespace(choice=choice), _asked=("old", "a"), _is_busy=is_busy,
+        _queue=SimpleNamespace(silence=silence), _show=lambda: done.append("shown"), post_message=None, _answers=None,
+    )  # fmt: skip
+    with mock.patch("presman.tui.what_if_screen.in_background") as asked:
+        WhatIfScreen._ask(panel)
+    done += [f"asked {panel._asked[1]}"] * asked.call_count
+    assert done == does
+    assert panel._is_busy == (is_busy or bool(asked.call_count))

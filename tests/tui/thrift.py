@@ -1,4 +1,4 @@
-"""What a test of the screen need not pay for: reading style sheets for each app, painting what nobody looks at."""
+"""What a test of the screen need not pay for: counting parameters anew, painting what nobody looks at."""
 
 from __future__ import annotations
 
@@ -10,19 +10,6 @@ from typing import Any
 from unittest import mock
 
 from textual._compositor import Compositor
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
-
-_read: dict[tuple[Any, ...], list[RuleSet]] = {}
-_read_anew = Stylesheet._parse_rules
-
-
-def _read_once(sheet: Stylesheet, css: str, *place: Any, **how: Any) -> list[RuleSet]:
-    """Return the rules of a style sheet, which depend on it, where it stands and the theme's variables."""
-    key = (css, place, tuple(how.items()), frozenset(sheet._variables.items()))
-    if key not in _read:
-        _read[key] = _read_anew(sheet, css, *place, **how)
-    return _read[key]
 
 
 @cache
@@ -46,7 +33,6 @@ def _let_be(compositor: Compositor, *_: Any, **__: Any) -> None:
 def thrifty(painted: bool) -> Iterator[None]:
     """Spare an app what does not depend on it; `painted` is for tests of painting."""
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(Stylesheet, "_parse_rules", _read_once))
         stack.enter_context(mock.patch("textual._callback._count_parameters", _count))
         if not painted:
             stack.enter_context(mock.patch.object(Compositor, "render_update", _let_be))

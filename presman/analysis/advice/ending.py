@@ -98,7 +98,7 @@ def _objections(each: RunningStatement) -> Iterator[str]:
     if each.blocker:
         yield f"it waits for {each.blocker}: look at that session first"
     if each.kind is not None:
-        yield f"it is {each.kind.name}: {each.kind.loss} if it is ended"
+        yield f"it is {each.kind.name}: if it is ended, {each.kind.loss}"
     if each.queued:
         yield "its session is also queued, with another statement"
     if (left := ends_in(each)) is not None:

@@ -2,7 +2,7 @@
 
 The rules. Nobody is named to be ended but an idle holder against whose end nothing speaks (`ending.objection`), and
 only where it is proven to help: he alone or with other idle ones keeps what a head is short of, and no other queue
-takes these servers; or the forecast says that the queue is through sooner by more than it takes to decide. Where
+takes these servers; or the forecast says that the queue empties sooner by more than it takes to decide. Where
 several queues want the same servers, whether an end lets a head start changes faster than anybody decides: there only
 the forecast is a proof, and without it DO says who is idle in words that hold while servers come and go. What should
 end by itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first.
@@ -171,7 +171,7 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
 
 
 def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return which idle holder is to be ended because the queue is through sooner then, None where none is known to."""
+    """Return which idle holder is to be ended because the queue empties sooner then, None where none is known to."""
     if all(each.blocked for each in heads):
         return None
     known = [(each, effect) for each in idle_to_end(reading) if (effect := effect_of(reading, each)) is not None]
@@ -179,7 +179,7 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     gain, each, effect = max(gains, key=lambda one: one[0], default=(0.0, None, None))
     if each is None or gain <= NEARLY_DONE:
         return None
-    return _end((each,), reading, "", "the queue is through sooner", "", effect)
+    return _end((each,), reading, "", "the queue empties sooner", "", effect)
 
 
 def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
@@ -221,13 +221,13 @@ def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     """Return what the forecast says of an end that it does not prove to help."""
     record = None if reading.forecast is None else reading.forecast.record
     if record is not None and record.is_poor():
-        return f"forecasts held {record.held} of {record.judged}: too few to say what its end would do"
+        return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
     if candidate.effect is None or candidate.effect.through is None or candidate.effect.otherwise is None:
-        return "what its end would do is not foreseen"
-    return f"its end is foreseen to save less than {duration(NEARLY_DONE)}"
+        return "what ending it would do is not known"
+    return f"ending it should save less than {duration(NEARLY_DONE)}"
 
 
-_NO_USE = "by the forecast nobody starts sooner if it is ended, so waiting is as good"
+_NO_USE = "nobody should start sooner if it is ended, so waiting is as good"
 
 
 def _is_open(found: Unblock) -> bool:
@@ -422,8 +422,8 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     why = why or f"{listed(found.in_vain)} may be served first and want more than that"
     short = f"wait: {keeps}, idle {each.idle_time}; {why}"
     if why == pause(each) and not found.in_vain:  # time is all that speaks against it
-        offer = f"from {duration(LONG_IDLE)} on"
-        why, short = f"{why} ({offer} DO offers it)", f"{keeps}, idle {each.idle_time}: end it {offer}"
+        offer = f"once it is idle for {duration(LONG_IDLE)}"
+        why, short = f"{why} (DO offers it {offer})", f"{keeps}, idle {each.idle_time}: end it {offer}"
     return f"wait: {keeps} that {_whose(found.head)} could use; {why}{_lasting_cure(reading)}", short
 
 

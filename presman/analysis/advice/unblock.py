@@ -279,7 +279,8 @@ def _what_helps(found: Unblock, doubtful: int) -> str:
     """Say whose ends free enough."""
     if not found.candidates:
         if doubtful:
-            return f"{_statements(doubtful)} may be monitors' GV$ queries and are not named; no other would help"
+            maybe = f"{_statements(doubtful)} may be GV$ queries of monitors, so they are not named"
+            return f"{maybe}; ending others would not help"
         return "no running statement holds servers that it could use"
     if not found.needed:
         refused = [each for each in found.candidates if each.refused and each.ends_in is None]

@@ -128,10 +128,12 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
         (row.inst_id, row.con_id, row.consumer_group_name): row.cpu_exhausted
         for row in facts.snapshot.rows(CpuExhausted)
     }
-    grown, seconds = of_groups(facts), facts.deltas.interval(ConsumerGroup)
-    return _Counted(
-        rows, grown, parallel, waits, metrics, exhausted, _loads(facts, rows, grown, exhausted, seconds), seconds
-    )
+    before, seconds = by_group(facts.deltas.before(ConsumerGroup)), facts.deltas.interval(ConsumerGroup)
+    grown = of_groups(facts.deltas, rows, before)
+    loads: dict[int, dict[Key, entitlement.Load]] = {}
+    if seconds is not None and "consumed_cpu_time" not in facts.snapshot.section(ConsumerGroup).absent:
+        loads = _loads(rows, before, grown, exhausted, seconds)
+    return _Counted(rows, grown, parallel, waits, metrics, exhausted, loads, seconds)
 
 
 def _parallel(found: Statements) -> dict[GroupKey, _Parallel]:
@@ -216,17 +218,14 @@ def _unknown(here: _OnInstance, key: Key) -> str:
 
 
 def _loads(
-    facts: Facts,
     rows: Mapping[GroupKey, ConsumerGroup],
+    before: Mapping[GroupKey, ConsumerGroup],
     grown: Mapping[GroupKey, CounterDeltas],
     exhausted: Mapping[GroupKey, float | None],
-    seconds: float | None,
+    seconds: float,
 ) -> dict[int, dict[Key, entitlement.Load]]:
-    """Return the loads of the groups on each instance, none where the counters tell no CPU."""
-    if seconds is None or "consumed_cpu_time" in facts.snapshot.section(ConsumerGroup).absent:
-        return {}
+    """Return the loads of the groups on each instance."""
     milliseconds = seconds * 1000
-    before = by_group(facts.deltas.before(ConsumerGroup))
     found: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
     for group_key, deltas in grown.items():
         row = rows[group_key]

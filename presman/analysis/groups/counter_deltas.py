@@ -5,11 +5,11 @@ The I/O is the database's view, not that of the storage cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import itemgetter
 from typing import NamedTuple
 
-from presman.analysis.facts.deltas import difference
+from presman.analysis.facts.deltas import Deltas, difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import by_session
 from presman.analysis.readings.group_readings import IoRates
@@ -64,25 +64,14 @@ def by_group(rows: Iterable[ConsumerGroup]) -> dict[GroupKey, ConsumerGroup]:
     return dict(zip(map(_group_key, rows), rows, strict=True))
 
 
-def of_groups(facts: Facts) -> dict[GroupKey, CounterDeltas]:
+def of_groups(
+    deltas: Deltas, rows: Mapping[GroupKey, ConsumerGroup], before: Mapping[GroupKey, ConsumerGroup]
+) -> dict[GroupKey, CounterDeltas]:
     """Return the deltas of every group whose counters ran on in the same plan window of the same instance."""
-    deltas = facts.deltas
-    before = by_group(deltas.before(ConsumerGroup))
-    if not before:
-        return {}
-    found: dict[GroupKey, CounterDeltas] = {}
-    same: dict[tuple[int, int], bool] = {}
-    for row in facts.snapshot.rows(ConsumerGroup):
-        inst_id, con_id = row.inst_id, row.con_id
-        old = before.get((inst_id, con_id, row.name))
-        if (inst_id, con_id) not in same:
-            same[inst_id, con_id] = deltas.same_window(inst_id, con_id)
-        if old is None or not same[inst_id, con_id]:
-            continue
-        grown = difference(_group_counters(row), _group_counters(old))
-        if grown is not None:
-            found[inst_id, con_id, row.name] = CounterDeltas._make(grown)
-    return found
+    same = {place for place in {key[:2] for key in rows} if deltas.same_window(*place)}
+    pairs = ((key, row, old) for key, row in rows.items() if (old := before.get(key)) and key[:2] in same)
+    grown = ((key, difference(_group_counters(row), _group_counters(old))) for key, row, old in pairs)
+    return {key: CounterDeltas._make(counters) for key, counters in grown if counters is not None}
 
 
 def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
@@ -96,7 +85,7 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     if not infos or seconds is None:
         return {}
     sessions = by_session(deltas.before(Session))
-    gone = _untold(facts.snapshot.section(SessionInfo).absent)
+    gone = _rates_not_counted(facts.snapshot.section(SessionInfo).absent)
     found: dict[tuple[int, int], SessionRates] = {}
     for key, now in facts.sessions.by_key.items():
         info, old_info, old = facts.sessions.infos.get(key), infos.get(key), sessions.get(key)
@@ -116,7 +105,7 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     return {key: rates._replace(**gone) for key, rates in found.items()} if gone else found
 
 
-def _untold(absent: Set[str]) -> dict[str, None]:
+def _rates_not_counted(absent: Set[str]) -> dict[str, None]:
     """Return the rates that are made of columns which are not there: they are not 0."""
     made_of = {
         "used": ("consumed_cpu_time",),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -27,6 +28,9 @@ Coordinator = tuple[int, int, int]
 """A query coordinator: instance, SID, serial. The serial tells it from a later user of the SID."""
 
 
+_kind = itemgetter(*map(PxSession._fields.index, ("server_group", "server_set", "degree", "req_degree")))
+
+
 class Holding(NamedTuple):
     """The server rows of one coordinator; what is equal in many of them is looked at once."""
 
@@ -41,8 +45,7 @@ class Holding(NamedTuple):
     def of(cls, coordinator: Coordinator, rows: Iterable[PxSession], *, certain: bool = True) -> Holding:
         """Return the holding of a coordinator."""
         held = tuple(rows)
-        kinds = frozenset([(row.server_group, row.server_set, row.degree, row.req_degree) for row in held])
-        return cls(coordinator, held, certain, kinds)
+        return cls(coordinator, held, certain, frozenset(map(_kind, held)))
 
     @property
     def sets(self) -> int:

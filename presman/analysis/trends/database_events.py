@@ -225,7 +225,7 @@ def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
 
 
 def _already_there(each: ReportedAlert) -> str:
-    return f"{SEVERITY_WORDS[each.state]}, since before presman began: {each.text}"
+    return f"{SEVERITY_WORDS[each.state]}: {each.text} (since before presman began)"
 
 
 def _queues(before: Reading, now: Reading) -> list[DatabaseEvent]:

@@ -315,3 +315,34 @@ def _cell(shares: list[tuple[int, int]], styles: Sequence[str], signs: str) -> C
 def crossed(cell: Cell, sign: str) -> Cell:
     """Return a cell with the sign of a line that crosses it."""
     return Cell(sign, f"mark on {cell.cover}" if cell.cover else "mark", cell.cover)
+
+
+# ---- In ASCII, cell for cell: for terminals and locales that have nothing else.
+
+_LIKE = {
+    "▁▂▃▄▅▆▇█": "_.-=+*%#",
+    "▏▎▍▌▋▊▉": "    ###",
+    "░▒▓": ".:%",
+    "│┃╷╎┊┆": "||':!:",
+    "─━┬┴├┤┼┌┐└┘╭╮╰╯": "--+++++++++++++",
+    "▔▀▐": "-##",
+    "●○◌▲▼✕▬■◼◇·": "*oo^vx=##o.",
+    "▶◀▸◂→←↑↓⇧‖›": "><><><^v^=>",
+    "①②③④⑤⑥⑦⑧⑨": "123456789",
+    "…µ–—×≥≤≠": "~u--x><!",
+}
+_SIGNS = str.maketrans("".join(_LIKE), "".join(_LIKE.values()))
+
+
+def ascii_only(text: str) -> str:
+    """Return `text` in ASCII, cell for cell: known signs by their likeness, the rest as ``?``.
+
+    >>> ascii_only("██▒ ✕ starved 512µs")
+    '##: x starved 512us'
+    """
+    if text.isascii():
+        return text
+    found = text.translate(_SIGNS)
+    if found.isascii():
+        return found
+    return "".join(sign if sign.isascii() else "?" * cells(sign) for sign in found)

@@ -16,7 +16,7 @@ from msgspec import Meta
 from presman.base.text import all_clean, clean, clean_lines
 from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, RecordType, field_types, null_row
 from presman.rows.queries import by_query
-from presman.rows.shown_forecasts import SHOWN
+from presman.rows.snapshot import SHOWN
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -13,6 +13,7 @@ from presman.base.colours import HUES, OTHERS, GroupColours, Hue
 from presman.base.formats import count, number
 from presman.base.markup import WIDTH, Markup, block, drawing, element, label, level, picture
 from presman.base.text import one_line
+from presman.recording.time_words import spelled_instant
 from presman.reports import html_page
 from presman.reports.chart.file_series import FileSeries, SeriesPanel
 
@@ -215,7 +216,8 @@ def _head(name: str, found: FileSeries, made: datetime) -> Markup:
         f"{of}; drawn: {_titles(found)}.",
         f"{_clock(min(instants))} to {_clock(max(instants))}, {count(len(instants))} times with a value.",
     )
-    return html_page.heading(name, (element("p", text) for text in told), found.notes, made)
+    times = [datetime.fromtimestamp(each, UTC) for each in (min(instants), max(instants))]
+    return html_page.heading(name, (element("p", text) for text in told), found.notes, made, times)
 
 
 def _hover(panel: SeriesPanel) -> list[Markup]:
@@ -253,4 +255,4 @@ def _range(values: Sequence[float]) -> str:
 
 
 def _clock(at: float) -> str:
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return spelled_instant(datetime.fromtimestamp(at, UTC))

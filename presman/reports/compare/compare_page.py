@@ -76,7 +76,8 @@ def compare_page(found: ComparedWindows, made: datetime) -> str:
 def _head(found: ComparedWindows, made: datetime) -> Markup:
     names = " and ".join(dict.fromkeys((found.first.database, found.second.database)))
     windows = _window("A", 0, found.first), _window("B", 1, found.second)
-    return heading(f"{names}: two windows", windows, found.notes, made)
+    times = [at for window in (found.first, found.second) for at in (window.first, window.last)]
+    return heading(f"{names}: two windows", windows, found.notes, made, times)
 
 
 def _window(name: str, number: int, window: ComparedWindow) -> Markup:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from itertools import groupby
 from textwrap import wrap
 
 from presman.base.formats import ABSENT, compact, counted, number, spelled
 from presman.figures.drawing.lines import fit
+from presman.recording.time_words import spelled_instant
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line, PlanDifference
 from presman.reports.compare.noise import Judgement
 
@@ -17,7 +17,7 @@ def window_sentence(window: ComparedWindow) -> str:
     """Return what a window is of."""
     seconds = (window.last - window.first).total_seconds()
     return (
-        f"{window.recording}, {window.database}: {_instant(window.first)} to {_instant(window.last)}, "
+        f"{window.recording}, {window.database}: {spelled_instant(window.first)} to {spelled_instant(window.last)}, "
         f"{counted(window.polls, 'poll')} in {spelled(seconds)}, plan {window.plan or 'not known'}"
     )
 
@@ -59,10 +59,6 @@ def percent_of(line: Line) -> str:
 def shown(lines: Sequence[Line]) -> list[Line]:
     """Return the lines that tell something: those that are nothing in both windows do not."""
     return [line for line in lines if line.first or line.second]
-
-
-def _instant(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 _SUBJECT, _FIGURE, _VALUE, _PERCENT = 28, 20, 11, 9

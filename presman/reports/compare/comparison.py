@@ -163,7 +163,7 @@ def _latency(
 ) -> list[Line]:
     found = []
     for event in sorted(first.keys() | second.keys()):
-        one, other = first.get(event, ()), second.get(event, ())
+        one, other = list(first.get(event, ())), list(second.get(event, ()))
         pooled = total(one), total(other)
         within = [[_share(each, _MILLISECOND, above=False) for each in polls] for polls in (one, other)]
         found.append(_line(FigureKey(LATENCY, event, "% within 1 ms"), *within))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -18,8 +18,16 @@ from presman.recording.playback_values import PollMark
 from presman.recording.reader import Recording
 from presman.recording.statement_lives import goals_between
 from presman.recording.store import DamagedStoreError
-from presman.recording.time_words import TimeError, span_of, spelled_span
-from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, histograms, lines, plan_differences
+from presman.recording.time_bins import busiest_sql_ids
+from presman.recording.time_words import TimeError, span_of, spelled_span, spelled_time
+from presman.reports.compare.comparison import (
+    MOST_STATEMENTS,
+    ComparedWindow,
+    ComparedWindows,
+    histograms,
+    lines,
+    plan_differences,
+)
 from presman.reports.compare.noise import FALSE_ALARMS, METHOD, Judgement
 from presman.reports.compare.window_figures import WindowFigures, window_figures
 
@@ -52,6 +60,9 @@ def window_words(text: str) -> WindowWords:
     return WindowWords(target, start.strip(), end.strip())
 
 
+_CANDIDATES = 10 * MOST_STATEMENTS
+"""SQL_IDs of each window, by their time, among which are those that held most servers at its polls."""
+
 _GAP = 3.0
 """Times the usual seconds between polls from which on polls are missing."""
 _TRIED = 3
@@ -76,18 +87,35 @@ def compare(first: RecordingWindow, second: RecordingWindow) -> ComparedWindows:
     with ExitStack() as stack:
         locations = dict.fromkeys((first.location, second.location))
         recordings = {location: stack.enter_context(Recording(location)) for location in locations}
-        one, other = (_read(recordings[each.location], each) for each in (first, second))
-        found = lines(one[1], other[1])
+        found = [_found(recordings[each.location], each) for each in (first, second)]
+        busiest = {
+            sql_id for each in found for sql_id in busiest_sql_ids(each.playback, each.start, each.end, _CANDIDATES)
+        }
+        one, other = (_read(each, busiest) for each in found)
+        compared = lines(one[1], other[1])
         plan = plan_differences(one, other)
-    notes = _notes(one[0], other[0], [line.difference for line in found])
+    notes = _notes(one[0], other[0], [line.difference for line in compared])
     spread = histograms(one[1], other[1])
-    return ComparedWindows(one[0], other[0], plan, found, spread, tuple(notes), METHOD)
+    return ComparedWindows(one[0], other[0], plan, compared, spread, tuple(notes), METHOD)
 
 
-def _read(recording: Recording, asked: RecordingWindow) -> tuple[ComparedWindow, WindowFigures]:
+class _FoundWindow(NamedTuple):
+    """A window that has polls: where, from when to when, its polls, which of two instants was taken."""
+
+    recording: Recording
+    playback: Playback
+    start: datetime
+    end: datetime
+    marks: Sequence[PollMark]
+    twice: Sequence[str]
+    goals: Sequence[Goal]
+
+
+def _found(recording: Recording, asked: RecordingWindow) -> _FoundWindow:
     playback = recording.playback(asked.database)
     if playback.first is None or playback.last is None:
-        raise WindowError(f"{recording.name} has no polls")
+        damage = [each.removeprefix(f"{recording.name}: ") for each in recording.damage_of(playback)]
+        raise DamagedStoreError("; ".join([f"{recording.name} has no polls", *damage]))
     twice: list[str] = []
     try:
         bounds = span_of(asked.start, asked.end, playback.first, playback.last, note=twice.append)
@@ -100,10 +128,15 @@ def _read(recording: Recording, asked: RecordingWindow) -> tuple[ComparedWindow,
             raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
         whole = spelled_span(playback.first, playback.last)
         raise WindowError(f"{recording.name} has no polls {spelled_span(*bounds)}: it is {whole}")
-    figures = window_figures(playback, start, end, marks)
+    return _FoundWindow(recording, playback, start, end, marks, twice, asked.goals)
+
+
+def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow, WindowFigures]:
+    recording, playback, start, end, marks, twice, goals = found
+    figures = window_figures(playback, start, end, marks, sql_ids)
     plan = _plan(playback, start, end)
     notes = [*twice, *_gaps(marks, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
-    notes += [f"goal {each.sentence}" for each in goals_between(playback, asked.goals, start, end)]
+    notes += [f"goal {each.sentence}" for each in goals_between(playback, goals, start, end)]
     if plan is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     told = ComparedWindow(recording.name, playback.target, marks[0].at, marks[-1].at, len(marks), plan, tuple(notes))
@@ -131,15 +164,15 @@ def _gaps(marks: Sequence[PollMark], start: datetime, end: datetime) -> list[str
     if long:
         notes.append(f"{counted(len(long), 'gap')} without polls, {spelled(sum(long))} in all")
     if (marks[0].at - start).total_seconds() > _GAP * usual:
-        notes.append(f"no polls before {_clock(marks[0].at)}, though it should begin at {_clock(start)}")
+        notes.append(f"no polls before {spelled_time(marks[0].at)}, though it should begin at {spelled_time(start)}")
     if (end - marks[-1].at).total_seconds() > _GAP * usual:
-        notes.append(f"no polls after {_clock(marks[-1].at)}, though it should end at {_clock(end)}")
+        notes.append(f"no polls after {spelled_time(marks[-1].at)}, though it should end at {spelled_time(end)}")
     return notes
 
 
 def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
     events = playback.events(start, end)
-    notes = [f"{each.text} at {_clock(each.at)}" for each in events if each.kind == PLAN_CHANGED]
+    notes = [f"{each.text} at {spelled_time(each.at)}" for each in events if each.kind == PLAN_CHANGED]
     lost = sum(each.kind == LOST for each in events)
     return notes + ([f"the connection was lost {counted(lost, 'time')}"] if lost else [])
 
@@ -158,7 +191,3 @@ def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Jud
         chance = f"chance alone would mark about {judged * FALSE_ALARMS:.1f} as more than noise"
         notes.append(f"of {counted(judged, 'difference')} judged, {chance}")
     return notes
-
-
-def _clock(at: datetime) -> str:
-    return f"{at.astimezone():%H:%M:%S}"

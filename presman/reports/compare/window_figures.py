@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from math import isnan, nan
-from operator import itemgetter
 from typing import Any, NamedTuple
 
+from sqlalchemy import text
+
 from presman.analysis.readings.reading import ESTIMATOR
+from presman.base.text import clean
+from presman.recording.measure_tables import SCALE
 from presman.recording.playback import Playback
-from presman.recording.playback_values import PollMark, Row, StatementLife
-from presman.recording.window_lines import FIGURES, GroupLines, LatencyBin, group_lines, latency_bins
+from presman.recording.playback_values import PollMark, Row, StatementLife, is_number
+from presman.recording.window_lines import FIGURES, GroupLines, LatencyBin, MadeAnew, group_lines, latency_bins
 from presman.reports.compare.noise import Value
 
 CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
@@ -211,26 +215,51 @@ class WindowFigures(NamedTuple):
     directives: Directives
 
 
-def window_figures(playback: Playback, start: datetime, end: datetime, marks: Sequence[PollMark]) -> WindowFigures:
-    """Return the figures of the polls between two instants, both included; `marks` are these polls."""
+def window_figures(
+    playback: Playback, start: datetime, end: datetime, marks: Sequence[PollMark], sql_ids: Collection[str]
+) -> WindowFigures:
+    """Return the figures of the polls between two instants, both included; `marks` are these polls.
+
+    Of statements those of some SQL_IDs.
+    """
     found = BinnedSeries(width_for(len(marks)))
     _add_marks(found, marks)
     add_groups(found, group_lines(playback, start, end, tuple(FIGURES)))
     latency = latency_bins(playback, start, end, found.width)
     series = found.series() | _latency(latency)
-    held = servers_held(playback.statements(start, end), [mark.at for mark in marks], found.width)
+    held = servers_held(playback.statements(start, end, sql_ids), [mark.at for mark in marks], found.width)
     for sql_id, of in held.items():
         counts = (min(found.width, len(marks) - index * found.width) for index in range(len(of)))
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = [
             Value(each, count) for each, count in zip(of, counts, strict=True)
         ]
-    queued: dict[str, list[float]] = {}
-    for row in sorted(playback.figures("arrivals", start, end), key=itemgetter("arrived")):
-        if row["waited_s"] is not None:
-            queued.setdefault(row["consumer_group"], []).append(row["waited_s"])
-    histograms = {event: [each.waits for each in bins] for event, bins in latency.items()}
     last = marks[-1].at
+    histograms = {event: MadeAnew(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}
+    queued = _queued(playback, start, end)
     return WindowFigures(series, histograms, queued, _directives(playback.figures("emphasis", last, last)))
+
+
+def _waits_of(bins: Sequence[LatencyBin], place: int) -> Mapping[int, int]:
+    return bins[place].waits
+
+
+_ARRIVALS = text(
+    f"SELECT a.arrived, a.consumer_group, a.waited_s / {SCALE}.0 AS waited FROM arrived a"
+    " JOIN polls p ON p.database_id = a.database_id AND p.poll = +a.poll"
+    " WHERE a.database_id = :database_id AND a.poll BETWEEN :first AND :last AND a.waited_s IS NOT NULL"
+)
+
+
+def _queued(playback: Playback, start: datetime, end: datetime) -> dict[str, list[float]]:
+    """Return the seconds that statements waited, by group, in the order in which they came."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for part in playback.parts(start, end):
+        for at, group, waited in playback.streamed(part, _ARRIVALS):
+            if type(at) is int and isinstance(group, str) and is_number(waited):
+                found.setdefault(group, []).append((at, float(waited)))
+            else:
+                playback.left_out(part, "rows that no recorder wrote are skipped")
+    return {clean(group): [waited for _, waited in sorted(own)] for group, own in found.items()}
 
 
 def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
@@ -249,7 +278,8 @@ def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
 def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[Value]]:
     """Return waits and their time of each event."""
     series = {}
-    for event, bins in found.items():
+    for event, made in found.items():
+        bins = list(made)
         waits = [sum(each.waits.values()) for each in bins]
         took = [ESTIMATOR * sum(upper * count for upper, count in each.waits.items()) / 1000 for each in bins]
         series[FigureKey(LATENCY, event, "waits/s")] = [

@@ -22,8 +22,8 @@ from presman.figures.plan_figures import FINDINGS, PLAN
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.recording.recording_source import RecordingSource
 from presman.recording.time_bins import GroupBin
-from presman.recording.time_words import Note, TimeError, instant_of
-from presman.reports.html_page import bullets, cell_table, page, section, word_table
+from presman.recording.time_words import Note, TimeError, instant_of, spelled_instant
+from presman.reports.html_page import bullets, cell_table, made_at, page, section, word_table, zone_of
 from presman.reports.report import report_charts
 from presman.reports.report.incident import EVENTS, Incident, edges, gather
 from presman.reports.report.report_charts import (
@@ -32,7 +32,6 @@ from presman.reports.report.report_charts import (
     TimeAxis,
     area_chart,
     between,
-    clock,
     event_chart,
     heat_map,
 )
@@ -63,7 +62,7 @@ def value_table(
     if not rows:
         return element("p", empty or table.empty, class_="none")
     body = ((_cell(each, row, colours) for each in shown) for row in rows[:MOST])
-    more = [f"{len(rows) - MOST} more rows are in the recording."] if len(rows) > MOST else []
+    more = [f"The recording has {counted(len(rows) - MOST, 'more row')}."] if len(rows) > MOST else []
     return cell_table(map(_head, shown), body, *(element("p", text, class_="none") for text in more))
 
 
@@ -111,8 +110,10 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, note: No
         for text in source.notes:
             note(text)
         if at is not None and not first <= at <= last:
-            said = clean(moment) if isinstance(moment, str) else clock(at)
-            raise TimeError(f"--at {said} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
+            said = clean(moment) if isinstance(moment, str) else spelled_instant(at)
+            raise TimeError(
+                f"--at {said} is not in {source.name}: it is from {spelled_instant(first)} to {spelled_instant(last)}"
+            )
         return gather(source.recording, playback, source.indexes, at, source.goals)
     finally:
         source.close()
@@ -332,7 +333,7 @@ def moment(incident: Incident) -> Markup:
             parts.append(element("p", note, class_="note"))
     why = f": {look.why}" if look.why else ""
     since = "" if reading.interval is None else f" Rates are over the last {spelled(reading.interval)}."
-    return section(f"At {clock(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
+    return section(f"At {spelled_instant(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
 
 
 def _plan(at: Moment) -> str:
@@ -367,16 +368,15 @@ def meanings() -> Markup:
 
 def heading(incident: Incident, made: datetime) -> Markup:
     """Return the head of the page: what, when, in which zone, out of which recording, by which presman."""
-    zones = sorted({each.astimezone().strftime("UTC%z") for each in (incident.start, incident.end)})
-    zone = " and, after the clock change, ".join(f"{each[:6]}:{each[6:]}" for each in zones)
+    times = incident.start, incident.end
     look = incident.looks[-1].reading.header if incident.looks else None
     release = f", Oracle {look.version}" if look is not None and look.version else ""
     name = look.database if look is not None and look.database else incident.target
     polls = counted(incident.polls, "poll")
-    source = f"From {incident.source} by presman {__version__}, {clock(made)}."
+    source = f"From {incident.source} by presman {__version__}, {made_at(made, times)}."
     lines = [
         element("h1", f"{name}: {between(incident.start, incident.end)}"),
-        element("p", f"All times in {zone}. {polls}, usually {number(incident.usual)} s apart."),
+        element("p", f"All times in {zone_of(times)}. {polls}, usually {number(incident.usual)} s apart."),
         element("p", f"Target {incident.target}{release}. {source}", class_="note"),
     ]
     return element("header", *lines)

@@ -29,6 +29,7 @@ from presman.base.markup import (
 )
 from presman.recording.playback_values import StatementLife
 from presman.recording.time_bins import EventMark, PollGap
+from presman.recording.time_words import spelled_instant, spelled_time
 
 _HEAT_LINE, _HEAT_TOP = 12.0, 4.0
 _SHADES = ("#e8f1f8", "#c6dcec", "#92c0de", "#5a9fcc", "#2a7ab5", "#0b559f", "#08306b")
@@ -99,7 +100,7 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
 
 
 def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
-    one = f"{clock(mark.start)}\n{mark.text}"
+    one = f"{spelled_instant(mark.start)}\n{mark.text}"
     many = f"{between(mark.start, mark.end)}\n{mark.many} × {kind_in_words(mark.kind)}, as: {mark.text}"
     note = one if mark.many == 1 else many
     fill = BAD if mark.kind in _BAD else FAINT
@@ -157,16 +158,19 @@ def facts(life: StatementLife) -> list[str]:
     lines.append(f"group {life.group or 'unknown'}, {counted(life.servers, 'server')}")
     if life.queued_at is not None:
         until = life.held_from or gone
-        lines.append(f"queued from {clock(life.queued_at)} for {spelled((until - life.queued_at).total_seconds())}")
+        lines.append(
+            f"queued from {spelled_instant(life.queued_at)} for {spelled((until - life.queued_at).total_seconds())}"
+        )
     if life.held_from is not None:
         until = life.idle_at or gone
-        lines.append(f"ran from {clock(life.held_from)} for {spelled((until - life.held_from).total_seconds())}")
-    if life.idle_at is not None:
         lines.append(
-            f"idle, servers kept, from {clock(life.idle_at)} for {spelled((gone - life.idle_at).total_seconds())}"
+            f"ran from {spelled_instant(life.held_from)} for {spelled((until - life.held_from).total_seconds())}"
         )
+    if life.idle_at is not None:
+        kept = spelled((gone - life.idle_at).total_seconds())
+        lines.append(f"idle, servers kept, from {spelled_instant(life.idle_at)} for {kept}")
     if life.ended_at is None:
-        lines.append(f"its end was not seen; last seen {clock(gone)}")
+        lines.append(f"its end was not seen; last seen {spelled_instant(gone)}")
     return lines
 
 
@@ -323,7 +327,7 @@ class TimeAxis(Struct, frozen=True):
     def told(self, at: datetime) -> str:
         """Return an instant as tables have it: without the date where all are of one day."""
         one_day = self.start.astimezone().date() == self.end.astimezone().date() == at.astimezone().date()
-        return f"{at.astimezone():%H:%M:%S}" if one_day else clock(at)
+        return spelled_time(at) if one_day else spelled_instant(at)
 
     def ticks(self) -> list[datetime]:
         """Return round instants of the user's clock on the axis."""
@@ -364,13 +368,8 @@ def _gap(axis: TimeAxis, gaps: list[PollGap], top: float, bottom: float) -> Mark
     left, right = axis.x(start), axis.x(end)
     lost = spelled(sum((each.end - each.start).total_seconds() for each in gaps))
     often = f"{counted(len(gaps), 'gap')}, in all {lost}" if len(gaps) > 1 else lost
-    told = f"no poll from {clock(start)} to {clock(end)} ({often})"
+    told = f"no poll from {spelled_instant(start)} to {spelled_instant(end)} ({often})"
     return block(told, left, top, max(1.0, right - left), bottom - top, fill=BLANK, class_="gap")
-
-
-def clock(at: datetime) -> str:
-    """Return an instant as the page has it: the date and the time of day in the user's zone."""
-    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def between(start: datetime, end: datetime) -> str:
@@ -381,4 +380,8 @@ def between(start: datetime, end: datetime) -> str:
     28
     """
     same = start.astimezone().date() == end.astimezone().date()
-    return f"{clock(start)}–{end.astimezone():%H:%M:%S}" if same else f"{clock(start)} – {clock(end)}"
+    return (
+        f"{spelled_instant(start)}–{spelled_time(end)}"
+        if same
+        else f"{spelled_instant(start)} – {spelled_instant(end)}"
+    )

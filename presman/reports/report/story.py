@@ -10,8 +10,9 @@ from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED
 from presman.base.formats import count, counted, number, spelled
 from presman.recording.time_bins import counted_kinds
+from presman.recording.time_words import spelled_instant
 from presman.reports.report.incident import CHECKED, Incident, Look
-from presman.reports.report.report_charts import between, clock
+from presman.reports.report.report_charts import between
 from presman.tabs.choices import plan_name
 
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
@@ -82,7 +83,7 @@ def _queue(incident: Incident) -> list[str]:
     found = []
     if queued:
         worst = next((each for each in incident.looks if each.why == "the longest queue"), None)
-        when = f", at {clock(worst.at)}" if worst is not None else ""
+        when = f", at {spelled_instant(worst.at)}" if worst is not None else ""
         among = f" (in {count(busy)} of {counted(incident.polls, 'poll')} a statement waited)"
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
     else:
@@ -138,8 +139,8 @@ def _moment(incident: Incident) -> list[str]:
     bad = [each for each in look.alerts if each.state in {"bad", "warn"}]
     why = f" ({look.why})" if look.why else ""
     if not bad:
-        return [f"At {clock(look.at)}{why} nothing was wrong{_blindly(look)}."]
-    found = [f"At {clock(look.at)}{why}: {'; '.join(each.text.rstrip('.') for each in bad[:3])}."]
+        return [f"At {spelled_instant(look.at)}{why} nothing was wrong{_blindly(look)}."]
+    found = [f"At {spelled_instant(look.at)}{why}: {'; '.join(each.text.rstrip('.') for each in bad[:3])}."]
     if len(bad) > 3:
         found.append(f"{counted(len(bad) - 3, 'more alert')} of that moment in the table below.")
     if look.to_do is not None:

@@ -10,9 +10,8 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from presman.analysis.fleet import ConnectionState, Member, Past, further, is_late, is_silent
-from presman.base.file_kinds import is_folder
 from presman.base.formats import duration
-from presman.base.private_files import expanded
+from presman.base.private_files import expanded, is_folder
 from presman.base.text import clean, one_line
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
 from presman.recording.store import MOST_DATABASES, SUFFIX, RecordingError, Store, is_url, shown

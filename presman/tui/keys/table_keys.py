@@ -111,7 +111,7 @@ def follow(app: FrameApp) -> None:
 
     row = followable(app.grid.row if app.grid is not None else None)
     if app.following is not None:
-        app.notify(f"{app.following.name} is followed no more.")
+        app.notify(f"{app.following.name} is no longer followed.")
         app.following = None
     elif row is not None:
         app.following = FollowedStatement(row)
@@ -131,7 +131,7 @@ def can_follow(app: FrameApp) -> bool:
 FOLLOW = AppKey(
     Key("follow", "f", "f", "follow", "Keep the cursor on this statement through sorting and refresh, from the queue "
         "to its servers; a bell and a line tell when it starts and when it is over. f again ends that."),
-    follow, can_follow, "The cursor is on no statement of the queue, or that runs in parallel.",
+    follow, can_follow, "The cursor is not on a queued or running parallel statement.",
     relabel=lambda app: "follow" if app.following is None else "unfollow",
 )  # fmt: skip
 DETAILS = AppKey(

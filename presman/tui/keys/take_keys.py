@@ -87,7 +87,7 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
 def copy_script(app: FrameApp, script: str) -> None:
     """Copy a script that changes limits; nothing is run."""
     kept = _keep(app, script)
-    affects = "Run, it counts at once and for everybody."
+    affects = "If you run it, it takes effect at once, for everybody."
     app.notify(
         f"Copied, not run: a script of {counted(len(script.splitlines()), 'line')} ({kept}).\n{affects}{_as_old(app)}",
         timeout=12,
@@ -193,10 +193,10 @@ def record(app: FrameApp) -> None:
         return
     poll_recording.begin(monitor.name, latest.kind)
     app.paint_lines()
-    app.run_worker(_load_or_tell(app, latest), group="record")  # keys and polls go on meanwhile
+    app.run_worker(_load_or_complain(app, latest), group="record")  # keys and polls go on meanwhile
 
 
-async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
+async def _load_or_complain(app: FrameApp, latest: Reading) -> None:
     try:
         await _load(app, latest)
     except Exception as error:

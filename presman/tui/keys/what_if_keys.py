@@ -50,8 +50,8 @@ def why_not_what_if(app: FrameApp) -> str:
 
 
 WHAT_IF = AppKey(
-    Key("what_if", "W", "W", "what if", "Change a limit of the plan in thought, that of the row, the group or the "
-        "alert first: when each queued statement starts now and then, the script that would change it, advice (a). "
-        "Nothing is changed in the database."),
+    Key("what_if", "W", "W", "what if", "Try other limits of the plan, first that of the row, the group or the alert: "
+        "when each queued statement would start, the script for the change, advice (a). Nothing is changed in the "
+        "database."),
     what_if, lambda app: not why_not_what_if(app), why_not_what_if,
 )  # fmt: skip

@@ -131,7 +131,7 @@ class ColumnChooser(_Chooser[tuple[str, ...]]):
         Binding("space", "switch", "show or hide", show=False),
         Binding("shift+up,less_than_sign,K", "carry(-1)", "up", show=False),
         Binding("shift+down,greater_than_sign,J", "carry(1)", "down", show=False),
-        Binding("r", "dismiss(())", "reset to those that the table has by itself", show=False),
+        Binding("r", "dismiss(())", "reset to the table's own columns", show=False),
     ]
 
     def __init__(self, table: Table[Any], shown: Sequence[str], hidden: Collection[str]) -> None:

@@ -18,9 +18,8 @@ from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
 
-from presman.base.ascii_signs import ascii_only
 from presman.base.colours import CLASS_STYLES, GROUP_STYLES, HUES, OTHERS
-from presman.figures.drawing.lines import Line, changes, fit, pad, plain, wrap
+from presman.figures.drawing.lines import Line, ascii_only, changes, fit, pad, plain, wrap
 from presman.tui.textual_internals import forget_regions
 
 

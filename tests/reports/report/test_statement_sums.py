@@ -26,7 +26,7 @@ from presman.reports.report.report_charts import TimeAxis, life_chart
 from tests.recording.recorded import Moment, polled, record
 from tests.thorough import THOROUGH
 
-POLLS, STEP = 40, 5.0
+POLLS, STEP = 25, 5.0
 SCENARIOS = ("holders", "mixed", "queueing", "rac", "storm")
 Key = tuple[int, int, int, str]
 
@@ -145,7 +145,7 @@ def times(lives: Sequence[StatementLife]) -> list[object]:
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_recorder_that_was_started_again_goes_on_with_the_same_statements(tmp_path: Path, is_killed: bool) -> None:
-    moments = list(polled("mixed", 40))
+    moments = list(polled("mixed", 28))
     record(tmp_path / "one.presman", moments)
     if is_killed:
         writer = RecordingWriter(Store(str(tmp_path / "two.presman"), writing=True), "demo:x", "simulator")
@@ -174,7 +174,7 @@ def test_what_went_while_nobody_looked_has_no_end_and_counts_no_server(tmp_path:
 
 
 def test_a_statement_that_is_there_at_midnight_is_one(tmp_path: Path) -> None:
-    moments = list(polled("mixed", 40))
+    moments = list(polled("mixed", 28))
     days = tmp_path / "days"
     days.mkdir()
     record(tmp_path / "one.presman", moments)
@@ -202,7 +202,7 @@ def _two_days(folder: Path, moments: Sequence[Moment], first: int) -> None:
 
 def test_a_replay_has_the_statements_of_the_poll_it_stands_at(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
-    moments = list(polled("storm", 40))
+    moments = list(polled("storm", 25))
     record(path, moments)
     with Recording(str(path)) as recording:
         playback = recording.playback()

@@ -29,7 +29,7 @@ from presman.reports.advise_report import (
     _group_waits,
     _notes,
     _promised,
-    _told,
+    _replayed_choice,
     least,
 )
 from presman.reports.advise_script import Scripts
@@ -93,7 +93,8 @@ def test_what_comes_of_it_is_told_first_and_a_wait_that_never_changes_is_no_char
     level = replace(CURVE, points=((32, 1.2), (64, 1.0), (96, 1.4)))
     short = advice(verdict="too_short", message="the observation is too short", curves=(level,))
     said = "p95 wait of BATCH against PARALLEL_SERVERS_TARGET: 0:01 everywhere from 32 to 96 servers"
-    assert as_text(short).splitlines()[4:] == ["The observation is too short.", "", said]
+    assert as_text(short).splitlines()[0] == "The observation is too short."
+    assert as_text(short).splitlines()[-1] == said
     page = as_page(short, NOON)
     assert said in page
     assert "<svg" not in page
@@ -145,12 +146,12 @@ def test_who_loses_waits_a_twentieth_and_a_second_more(facts: dict[str, float | 
 def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> None:
     one = (ReplayedChoice(("x",), True, 64, ()),)
     flat = " ".join(as_text(advice(choices=one)).split())
-    assert f"{GOAL}: nothing was held back to judge the first choice by." in flat
+    assert f"{GOAL}: no statements were held back to check the first choice." in flat
     held = replace(FOUND, within=0.875, held_back=1600, advised=25.0, advised_low=20.0)
     flat = " ".join(as_text(advice(choices=one, goals=(held,))).split())
     own = "of the 1,600 statements held back from the search 88 % start in time"
-    assert f"{GOAL}: under the first choice {own}; how sure that is was not worked out." in flat
-    assert "not worked out" in as_text(advice(choices=one, goals=(replace(held, low=0.5),)))
+    assert f"{GOAL}: under the first choice {own}; how sure that is was not calculated." in flat
+    assert "was not calculated" in as_text(advice(choices=one, goals=(replace(held, low=0.5),)))
     flat = " ".join(as_text(advice(choices=one, goals=(replace(held, low=0.5, high=0.995),))).split())
     assert (
         f"{GOAL}: the first choice promises p95 0:25 (0:20 to timed out on 9 days of 10 like this one, when 50 to "
@@ -226,10 +227,12 @@ def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
     early = came(-9, 4, 1, group="ETL", first=NOON, last=LIMITED[0].last)
     seen = ObservedLoad.of([early, *LIMITED], SeenPlan(), [GOAL], 1)
     after = outcome([31, 5, 30], "EBB", skipped=1)
-    found = _told(seen, frozenset({Change("timeouts", ETL, 9), Change("degree", ETL, 4)}), after, after, [GOAL])
+    found = _replayed_choice(
+        seen, frozenset({Change("timeouts", ETL, 9), Change("degree", ETL, 4)}), after, after, [GOAL]
+    )
     assert found.changes == ("degree limit of ETL -> 4", "queue timeout of ETL -> 9 s")
     assert (found.meets, found.peak, [each.group for each in found.groups]) == (True, 48, ["BATCH"])
-    assert not _told(seen, PRESENT, after, outcome([0, 5, 30.1], "EBB", skipped=1), [GOAL]).meets
+    assert not _replayed_choice(seen, PRESENT, after, outcome([0, 5, 30.1], "EBB", skipped=1), [GOAL]).meets
 
 
 def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:
@@ -314,7 +317,7 @@ def test_a_peak_above_what_there_is_is_explained() -> None:
     assert [*_beyond_maximum(SeenPlan(maximum=480), [400, 480]), *_beyond_maximum(SeenPlan(), [488])] == []
     assert list(_beyond_maximum(SeenPlan(maximum=480), [])) == []
     (told,) = _beyond_maximum(SeenPlan(maximum=480), [400, 488])
-    assert told.startswith("no more than PARALLEL_MAX_SERVERS (480) can be in use at once: a peak above it")
+    assert told.startswith("no more than PARALLEL_MAX_SERVERS (480) can be in use at once: where a peak is above it")
 
 
 def test_curves_are_of_targets_whole_for_each_instance_and_of_the_goals_group() -> None:

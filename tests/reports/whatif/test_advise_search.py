@@ -175,12 +175,18 @@ def test_the_generous_choice_gives_the_groups_with_a_goal_all_and_puts_others_be
     assert search(("limits", "levels"), ahead)._generous() == {Change("levels", BATCH, 1)}
 
 
+def put(found: Search, choice: Choice, scored: Scored) -> None:
+    """Have a choice scored, also one that is already."""
+    found.scored[choice] = scored
+    found.best = min(found.scored, key=found._rank)
+
+
 def known(found: Search, **totals: float) -> None:
     """Have choices of one change scored: `B25` is a limit of 25 % on BATCH."""
-    found.scored[PRESENT] = Scored(9.0, (90.0,), 0.0, True)
+    put(found, PRESENT, Scored(9.0, (90.0,), 0.0, True))
     for name, total in totals.items():
         change = Change("limits", BATCH if name[0] == "B" else ETL, int(name[1:]))
-        found.scored[frozenset({change})] = Scored(total, (total,), 0.0, True)
+        put(found, frozenset({change}), Scored(total, (total,), 0.0, True))
 
 
 def limit(group: Group, percent: int) -> Choice:
@@ -190,7 +196,7 @@ def limit(group: Group, percent: int) -> Choice:
 def test_it_goes_on_from_the_best_and_from_what_is_like_another_last() -> None:
     found = search()
     known(found, B25=3.0, B50=2.0, B75=2.0, E13=5.0, E88=4.0)
-    found.scored[limit(ETL, 63)] = Scored(9.02, (90.0,), 0.02, True)
+    put(found, limit(ETL, 63), Scored(9.02, (90.0,), 0.02, True))
     order = []
     while (choice := found._next()) is not None:
         order.append(choice)
@@ -221,7 +227,8 @@ def test_what_could_not_be_the_best_is_left_out() -> None:
     known(found, B50=1.51)
     assert not found._may_be_best(larger)
     assert found._next() == limit(BATCH, 50)
-    found.scored = {PRESENT: Scored(1.0, (0.0,), 0.0, False)}
+    found.scored.clear()
+    put(found, PRESENT, Scored(1.0, (0.0,), 0.0, False))
     assert found._may_be_best(larger), "somebody loses by the best who must not"
 
 
@@ -235,9 +242,9 @@ def test_of_equal_choices_that_of_fewer_changes_is_better_and_one_that_harms_non
     found = search()
     assert found.best == PRESENT
     known(found, B25=9.0, E13=2.0)
-    found.scored[frozenset({Change("limits", ETL, 13)})] = Scored(2.0, (2.0,), 0.0, False)
+    put(found, frozenset({Change("limits", ETL, 13)}), Scored(2.0, (2.0,), 0.0, False))
     assert found.best == PRESENT
-    found.scored[frozenset({Change("limits", BATCH, 25)})] = Scored(8.9, (2.0,), 0.0, True)
+    put(found, frozenset({Change("limits", BATCH, 25)}), Scored(8.9, (2.0,), 0.0, True))
     assert found.best == {Change("limits", BATCH, 25)}
 
 
@@ -250,7 +257,7 @@ def test_finalists_are_those_that_come_nearer_than_all_that_cost_as_little() -> 
         (63, 2.0, 31.0, 0.4, True),  # dearer, and not nearer; but it is the best
         (88, 1.0, 1.0, 0.0, False),  # somebody loses who must not
     ):
-        found.scored[frozenset({Change("limits", ETL, value)})] = Scored(total, (wait,), cost, keeps)
+        put(found, frozenset({Change("limits", ETL, value)}), Scored(total, (wait,), cost, keeps))
     assert [next(iter(each)).value for each in found.finalists()] == [63, 50, 13]
     assert [next(iter(each)).value for each in found.finalists(most=1)] == [63]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.base.file_kinds import exists, is_file, is_folder
+from presman.base.private_files import exists, is_file, is_folder
 
 
 def told(path: Path) -> list[bool]:
