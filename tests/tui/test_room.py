@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from textual.geometry import Size
 
 from presman.analysis.readings.reading import Alert
 from presman.figures.drawing.lines import Line, plain
 from presman.tabs import tab_names
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import always
 from presman.tui.keys import all_keys
 from presman.tui.keys.table_keys import NEXT_TABLE
+from presman.tui.screen import MonitorScreen
 from presman.tui.widgets.line_api import whole_sentences
-from presman.tui.widgets.tab_line import tab_texts
+from presman.tui.widgets.tab_line import Clicked, KeysLine, Labelled, TabLine, tab_texts
 from presman.tui.widgets.top_lines import alert_line
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
@@ -222,3 +227,57 @@ async def test_at_80_columns_the_tab_cpu_has_states_whole() -> None:
         await polls(2)
         assert "▲ 27 queued 2:05 (group limit)" in await acting.press("2")
         assert " entitled" in acting.screen
+
+
+def line_of(kind: type[KeysLine | TabLine], width: int, *shown: Any) -> tuple[str, Any, list[str]]:
+    """What a line of that width shows, the line, and what clicks on it ask for."""
+    found: list[Line] = []
+    asked: list[Clicked] = []
+    line: Any = SimpleNamespace(size=SimpleNamespace(width=width), show=len, show_lines=found.extend,
+                                post_message=lambda message: asked.append(message.action))  # fmt: skip
+    kind.show(line, *shown)
+    return plain(found[0]).rstrip(), line, asked  # type: ignore[return-value]
+
+
+KEYS = (Labelled("?", "help", "key('help')"), Labelled("q", "quit", "key('leave')"), Labelled("↑", "up", "up"))
+
+
+def test_as_many_keys_are_offered_as_have_room_and_each_is_clicked_on_its_own_cells() -> None:
+    """A blank, then 8, 8 and 6 cells with the two blanks behind each: 23."""
+    assert [line_of(KeysLine, width, KEYS)[0] for width in (23, 22, 17, 16, 8)] == [
+        " ? help  q quit  ↑ up", " ? help  q quit", " ? help  q quit", " ? help", "",
+    ]  # fmt: skip
+    _, line, asked = line_of(KeysLine, 23, KEYS)
+    for x in (0, 1, 6, 7, 8, 9, 14, 15, 17, 20, 21):
+        KeysLine.on_click(line, SimpleNamespace(x=x))  # type: ignore[arg-type]
+    assert asked == ["key('help')"] * 2 + ["key('leave')"] * 2 + ["up"] * 2
+
+
+def test_a_filter_stands_at_the_right_of_the_tabs_where_there_is_room_and_tabs_are_clicked() -> None:
+    containers = ("pdbs",)
+    whole = line_of(TabLine, 160, "cpu", "filter: etl", containers)[0]
+    assert whole.startswith("  1 Overview  [2 CPU]  3 I/O ")
+    assert whole.endswith(" filter: etl")
+    assert len(whole) == 159
+    bare = line_of(TabLine, 160, "cpu", "", containers)[0]
+    assert bare == whole.removesuffix("filter: etl").rstrip()
+    close = line_of(TabLine, len(bare) + 1, "cpu", "filter: etl", containers)[0]
+    assert close.endswith("filter: etl"), "the tabs stand closer together"
+    _, line, asked = line_of(TabLine, 160, "cpu", "", containers)
+    for x in (0, 1, 12, 13, 14, 20, 21):
+        TabLine.on_click(line, SimpleNamespace(x=x))  # type: ignore[arg-type]
+    assert asked == ["key('tab_overview')"] * 2 + ["key('tab_cpu')"] * 2
+
+
+@pytest.mark.parametrize(
+    ("size", "layout"),
+    [
+        ((60, 14), "-narrow -flat"), ((99, 15), "-narrow -short"), ((100, 27), "-medium -short"),
+        ((159, 28), "-medium -middle"), ((160, 41), "-wide -middle"), ((300, 42), "-wide -tall"),
+    ],
+)  # fmt: skip
+def test_from_which_size_on_there_is_more_on_a_screen(size: tuple[int, int], layout: str) -> None:
+    taken: list[str] = []
+    screen: Any = SimpleNamespace(add_class=taken.append)
+    MonitorScreen.fit(screen, Size(*size), FrameApp.HORIZONTAL_BREAKPOINTS, FrameApp.VERTICAL_BREAKPOINTS)
+    assert " ".join(taken) == layout

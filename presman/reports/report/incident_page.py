@@ -62,7 +62,7 @@ def value_table(
     if not rows:
         return element("p", empty or table.empty, class_="none")
     body = ((_cell(each, row, colours) for each in shown) for row in rows[:MOST])
-    more = [f"{len(rows) - MOST} more rows are in the recording."] if len(rows) > MOST else []
+    more = [f"The recording has {counted(len(rows) - MOST, 'more row')}."] if len(rows) > MOST else []
     return cell_table(map(_head, shown), body, *(element("p", text, class_="none") for text in more))
 
 

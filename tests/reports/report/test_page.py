@@ -16,11 +16,13 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
+from presman.base.colours import GroupColours
 from presman.base.markup import element
+from presman.figures.figure import CPUS, NAME, NUMBER, SECONDS, Figure, Table
 from presman.recording import time_bins
 from presman.recording.reader import Recording
 from presman.reports.report.incident import LOOKS, Incident, edges, gather
-from presman.reports.report.incident_page import incident_page
+from presman.reports.report.incident_page import MOST, incident_page, value_table
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
 
@@ -236,3 +238,36 @@ def test_what_was_changed_is_listed_and_counted_in_words(tmp_path: Path) -> None
         counts.split(", ")
     )
     assert not re.search(r"\b\d+ \w+ (?:changeds|begans|endeds|worses)", counts)
+
+
+TABLE: Table[tuple[str, float]] = Table(
+    "t", "T",
+    (
+        Figure("consumer_group", "Group", NAME, "Its name.", lambda row: row[0]),
+        Figure("used_cpus", "use", CPUS, "CPUs used.", lambda row: row[1], state=lambda row: "bad" * (row[1] > 9)),
+        Figure("waited", "waits", SECONDS, "How long.", lambda row: row[1]),
+        Figure("inst_id", "Inst", NUMBER, "Where.", lambda _: 1),
+        Figure("limit", "limit", CPUS, "None has one.", lambda _: None),
+        Figure("past", "past", CPUS, "Over time.", lambda _: 1.0, trend=True),
+    ),
+    lambda row: row[0], "Nothing is there.",
+)  # fmt: skip
+
+
+def test_a_table_of_the_page_has_the_columns_that_say_something_with_their_units_and_a_hundred_rows() -> None:
+    """The instance is hidden, no row has a limit, and a page has charts in place of trends."""
+    colours = GroupColours()
+    colours.add([(0, "ETL")])
+    rows = [("ETL", 61.0), ("WEB", 9.0)]
+    found = str(value_table(TABLE, rows, {"inst_id"}, "", colours))
+    heads = re.findall(r"<th [^>]*title=\"([^\"]*)\"[^>]*>([^<]*)(?:<small>([^<]*)</small>)?", found)
+    assert heads == [("Its name.", "Group", ""), ("CPUs used.", "use", "CPUs"), ("How long.", "waits", "m:ss")]
+    cells = re.findall(r"<td([^>]*)>(.*?)</td>", found)
+    assert [re.sub("<[^>]*>", "", text).replace("\u00a0", " ") for _, text in cells] == [
+        "■ ETL", "61.0", "1:01", "WEB", "9.0", "0:09",
+    ]  # fmt: skip
+    assert ["bad" in how for how, _ in cells] == [False, True, False, False, False, False]
+    assert "more row" not in str(value_table(TABLE, rows * (MOST // 2), (), "", colours))
+    assert "The recording has 1 more row." in str(value_table(TABLE, [*rows * (MOST // 2), rows[0]], (), "", colours))
+    assert "Nothing is there." in str(value_table(TABLE, (), (), "", colours))
+    assert "no grant" in str(value_table(TABLE, (), (), "no grant", colours))

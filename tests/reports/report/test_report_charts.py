@@ -54,6 +54,13 @@ def rects(drawn: str) -> list[tuple[float, float, float, float, str]]:
     return found
 
 
+def size(drawn: str) -> tuple[int, str]:
+    """Return how high a drawing is, and from where to where the lines of its times go."""
+    (height,) = re.findall(rf'<svg viewBox="0 0 {WIDTH:.0f} (\d+)"', drawn)
+    (ends,) = set(re.findall(r'd="M[^V]* ([^V]*V[^"]*)"', drawn))
+    return int(height), ends
+
+
 def test_layers_stand_on_each_other_and_a_gap_is_none() -> None:
     """3 servers are 150 units high, from 158 up: one is 50."""
     drawn = str(
@@ -129,6 +136,9 @@ def test_heat_has_the_slowest_bucket_on_top() -> None:
     assert rects(drawn)[2][4] == shade(8, 8)
     assert rects(drawn)[0][4] == shade(3, 8)
     assert "3 of 4 waits took less than" in drawn
+    assert size(drawn) == (52, "4.0V32.0"), "two lines of 12, 4 above them and 24 below for the times"
+    assert re.findall(r'y="([^"]*)"[^>]*>(&lt; [^<]*)</text>', drawn) == [("14", "&lt; 4.1ms"), ("26", "&lt; 1.0ms")]
+    assert size(str(heat_map("idle", [HeatColumn(at(0), at(10), {})], AXIS))) == (28, "4.0V8.0")
 
 
 def test_events_have_a_line_for_each_kind() -> None:
@@ -146,6 +156,7 @@ def test_events_have_a_line_for_each_kind() -> None:
     assert {each[0] for each in found.values()} == {6, 24}
     assert "\nA to B</title>" in drawn
     assert "3 × " in drawn
+    assert size(drawn) == (64, "4.0V44.0"), "two lines of 18"
 
 
 def life(**values: object) -> StatementLife:
@@ -188,6 +199,7 @@ def test_statements_are_in_the_order_in_which_they_came() -> None:
     assert re.findall(r'y="([^"]*)"[^>]*>([abc]|1:7)</text>', drawn) == [
         ("15", "a"), ("29", "b"), ("43", "c"), ("57", "1:7")
     ]  # fmt: skip
+    assert size(drawn) == (84, "4.0V64.0"), "four lines of 14"
 
 
 def test_what_is_known_of_a_statement() -> None:

@@ -105,6 +105,30 @@ def test_what_cannot_be_meant_is_refused(inside: Run, options: tuple[str, ...], 
     assert why in done.stderr
 
 
+def rows(text: str) -> list[str]:
+    """The table's lines below its heads, with one blank between words."""
+    return [" ".join(line.split()) for line in text.partition("what if\n")[2].partition("\n\n")[0].splitlines()]
+
+
+def test_the_report_has_a_line_for_each_group_and_how_far_off_it_is() -> None:
+    """Three polls of ten seconds, in which each wanted eight CPUs, are four minutes."""
+    text = cpu_report([BOTH_WANT_ALL] * 3, {"A": CpuChange(share=25)})
+    assert text.startswith("CPU in 3 polls, each of an instance;")
+    assert "is off by 0 % of what they wanted" in text
+    assert rows(text) == [
+        "A 4:00 1:00 (25 %) 1:00 (25 %) 2:00 (50 %)", "B 4:00 3:00 (75 %) 3:00 (75 %) 2:00 (50 %)",
+    ]  # fmt: skip
+    other = cpu_report([demand(THREE_TO_ONE, (4.0, 4.0), (4.0, 4.0))], {})
+    assert "is off by 25 % of what they wanted" in other, "of 160 s A lacked 40, not 20, and B 40, not 60"
+
+
+@pytest.mark.parametrize(("wanted", "names"), [(0.09, ["A"]), (0.1, ["A", "B"])])
+def test_a_group_that_wanted_less_than_a_second_has_no_row(wanted: float, names: list[str]) -> None:
+    """Of ten seconds a tenth of a CPU is one."""
+    text = cpu_report([demand(THREE_TO_ONE, (6.0, 2.0), (wanted, 0.0))], {"A": CpuChange(share=5)})
+    assert [row[0] for row in rows(text)] == names
+
+
 def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
     idle = BOTH_WANT_ALL._replace(loads={A: BOTH_WANT_ALL.loads[A], B: Load(0.0, 0.0)})
     rows = cpu_report([idle], {"B": CpuChange(share=5)}).splitlines()
