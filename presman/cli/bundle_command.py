@@ -16,7 +16,7 @@ from presman.cli.parser import Parser, command_parser, some_seconds
 from presman.cli.settings import Resolved, load, resolve
 from presman.recording.redaction import Redactor, as_of
 from presman.recording.sqlite_files import remove_recording
-from presman.recording.store import RecordingError
+from presman.recording.store import LargeNumberError, RecordingError
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
@@ -60,6 +60,9 @@ def run(options: Namespace) -> None:
         written = (
             _copy(resolved, path, options) if resolved.target.recorded is not None else _watch(resolved, path, options)
         )
+    except LargeNumberError as error:
+        what = f"{resolved.target.name}: a number is larger than any that a recording keeps"
+        raise Failure(what, exit_codes.SOURCE) from error
     except RecordingError as error:
         raise Failure(str(error), exit_codes.OUTPUT) from error
     if not written:

@@ -241,6 +241,8 @@ def _found(name: str, scheme: str, what: str) -> Path:
             return path
     except OSError as error:
         raise TargetError(f"{scheme}: {name}: {error.strerror or error}") from None
+    if name and path.is_symlink():
+        raise TargetError(f"{scheme}: {name} is a link that leads to no {what}")
     try:
         others = path.parent.glob("*" if is_folder else "*.presman") if path.name else ()
         names = [each.name for each in others if each != path and (each.is_dir() or not is_folder)]

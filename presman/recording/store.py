@@ -56,6 +56,10 @@ class RecordingError(InputError):
     """A recording cannot be opened, read or written; the text is one line free of secrets."""
 
 
+class LargeNumberError(RecordingError):
+    """What is to be written has a number that no database keeps: whoever it was read of may be a stranger."""
+
+
 class DamagedStoreError(RecordingError):
     """Something of the store cannot be read, now or ever; the rest may be."""
 
@@ -211,7 +215,7 @@ class Store:
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
         except OverflowError as error:  # of the driver
-            raise RecordingError(f"{self.name}: a number is larger than any that a database keeps") from error
+            raise LargeNumberError(f"{self.name}: a number is larger than any that a database keeps") from error
 
     def check_wanted(self) -> None:
         """Raise StoreLostError once nobody wants to know any more."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import resource
 import signal
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema_check import Definition, _own, foreign_definition, is_damaged
+from presman.rows.snapshot import Section
 from presman.tui.player import Player
 from tests.cli.run import Run, command, environment
 from tests.patience import until
@@ -86,6 +90,51 @@ def test_values_that_no_recorder_wrote_are_passed_over(name: str, whole: bytes, 
         assert all(line.startswith("presman: ") for line in done.stderr.splitlines())
         assert len(done.stderr) < 1000
     assert (path.read_bytes(), [each.name for each in tmp_path.iterdir()]) == (before, ["a.presman"])
+
+
+@pytest.mark.parametrize("words", ["once {}", "compare {} {}", "report {} -o -", "bundle {} -o {}.bundle"])
+def test_a_recording_without_polls_is_refused_in_one_line(
+    words: str, whole: bytes, tmp_path: Path, inside: Run
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE blocks SET first_at = 1 << 60, last_at = -5")
+    done = inside(*words.format(*[path] * 2).split())
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.endswith("a.presman has no polls; a block that no recorder wrote is skipped\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_link_to_itself_is_called_a_link(tmp_path: Path, inside: Run) -> None:
+    path = tmp_path / "a.presman"
+    path.symlink_to(path)
+    assert inside("once", str(path)).stderr == f"presman: recording: {path} is a link that leads to no file or folder\n"
+
+
+def _large(section: Section) -> Section:
+    """Return a section whose numbers, but those by which rows are known, are near the largest of 64 bits."""
+    keys = {"inst_id", "con_id", "sid", "serial"}
+    rows = (
+        row._replace(
+            **{name: 1 << 62 for name, value in row._asdict().items() if type(value) is int and name not in keys}
+        )
+        for row in section.rows
+    )
+    return replace(section, rows=tuple(rows))
+
+
+def test_of_numbers_that_no_recording_keeps_it_is_told_where_they_are(tmp_path: Path, inside: Run) -> None:
+    """A bundle named the file that it was to write, with the code of a disk that is full."""
+    moments = list(polled("queueing", 2))
+    snapshot = moments[1][0]
+    sections = {record: _large(section) for record, section in snapshot.sections.items()}
+    large = replace(snapshot, sections=sections), moments[1][1]
+    record(tmp_path / "a.presman", [moments[0], large])
+    done = inside("bundle", str(tmp_path / "a.presman"), "-o", str(tmp_path / "b.presman"))
+    assert done.returncode == 3
+    assert done.stderr.endswith("a.presman: a number is larger than any that a recording keeps\n")
+    assert not (tmp_path / "b.presman").exists()
 
 
 def cpu_of_those_who_ended() -> float:

@@ -114,7 +114,8 @@ class _FoundWindow(NamedTuple):
 def _found(recording: Recording, asked: RecordingWindow) -> _FoundWindow:
     playback = recording.playback(asked.database)
     if playback.first is None or playback.last is None:
-        raise WindowError(f"{recording.name} has no polls")
+        damage = [each.removeprefix(f"{recording.name}: ") for each in recording.damage_of(playback)]
+        raise DamagedStoreError("; ".join([f"{recording.name} has no polls", *damage]))
     twice: list[str] = []
     try:
         bounds = span_of(asked.start, asked.end, playback.first, playback.last, note=twice.append)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.advise import directive, plan_of
+from benchmarks.advise import FAMILIES, directive, plan_of, planted
 from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import ArrivalOutcome
 from presman.forecast.scheduler import Group
@@ -205,6 +205,19 @@ def test_it_goes_on_from_the_best_and_from_what_is_like_another_last() -> None:
         found._go_on(choice, dict.fromkeys(found.grid, ()))
     firsts = [limit(BATCH, 50), limit(BATCH, 25), limit(ETL, 88), limit(ETL, 13), PRESENT]
     assert order == [*firsts, limit(BATCH, 75), limit(ETL, 63)], "one comes to what 50 % does, one does nothing"
+
+
+def test_the_change_of_a_group_is_tried_at_another() -> None:
+    """The best of 576 choices limits ETL; limiting BATCH is better than nothing, and both are no better than one."""
+    arrivals, plan, goal = planted("limit too low", 7001)
+    found = Search(ObservedLoad.of(arrivals, plan, [goal], 7001), [goal], [], FAMILIES["limit too low"])
+    found.courses = 1
+    found.run(lambda *_: None)
+    limit, group = Change("limits", Group(0, "REPORTS"), 25), Group(0, "ETL")
+    assert found.best == {limit, Change("limits", group, 25), Change("target", None, 128)}
+    assert len(found.scored) <= 57
+    of_batch = found.best - {Change("limits", group, 25)} | {Change("limits", Group(0, "BATCH"), 25)}
+    assert [*found._exchanged(of_batch)] == [found.best], "what the group with the goal has stays its own"
 
 
 def test_what_could_not_be_the_best_is_left_out() -> None:
