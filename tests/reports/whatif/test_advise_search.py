@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from math import inf
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -334,3 +336,29 @@ def test_who_did_not_start_is_told_from_who_waited() -> None:
     cancelled, started = played(timeout=50.0), played(timeout=50.0, action="RUN")
     assert (cancelled.waits, cancelled.unstarted) == ((0, inf, 10), {1})
     assert (started.waits, started.unstarted) == ((0, 50, 50), {1, 2})
+
+
+def descended(most: int) -> list[dict[str, int]]:
+    """What is tried, one after the other, where the best is x 2 with y 1, and each step towards it helps."""
+    tried: list[dict[str, int]] = []
+    search: Any = SimpleNamespace(
+        scored={}, most=most, grid={"x": (1, 2, 3), "y": (1, 2)}, _may_be_best=lambda _: True,
+        _rank=lambda choice: (dict(choice).get("x") != 2) + (dict(choice).get("y") != 1),
+        _with=lambda choice, knob, values: [frozenset({**dict(choice), knob: value}.items()) for value in values],
+    )  # fmt: skip
+
+    def score(choice: Any) -> None:
+        if choice not in search.scored:
+            tried.append(dict(choice))
+        search.scored[choice] = True
+
+    search.score = score
+    search._better = lambda best, others: Search._better(search, best, others)
+    Search._descend(search, frozenset())
+    return tried
+
+
+def test_from_the_best_of_one_directive_it_goes_on_to_the_next_until_nothing_helps_or_enough_were_tried() -> None:
+    whole = [{}, {"x": 1}, {"x": 2}, {"x": 3}, {"x": 2, "y": 1}, {"x": 2, "y": 2}]
+    assert descended(99) == [*whole, {"x": 1, "y": 1}, {"x": 3, "y": 1}], "in a second round around the best"
+    assert [descended(most) for most in (1, 3, 5)] == [whole[:most] for most in (1, 3, 5)]
