@@ -121,7 +121,7 @@ def test_an_empty_table_says_why_to_the_last_word() -> None:
     nothing = frame(rows())
     assert texts(nothing) == ["Ones 0", "Name Size", "None is there."]
     nothing.unavailable = "V$SESSION cannot be read: no grant"
-    assert texts(nothing)[2:] == ["V$SESSION cannot be read: no grant"]
+    assert texts(nothing) == ["Ones", "Name Size", "V$SESSION cannot be read: no grant"], "unknown is not 0"
     assert texts(nothing, 20)[2:] == ["V$SESSION cannot be", "read: no grant"]
     assert texts(nothing, 20, 3)[2:] == ["V$SESSION cannot be"]
     assert texts(nothing, 20, 3, top=1)[2:] == ["read: no grant"]

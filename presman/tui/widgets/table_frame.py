@@ -220,7 +220,8 @@ class TableFrame:
     def _title(self, width: int, top: int, shown: int) -> Line:
         rows = self.rows
         runs = [(rows.table.title, "title")]
-        if self.filled and self._counted:
+        is_known = bool(rows.all) or not self.unavailable  # no row that could be seen is not none
+        if self.filled and self._counted and is_known:
             runs.append((f"  {rows.table.counted(rows.shown)}", "head"))
         if rows.is_filtered:
             runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))
