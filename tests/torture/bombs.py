@@ -228,9 +228,9 @@ def _chains(path: Path, rng: random.Random) -> None:
     contents = (b"", rng.randbytes(60), rng.randbytes(700), "text", pack_block([_packed(encode([1, 2]))]))
     content, many = rng.choice(contents), rng.choice((1_000, 5_000))
     with closing(sqlite3.connect(path)) as file, file:
-        values = "SELECT 1, ?, ?, 1, last_at + ?, last_at + ?, ? FROM blocks WHERE poll = 1"
-        numbers = range(2_000, 2_000 + many)
-        file.executemany(f"INSERT INTO blocks {values}", ((each, each, each, each, content) for each in numbers))
+        ((last,),) = file.execute("SELECT max(last_at) FROM blocks")
+        rows = ((1, each, each, 1, last + each, last + each, content) for each in range(2_000, 2_000 + many))
+        file.executemany("INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 # -- reading them
