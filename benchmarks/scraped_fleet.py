@@ -127,13 +127,13 @@ def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0, 
 
 def watch(healthy: list[str], others: list[str], polls: int, interval: float) -> Watched:
     """Be the presman that is measured."""
-    from presman.base.running_out import collect_seldom
+    from presman.base.running_out import collect_rarely
     from presman.cli.limits import give_back_memory, make_room
     from presman.services.metrics.metric_page import Exporter, Exposition
     from presman.services.metrics.web_server import WebApp, WebServer
 
     give_back_memory()
-    collect_seldom()
+    collect_rarely()
     make_room(len(healthy) + len(others), server=True)
     exporter = Exporter([_target(dsn, 0.001 if polls else interval) for dsn in (*healthy, *others)], lambda _: None)
     exposition = Exposition(exporter.databases)

@@ -227,11 +227,11 @@ class ActionRunner:
         try:
             source.perform(command.statement, command.binds)
         except OutcomeUnknown as error:
-            return False, f"{UNKNOWN}: {_told(error)}"
+            return False, f"{UNKNOWN}: {_error_words(error)}"
         except SourceError as error:
             if error.code == MARKED and command.kind is CommandKind.KILL:
                 return True, f"done: {MARKED}, marked for kill: it ends as soon as it can"
-            return False, f"refused: {_told(error)}"
+            return False, f"refused: {_error_words(error)}"
         return True, "done"
 
     def _obstacle(self, command: Command, source: Any, release: Release) -> str:
@@ -244,7 +244,7 @@ class ActionRunner:
             session = self._session(command, source, release)
             return changed(command, session) or in_another_container(command, session, source)
         except SourceError as error:
-            return _told(error)
+            return _error_words(error)
 
     def _session(self, command: Command, source: Any, release: Release) -> Session | None:
         """Read the session again. Raises SourceError if it cannot be read."""
@@ -357,5 +357,5 @@ def default_log() -> Path:
     return state_folder() / "actions.log"
 
 
-def _told(error: SourceError) -> str:
+def _error_words(error: SourceError) -> str:
     return f"{error.code} {error}" if error.code and error.code not in str(error) else str(error)

@@ -23,7 +23,7 @@ LINE = 3
 """The file that the child finds its end of the line in."""
 
 _BEGINS = (
-    "import sys; sys.path[:] = sys.argv[1:]; from presman.base.running_out import collect_seldom; collect_seldom(); "
+    "import sys; sys.path[:] = sys.argv[1:]; from presman.base.running_out import collect_rarely; collect_rarely(); "
 )
 """What a new process begins with: it finds presman where it was found here, in one file, too."""
 

@@ -199,7 +199,7 @@ def found_runs() -> list[FoundRun]:
 
     What died long ago, or whose place another has taken, is removed.
     """
-    found = sorted(_found(), key=lambda each: each[1].status.since)
+    found = sorted(_runs_on_disk(), key=lambda each: each[1].status.since)
     outputs = {_output_of(run.status) for _, run in found if run.alive}
     now = datetime.now(UTC)
     kept = []
@@ -215,7 +215,7 @@ def _output_of(status: RunStatus) -> tuple[str, str, tuple[str, ...]]:
     return status.command, status.output, tuple(each.name for each in status.databases)
 
 
-def _found() -> Iterator[tuple[Path, FoundRun]]:
+def _runs_on_disk() -> Iterator[tuple[Path, FoundRun]]:
     there = folder()
     try:
         paths = sorted(there / name for name in os.listdir(there) if name.endswith(".json"))  # noqa: PTH208

@@ -156,7 +156,7 @@ SELDOM = (20_000, 20, 500)
 """Objects, and rounds, after which the garbage collector looks around."""
 
 
-def collect_seldom() -> None:
+def collect_rarely() -> None:
     """Have the garbage collector look around seldom.
 
     Of what is imported nothing is garbage, and to look for some takes a tenth of that time; polls leave next to

@@ -125,9 +125,9 @@ def _stopped(code: int | None) -> str:
 
 def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]) -> int:
     with starting:
-        from presman.base.running_out import collect_seldom
+        from presman.base.running_out import collect_rarely
 
-        collect_seldom()  # before anything is imported
+        collect_rarely()  # before anything is imported
 
         from presman.cli.command_line import module_of, parse
 

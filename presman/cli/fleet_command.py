@@ -126,7 +126,7 @@ def _printed(fleet: Fleet, options: Namespace) -> int:
     from presman.output import fleet_list
 
     found = _settled(fleet, options.timeout)
-    members = by_trouble(map(_seen_once, found) if isinstance(fleet, LiveFleet) else found)
+    members = by_trouble(map(_without_retry, found) if isinstance(fleet, LiveFleet) else found)
     if options.format == "json":
         console.put(fleet_list.dump(fleet.name, members, ascii_only=console.wants_ascii()))
     elif options.format == "csv":
@@ -137,7 +137,7 @@ def _printed(fleet: Fleet, options: Namespace) -> int:
     return _code(members)
 
 
-def _seen_once(member: Member) -> Member:
+def _without_retry(member: Member) -> Member:
     """Return a database that was looked at once: what lets nobody in is tried again by the next look."""
     outlook = "tried again by the next presman fleet" if member.outlook else ""
     return replace(member, retry_in=None, outlook=outlook)

@@ -18,7 +18,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, positive
 from presman.forecast.scheduler import Group
-from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, told_by
+from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import (
     ArrivalsError,
     Rules,
@@ -98,7 +98,7 @@ def run(options: Namespace) -> None:
     pools = deque[ServerPool](maxlen=1)
     arrivals = arrivals_of(options, lambda came: pools.append(came.reading.header.servers))
     rules = observed_rules(arrivals)
-    others = _others(rules, arrivals, options)
+    others = _changed_rules(rules, arrivals, options)
     seconds = (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
     same = replay(arrivals, _leveled(rules, arrivals, options), options.seed)
     other = None if others is None else replay(arrivals, others, options.seed)
@@ -130,7 +130,7 @@ def _show_cpu(options: Namespace) -> None:
         raise Failure(
             f"no plan divided CPU while presman watched{demands.untold and f': {demands.untold}'}", exit_codes.SOURCE
         )
-    known = list(told_by(demands.found))
+    known = list(groups_with_cpu(demands.found))
     changes: dict[str, CpuChange] = {}
     for option, field in (("share", "share"), ("level", "level"), ("cpu_limit", "limit")):
         for name, value in getattr(options, option):
@@ -193,7 +193,7 @@ def _leveled(rules: Rules, arrivals: list[Arrival], options: Namespace) -> Rules
     return changed(rules, levels={group: int(level) for group, level in levels.items()})
 
 
-def _others(rules: Rules, arrivals: list[Arrival], options: Namespace) -> Rules | None:
+def _changed_rules(rules: Rules, arrivals: list[Arrival], options: Namespace) -> Rules | None:
     """Return the rules asked for, None if nothing is to be changed."""
     if options.servers_target is None and not options.limit and not options.timeout:
         return None

@@ -67,10 +67,10 @@ class Assumption(Struct, frozen=True, forbid_unknown_fields=True):
     def judge(self, rows: Sequence[Observation]) -> str:
         """Read an answer of at least one row; return a sentence that begins with holds, does NOT hold, or look."""
         if self.only is None and self.between is None and not self.multiple:
-            return f"look: {_told(rows)}"
+            return f"look: {_rows_in_words(rows)}"
         others = [row for row in rows if not self._fits(row)]
         also = "also " if self.only is not None else ""
-        return f"does NOT hold: {also}{_told(others)}" if others else f"holds: {_told(rows)}"
+        return f"does NOT hold: {also}{_rows_in_words(others)}" if others else f"holds: {_rows_in_words(rows)}"
 
     def _fits(self, row: Observation) -> bool:
         if self.only is not None:
@@ -86,10 +86,10 @@ ASSUMPTIONS = msgspec.toml.decode(
 )["assumption"]
 
 
-def _told(rows: Sequence[Observation]) -> str:
+def _rows_in_words(rows: Sequence[Observation]) -> str:
     """Return some rows in words.
 
-    >>> _told([Observation("BATCH", 16, 8), Observation("ETL", 4, None), Observation("RUNNING", None, None)])
+    >>> _rows_in_words([Observation("BATCH", 16, 8), Observation("ETL", 4, None), Observation("RUNNING", None, None)])
     'BATCH 16 (8), ETL 4, RUNNING'
     """
     parts = [

@@ -119,7 +119,7 @@ def doctor(
         yield _line("packs", f"allowed: {', '.join(packs)}" if packs else "none allowed: no view of a pack is read")
         yield from _latency(source, now)
         yield from (_line("note", note) for note in source.read(()).notes)
-        yield from _sight(source, release, packs, lacking)
+        yield from _query_lines(source, release, packs, lacking)
     finally:
         source.close()
 
@@ -230,7 +230,7 @@ def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
         )
 
 
-def _sight(source: Source, release: Release, packs: tuple[str, ...], lacking: Mapping[str, str]) -> Iterator[str]:
+def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacking: Mapping[str, str]) -> Iterator[str]:
     """Run every query once that this database has an answer to, and say what it saw."""
     cures: dict[str, None] = {}
     told, untold = 0, dict[str, None]()

@@ -37,7 +37,7 @@ COURSES = 40
 ENOUGH = 6
 """Fewer courses than this, and no forecast is shown of a statement."""
 FRESH = 8
-"""Courses of one reading that are played once more without somebody."""
+"""Courses that each reading adds where nobody has come; so many of one are played once more without somebody."""
 _LASTS = timedelta(minutes=1)
 """How long courses are kept."""
 _LASTS_LONG = timedelta(minutes=5)
@@ -254,12 +254,17 @@ class Forecaster:
             self._courses.popleft()
 
     def _play(self, model: Modelled, reading: Reading) -> None:
-        """Play as many courses as may be played now; half of the steps is for what ends would do."""
+        """Play as many courses as may be played now; half of the steps is for what ends would do.
+
+        Where enough that are known have all who wait now, a few new ones will do.
+        """
         now = reading.at.timestamp()
+        waits = {self._wait(each) for each in model.waiting}
+        wanted = max(FRESH, COURSES - sum(waits <= each.starts.keys() for each in self._courses))
         ways = self._effects.offer(reading)
         rest = self._steps / 2 if ways else 0.0
         fresh: list[tuple[Draw, Played]] = []
-        while len(fresh) < COURSES and self._steps > (rest if len(self._courses) > 2 * ENOUGH else 0.0):
+        while len(fresh) < wanted and self._steps > (rest if len(self._courses) > 2 * ENOUGH else 0.0):
             self._number += 1
             drawn = draw(model.now, f"{self._seed}/{self._number}")
             played = play(model.now, drawn)

@@ -414,7 +414,7 @@ def _mark(row: Row) -> EventMark:
     return EventMark(clean(row["kind"]), first, last, row["many"], clean(row["text"]))
 
 
-def told_events(playback: Playback, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
+def first_events(playback: Playback, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
     """Return the first events between two instants, at most so many; `calm` leaves out comings and goings of queues."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     statement = text(_EVENTS.format(others=_CALM if calm else ""))

@@ -53,11 +53,11 @@ def instant_of(
     offset is in `zone`, that of the user where none is given. Of a time that comes twice it is the first, unless only
     the second is in the recording, and not before `since`. The second in which the first poll came is that poll's.
     """
-    found = _meant(words, first, last, zone, note, since)
+    found = _instant_meant(words, first, last, zone, note, since)
     return first if found < first < found + timedelta(seconds=1) and not found.microsecond else found
 
 
-def _meant(
+def _instant_meant(
     words: str, first: datetime, last: datetime, zone: tzinfo | None, note: Note | None, since: datetime | None
 ) -> datetime:
     words = _LOST_SIGN.sub(r"\1+\2", words.strip())
@@ -72,7 +72,7 @@ def _meant(
             return _of_day(clock, low, last, zone, note)
         found = datetime.fromisoformat(words)
         if 1900 < found.year < 9000:
-            return _taken(found, zone, low, last, note)
+            return _chosen_instant(found, zone, low, last, note)
     except (ValueError, OverflowError):
         pass
     raise TimeError(f"{words!r} is not a time: write {FORMS}")
@@ -94,7 +94,7 @@ def span_of(
     today = last.astimezone(zone).date()
     if ends is not None and clock and ends < since and since.astimezone(zone).date() == today:
         notes.clear()
-        ends = _taken(_naive(today, clock), _zone_of(clock) or zone, since, last, notes.append)
+        ends = _chosen_instant(_naive(today, clock), _zone_of(clock) or zone, since, last, notes.append)
     if note is not None and notes:
         note(notes[0])
     if begins is not None and ends is not None and ends < begins:
@@ -126,7 +126,7 @@ def _of_day(clock: re.Match[str], low: datetime, last: datetime, zone: tzinfo | 
     zone = _zone_of(clock) or zone
     at = _naive(last.astimezone(zone).date(), clock)
     is_to_come = at.replace(tzinfo=zone).astimezone(UTC) > last
-    return _taken(at - timedelta(days=is_to_come), zone, low, last, note)
+    return _chosen_instant(at - timedelta(days=is_to_come), zone, low, last, note)
 
 
 def _zone_of(clock: re.Match[str]) -> tzinfo | None:
@@ -141,7 +141,7 @@ def _naive(day: date, clock: re.Match[str]) -> datetime:
     return whole + timedelta(seconds=seconds % 1)
 
 
-def _taken(at: datetime, zone: tzinfo | None, low: datetime, high: datetime, note: Note | None) -> datetime:
+def _chosen_instant(at: datetime, zone: tzinfo | None, low: datetime, high: datetime, note: Note | None) -> datetime:
     """Return which instant a time is: of two the first, unless only the second is from `low` to `high`."""
     found = instants_of(at, zone) if at.tzinfo is None else [at.astimezone(UTC)]
     if not found:

@@ -202,8 +202,8 @@ def advise(
     advice = Advice(
         verdict, message, len(arrivals), _seconds_of(arrivals), seed,
         error(observed(arrivals), before.replayed.statements), len(search.scored), is_over, found, tuple(curves),
-        _told(seen, PRESENT, before, before, goals),
-        tuple(_told(seen, choice, before, after, goals) for choice, after in finals),
+        _replayed_choice(seen, PRESENT, before, before, goals),
+        tuple(_replayed_choice(seen, choice, before, after, goals) for choice, after in finals),
         needed, *_script_and_notes(seen, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
         servers_maximum=plan.maximum,
     )  # fmt: skip
@@ -389,7 +389,7 @@ def _curves(seen: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable
             yield WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, points)
 
 
-def _told(
+def _replayed_choice(
     seen: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
 ) -> ReplayedChoice:
     changes = tuple(in_words(seen, each) for each in sorted(choice, key=str))

@@ -231,7 +231,7 @@ class Search:
         parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
         self._go_on(PRESENT, self.grid)
         for start in dict.fromkeys([PRESENT, generous, *parts]):
-            self._descend(start)
+            self._descend(start, self._distinct())
         for values in (self._distinct(), self.grid):
             self._tried.clear()
             while len(self.scored) < self.most and (choice := self._next()) is not None:
@@ -280,12 +280,13 @@ class Search:
                 found.add(Change(kind, group, max(values)))
         return frozenset(found)
 
-    def _descend(self, start: Choice) -> None:
+    def _descend(self, start: Choice, values: Mapping[Knob, Iterable[int]]) -> None:
         best, before = self._better(start, [start]), None
         while best in self.scored and best != before and len(self.scored) < self.most:
             before = best
             for knob in self.grid:
-                best = self._better(best, self._with(best, knob, self.grid[knob]))
+                best = self._better(best, self._with(best, knob, values[knob]))
+            best = self._better(best, self._exchanged(best))
 
     def _distinct(self) -> dict[Knob, list[int]]:
         """Return the values of each directive without those that come to what a smaller one comes to by itself."""
@@ -317,6 +318,7 @@ class Search:
         """Change each directive of a choice, one at a time."""
         self._tried.add(choice)
         self._outcomes.add(self._outcome(choice))
+        self._better(choice, self._exchanged(choice))
         for knob in self.grid:
             self._better(choice, self._with(choice, knob, values[knob]))
 
@@ -335,6 +337,16 @@ class Search:
         yield rest
         for value in values:
             yield rest | {Change(*knob, value)}
+
+    def _exchanged(self, choice: Choice) -> Iterator[Choice]:
+        """Yield choices in which a group without a goal has the change of another: the way there is no better."""
+        names = {goal.group for goal in self.goals}
+        for each in sorted(choice, key=str):
+            for knob, values in self.grid.items():
+                groups = {group.name for group in (each.group, knob[1]) if group is not None}
+                if knob[0] == each.kind and knob != each[:2] and not groups & names and each.value in values:
+                    rest = frozenset(one for one in choice if one[:2] not in {knob, each[:2]})
+                    yield rest | {Change(*knob, each.value)}
 
     def finalists(self, most: int = 8) -> list[Choice]:
         """Return the best choice, then those that come nearer to the goals than all that cost as little."""

@@ -193,6 +193,6 @@ def _percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole > 0 else "0 %"
 
 
-def told_by(demands: Sequence[CpuDemand]) -> Iterator[str]:
+def groups_with_cpu(demands: Sequence[CpuDemand]) -> Iterator[str]:
     """Yield the names of the groups whose CPU is known."""
     yield from sorted({name for demand in demands for _, name in demand.loads})

@@ -271,7 +271,7 @@ class ProcessSource:
             self._channel.shut()
         if self._child is not None:
             self._child.end(LEAVING)
-        self._let_go()
+        self._close_channel()
 
     # -- the process ----------------------------------------------------------------------------------------------
 
@@ -317,7 +317,7 @@ class ProcessSource:
             self._child.tell(signal.SIGUSR1)
             _await_log(self._logged)
             self._child.end()
-        self._let_go()
+        self._close_channel()
         return SourceError(f"{self.name}: the driver hung, its process was ended{self._where()}")
 
     def _death(self) -> SourceError:
@@ -326,7 +326,7 @@ class ProcessSource:
         if self._child is not None:
             self._child.end(LEAVING)
             code = self._child.exit_code
-        self._let_go()
+        self._close_channel()
         if code >= 0:
             return SourceError(f"{self.name}: the driver's process ended (exit code {code})")
         with suppress(ValueError):
@@ -338,7 +338,7 @@ class ProcessSource:
         """Return where the process has written down what it did, "" if it has not."""
         return f"; where: {log_path()}" if _size_of_log() > self._logged else ""
 
-    def _let_go(self) -> None:
+    def _close_channel(self) -> None:
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()

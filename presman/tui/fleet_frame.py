@@ -270,7 +270,7 @@ class FleetFrame(KeyedApp):
         self._begin_fleet()
         if self.view.row:
             self.grid.scroll_to(y=self.view.row, animate=False)
-        self.tell_notice()
+        self.show_notice()
         self.set_timer(SHORT_TICK, self._tick)
         self.set_timer(_SETTLED, self.settle)
 

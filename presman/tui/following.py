@@ -32,7 +32,7 @@ class FollowedStatement:
 
     def take(self, reading: Reading) -> str:
         """Take the next reading; return what is to be told of it: that it has started, or is over."""
-        before, self.row = self.row, self._found(reading)
+        before, self.row = self.row, self._row_now(reading)
         if isinstance(before, QueuedStatement) and isinstance(self.row, RunningStatement):
             waited = f" after {duration(before.waited)} in the queue" if before.waited is not None else ""
             return f"{self.name} has started{waited}, with {counted(self.row.servers, 'server')}."
@@ -40,7 +40,7 @@ class FollowedStatement:
             return f"{self.name} {'has left the queue' if isinstance(before, QueuedStatement) else 'is over'}."
         return ""
 
-    def _found(self, reading: Reading) -> QueuedStatement | RunningStatement | None:
+    def _row_now(self, reading: Reading) -> QueuedStatement | RunningStatement | None:
         rows: Iterable[QueuedStatement | RunningStatement] = (*reading.queue, *reading.running)
         return next((row for row in rows if row.executing() == self._who), None)
 

@@ -122,7 +122,7 @@ class FrameApp(KeyedApp):
         self.repaint()
         self.call_after_refresh(self._paint)
         self.set_interval(1.0, self._tick)
-        self.tell_notice()
+        self.show_notice()
 
     def _paint(self) -> None:
         """Paint the first frame, for what was drawn is laid out now; the terminal guard is started when that is out."""

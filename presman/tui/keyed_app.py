@@ -132,7 +132,7 @@ class KeyedApp(TerminalApp):
     def repaint(self) -> None:
         """Draw everything from the state."""
 
-    def tell_notice(self) -> None:
+    def show_notice(self) -> None:
         """Tell what there is to be told at first."""
         if notice := self.notice or (self.view_saver.trouble if self.view_saver is not None else ""):
             self.notify(notice, severity="warning", timeout=12)

@@ -90,7 +90,7 @@ class BrowserDriver(WebDriver):
 
         def take(data: bytes) -> Iterator[Message]:
             if not data:
-                yield self._left_alone()
+                yield self._end_unwatched()
             for kind, payload in packets.feed(data):
                 if kind == b"D" and (text := decode(payload)):  # "" would be the end
                     yield from parser.feed(text)
@@ -106,7 +106,7 @@ class BrowserDriver(WebDriver):
         self._last.cancel()
         super().close()
 
-    def _left_alone(self) -> Message:
+    def _end_unwatched(self) -> Message:
         """Return what ends the app, since nobody looks; where it is deaf the process ends without it."""
         self._last.start()
         return ExitApp()

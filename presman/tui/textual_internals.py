@@ -20,7 +20,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
-from presman.base.running_out import collect_seldom
+from presman.base.running_out import collect_rarely
 
 _PASSING = (
     (rich.cells, "cached_cell_len"),
@@ -135,7 +135,7 @@ def settle_garbage() -> None:
     """
     gc.collect()
     gc.freeze()
-    collect_seldom()
+    collect_rarely()
 
 
 def tidy_garbage() -> None:

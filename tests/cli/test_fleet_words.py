@@ -11,7 +11,7 @@ from presman.analysis.fleet import ConnectionState, Member
 from presman.base.secret import Secret
 from presman.cli import exit_codes, fleet_command
 from presman.cli.exit_codes import Failure
-from presman.cli.fleet_command import _code, _seen_once, _settled, described, is_pattern
+from presman.cli.fleet_command import _code, _settled, _without_retry, described, is_pattern
 from presman.config.config_file import Config, Settings
 
 LIVE, LOST = (Member(name, ConnectionState[name]) for name in ("LIVE", "LOST"))
@@ -41,9 +41,9 @@ def test_the_code_tells_whether_all_were_seen() -> None:
 
 
 def test_what_was_looked_at_once_is_not_tried_again_by_itself() -> None:
-    found = _seen_once(Member("a", ConnectionState.REFUSED, retry_in=9.0, outlook="not tried again"))
+    found = _without_retry(Member("a", ConnectionState.REFUSED, retry_in=9.0, outlook="not tried again"))
     assert (found.retry_in, found.outlook) == (None, "tried again by the next presman fleet")
-    assert _seen_once(LOST).outlook == ""
+    assert _without_retry(LOST).outlook == ""
 
 
 class Fleet:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from presman.base.running_out import collect_seldom
+from presman.base.running_out import collect_rarely
 from presman.cli import exit_codes, limits
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import EACH, MEMORY, STACK, make_room
@@ -44,7 +44,7 @@ def test_all_garbage_is_looked_for_seldom_but_is() -> None:
     """Such a round stops every thread for half a second where 200 databases are known: polls would be late."""
     before = gc.get_threshold()
     try:
-        collect_seldom()
+        collect_rarely()
         assert gc.isenabled()
         objects = math.prod(gc.get_threshold())
         of_200_in_an_hour, of_one_in_a_month = 200 * 4 * 60 * A_POLL, 30 * 24 * 3600 // 5 * A_POLL

@@ -153,7 +153,7 @@ def test_every_query_that_has_an_answer_is_tried_and_what_it_lacks_is_summed_up(
 
     source = FakeSource(answers=answers)
     queries = load(Release(19)).values()
-    lines = list(doctor._sight(source, Release(19), (), {"cluster": "a cluster"}))  # type: ignore[arg-type]
+    lines = list(doctor._query_lines(source, Release(19), (), {"cluster": "a cluster"}))  # type: ignore[arg-type]
     free = [query for query in queries if query.pack == "none"]
     asked = [query for query in free if query.only != "cluster"]
     assert len(source.reads) == len(asked)
@@ -164,7 +164,7 @@ def test_every_query_that_has_an_answer_is_tried_and_what_it_lacks_is_summed_up(
     behind = lines[2 + len(free) :]
     assert behind[:4] == ["", "These could not be read: V$DATABASE.", "What would help:", "  GRANT IT;"]
     assert behind[4:] == ["No query needs the Diagnostics or the Tuning pack."]
-    full = list(doctor._sight(FakeSource(), Release(19), (), {"cluster": "a cluster"}))  # type: ignore[arg-type]
+    full = list(doctor._query_lines(FakeSource(), Release(19), (), {"cluster": "a cluster"}))  # type: ignore[arg-type]
     assert f"Nothing is missing: {len(asked)} queries were answered in full." in full
     demand = next(query for query in free if query.cadence is Cadence.DEMAND)
     assert doctor._binds(demand)

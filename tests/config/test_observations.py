@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.config.assumptions import Assumption, Observation, _number, _told
+from presman.config.assumptions import Assumption, Observation, _number, _rows_in_words
 
 
 def judged(value: float | None, against: float | None, **how: object) -> str:
@@ -40,6 +40,6 @@ def test_other_names_are_told_and_where_nothing_is_judged_one_looks() -> None:
 
 def test_six_rows_are_told_and_how_many_more_there_are() -> None:
     rows = [Observation(name, None, None) for name in "ABCDEFGH"]
-    assert _told(rows[:6]) == "A, B, C, D, E, F"
-    assert _told(rows) == "A, B, C, D, E, F and 2 more"
+    assert _rows_in_words(rows[:6]) == "A, B, C, D, E, F"
+    assert _rows_in_words(rows) == "A, B, C, D, E, F and 2 more"
     assert [_number(value) for value in (1234.0, 0.5)] == ["1,234", "0.50"]

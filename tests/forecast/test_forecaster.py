@@ -20,7 +20,9 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.forecast.forecaster import ENOUGH, MOST_STEPS, PENDING, Forecaster
+from presman.forecast import forecaster
+from presman.forecast.course import play
+from presman.forecast.forecaster import COURSES, ENOUGH, FRESH, MOST_STEPS, PENDING, Forecaster
 from presman.forecast.queue_now import QueueRules
 from tests.tui.readings import AT, busy, queued, running
 
@@ -230,6 +232,18 @@ def test_an_overloaded_queue_tells_within_how_long_nobody_starts(left: float | N
     assert starts.why_none == "" if is_timeout else starts.why_none.startswith("it does not start within ")
     assert "4 hours" not in starts.why_none
     assert " s in" not in starts.why_none, "in whole minutes, so that it stands still"
+
+
+def test_few_courses_are_played_anew_until_somebody_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[object] = []
+    monkeypatch.setattr(forecaster, "play", lambda now, drawn: (played.append(drawn), play(now, drawn))[1])
+    found = watched()
+    numbers = []
+    for now, sids in ((310.0, (501,)), (312.0, (501,)), (314.0, (501,)), (316.0, (501, 502)), (318.0, (502,))):
+        played.clear()
+        foreseen(found, now, *(waiting(now, sid=sid) for sid in sids))
+        numbers.append(len(played))
+    assert numbers == [COURSES, FRESH, FRESH, COURSES, FRESH]
 
 
 def test_the_last_few_courses_are_kept_until_they_are_old() -> None:

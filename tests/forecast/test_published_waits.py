@@ -76,5 +76,5 @@ def test_ten_seconds_after_they_came_all_ten_starts_are_within_what_is_foreseen(
 
 def test_of_statements_that_were_never_seen_before_nothing_is_foreseen_then() -> None:
     assert {starts.why_none for starts in foreseen(Forecaster())} == {
-        "0 statements of the 5 it takes have ended since presman watches"
+        "a forecast needs 5 statements that have ended, and presman has seen 0"
     }

@@ -85,6 +85,8 @@ def test_bars() -> None:
     assert drawn(Bar(10, 4, 0, entitled=8, limit=10), 10) == "████    │┊"
     assert drawn(Bar(10, 9, 9), 10) == "█████████▶"
     assert drawn(Bar(10, 0.01), 10) == "▏"  # little is not nothing
+    assert [drawn(Bar(10, 4, waiting), 10) for waiting in (0.2, 0.3, 1)] == ["████", "████▒", "████▒"]
+    assert drawn(Bar(10, 9.9, 0.3), 10) == "█████████▶"
     assert drawn(Bar(0, 0), 10) == ""
 
 

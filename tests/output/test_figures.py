@@ -108,7 +108,7 @@ def test_sorting_by_a_word_is_by_what_is_shown() -> None:
 
 
 WIDTHS = Path(__file__).parent / "columns_by_width.txt"
-"""Which columns each table has at 60 to 320 cells (there it has all), and how wide they are.
+"""Which columns each table has at 40 (beside another) to 320 cells (there it has all), and how wide they are.
 
 PRESMAN_UPDATE_GOLDEN=1 makes it anew: read the diff.
 """
@@ -122,7 +122,7 @@ def columns_by_width(table: Table[Any]) -> Iterator[str]:
     fixed = ", ".join(figure.head or figure.key for figure in table.columns if figure.sort is None)
     order = f"by {table.column(table.order).head}{' ▼' if table.descending else ''}" if table.order else "as it comes"
     yield f"{table.key}: {order}{'; never by ' if fixed else ''}{fixed}"
-    for width in (60, 80, 120, 200, 320):
+    for width in (40, 60, 80, 120, 200, 320):
         for texts, length in (("short", 0), ("long", 999)):
             needed = {figure.key: length for figure in table.columns}
             fitted = fit_columns(table.columns, width - 2, (), needed)

@@ -69,6 +69,7 @@ def test_the_first_head_is_told_whole_and_those_without_room_are_named() -> None
     lines = [plain(line) for line in why_lines(told, 78, most_for_why(20))]
     assert lines[0].startswith(" WHY  BATCH: head 7xq3h001jskd0 wants 32 servers")
     assert "c 1 copies ①" in " ".join(lines)
+    assert [len(line) - len(line.lstrip()) for line in lines[:3]] == [1, 6, 6], "as far as the label is wide"
     assert lines[-1] == "  … 1 more queue waits: ETL (move to one of their rows to see why)"
     assert "ETL: head" in " ".join(plain(line) for line in why_lines(told, 78))
     assert all(length(line) <= 78 for line in why_lines(told, 78))
@@ -148,6 +149,9 @@ async def test_moving_to_another_queue_tells_why_that_one_waits() -> None:
         (60, Contents(5, 20, 10, 8, 2), (5, 20, 12, 10, 0, 9, 1)),
         # What runs needs 4 more and the queue none: it has all that is left, but for what nobody needs.
         (40, Contents(1, 1, 8, 0, 2), (1, 6, 10, 2, 0, 17, 1)),
+        # 27 lines are just enough for six of the groups; of 26 two sum them up, and of five left the queue has four.
+        (27, Contents(5, 20, 10, 8, 2), (5, 8, 6, 8, 0, 0, 0)),
+        (26, Contents(5, 20, 10, 8, 2), (5, 12, 7, 0, 2, 0, 0)),
         # From 36 lines on what is over time has its 9, and the parts stand apart: here that is all there is.
         (36, Contents(5, 3, 2, 4, 2), (5, 6, 6, 6, 0, 9, 1)),
         (35, Contents(5, 3, 2, 4, 2), (5, 6, 6, 6, 0, 0, 0)),

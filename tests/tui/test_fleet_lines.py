@@ -135,7 +135,7 @@ def test_a_fleet_that_is_come_back_to_stands_where_it_was_left(row: int) -> None
     done: list[Any] = []
     frame: Any = SimpleNamespace(
         _begin_fleet=lambda: done.append("begun"), view=SimpleNamespace(row=row),
-        tell_notice=lambda: done.append("told"),
+        show_notice=lambda: done.append("told"),
         grid=SimpleNamespace(scroll_to=lambda y, animate: done.append((y, animate))), _tick=1, settle=2,
         set_timer=lambda seconds, act: done.append(act),
     )  # fmt: skip

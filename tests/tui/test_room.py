@@ -21,6 +21,7 @@ from presman.tui.keys import all_keys
 from presman.tui.keys.table_keys import NEXT_TABLE
 from presman.tui.screen import MonitorScreen
 from presman.tui.widgets.line_api import whole_sentences
+from presman.tui.widgets.page import narrowed
 from presman.tui.widgets.tab_line import Clicked, KeysLine, Labelled, TabLine, tab_texts
 from presman.tui.widgets.top_lines import alert_line
 from tests.tui.drive import acted, stage
@@ -281,3 +282,22 @@ def test_from_which_size_on_there_is_more_on_a_screen(size: tuple[int, int], lay
     screen: Any = SimpleNamespace(add_class=taken.append)
     MonitorScreen.fit(screen, Size(*size), FrameApp.HORIZONTAL_BREAKPOINTS, FrameApp.VERTICAL_BREAKPOINTS)
     assert " ".join(taken) == layout
+
+
+def test_of_a_page_that_is_searched_the_first_line_stays_and_headings_of_what_is_found() -> None:
+    page: list[Line] = [
+        (("Help", "title"),), (), (("Columns", "title"),), (("yields/s: yields", ""),), (("use: CPU", ""),), (),
+        (("Keys", "title"),), (("q quits", ""),), (("? asks for YIELDS", ""),),
+    ]  # fmt: skip
+
+    def found(needle: str) -> list[str]:
+        return [plain(line) for line in narrowed(page, needle)]
+
+    assert found("yields") == [
+        "Help   filter: yields", "", "Columns", "yields/s: yields", "", "Keys", "? asks for YIELDS",
+    ]  # fmt: skip
+    assert found("!yields") == ["Help   filter: !yields", "", "Columns", "use: CPU", "", "Keys", "q quits"]
+    assert found("quits")[1:] == ["", "Keys", "q quits"]
+    assert found("zzz") == ["Help   filter: zzz", "", "Nothing matches."]
+    assert narrowed(page, "") is page
+    assert narrowed([], "x") == []

@@ -183,7 +183,9 @@ async def test_a_name_leads_anywhere() -> None:
 @acted
 async def test_a_name_leads_away_from_a_database_that_does_not_answer() -> None:
     async with stage() as acting:
-        acting.app.targets = ("PROD", "storm")
+        acting.app.targets = ("DWPROD", "storm")
+        assert "DWPROD is on the screen." in await acting.press("colon", *"DWPROD", "enter")
+        assert acting.app.switch_to == ""
         await acting.keys("colon", *"storm", "enter")
         assert acting.app.switch_to == "storm"
 

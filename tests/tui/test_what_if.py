@@ -109,6 +109,7 @@ async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_
             assert f"{value}" in script
             assert "there is no script" not in script
             assert f"{value}" in acting.app.clipboard
+            panel(acting)._asked = (acting.app.monitor.reading, panel(acting)._changes.choice)  # it asks no more
             panel(acting).on_failed(mock.Mock())
             assert "being worked out" not in await acting.press("s"), "nobody is at it"
         panel(acting)._asked = (None, None)

@@ -104,7 +104,7 @@ def blocked_holders(reading: Reading) -> list[Alert]:
         return []
     held = sum(statement.servers for statement in blocked)
     who = ", ".join(
-        f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {_whom(s.blocker, reading)}"
+        f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {_session_words(s.blocker, reading)}"
         for s in blocked[:3]
     )
     short = f"{counted(held, 'server')} held by blocked statements"
@@ -113,7 +113,7 @@ def blocked_holders(reading: Reading) -> list[Alert]:
     ]
 
 
-def _whom(blocker: str, reading: Reading) -> str:
+def _session_words(blocker: str, reading: Reading) -> str:
     """Return a session in words, as far as it can be seen."""
     found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     if found is None:

@@ -85,7 +85,7 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     if not infos or seconds is None:
         return {}
     sessions = by_session(deltas.before(Session))
-    gone = _untold(facts.snapshot.section(SessionInfo).absent)
+    gone = _rates_not_counted(facts.snapshot.section(SessionInfo).absent)
     found: dict[tuple[int, int], SessionRates] = {}
     for key, now in facts.sessions.by_key.items():
         info, old_info, old = facts.sessions.infos.get(key), infos.get(key), sessions.get(key)
@@ -105,7 +105,7 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     return {key: rates._replace(**gone) for key, rates in found.items()} if gone else found
 
 
-def _untold(absent: Set[str]) -> dict[str, None]:
+def _rates_not_counted(absent: Set[str]) -> dict[str, None]:
     """Return the rates that are made of columns which are not there: they are not 0."""
     made_of = {
         "used": ("consumed_cpu_time",),

@@ -91,10 +91,10 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
         case Verdict.ZERO_SHARE:
             return f"{_due(group)}, and to nothing while the levels above use all CPU: its sessions can hang"
         case Verdict.CONTENDED:
-            return "; ".join(part for part in (_whence(group), _left(group, host_busy), minute) if part)
+            return "; ".join(part for part in (_entitlement_words(group), _left(group, host_busy), minute) if part)
         case Verdict.CAGED:
             tail = f", while {host}" if host else ", while the host has CPUs to spare"
-            return f"{_whence(group)}; {_left(group, host_busy)}; all of CPU_COUNT is in use{tail}"
+            return f"{_entitlement_words(group)}; {_left(group, host_busy)}; all of CPU_COUNT is in use{tail}"
         case Verdict.THROTTLED:
             return f"{group.hidden or 'a plan above it cannot be read'}, so what it is entitled to is not known"
         case _:
@@ -133,7 +133,7 @@ def _free(group: Judged) -> float:
     return free if free > (1 - FULL) * group.capacity else 0.0
 
 
-def _whence(group: Judged) -> str:
+def _entitlement_words(group: Judged) -> str:
     """Return what it is due, and how much of that others leave to it."""
     guaranteed = group.guaranteed or 0.0
     more = (group.entitled or 0.0) - guaranteed

@@ -273,7 +273,7 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     if wants.high <= free:
         return _fitting(f"{_want(wants, dop)} and {free} are free{system.where}", state)
     if state.ahead:
-        behind = f"one queue for all groups, {_others(state)} ahead of it"
+        behind = f"one queue for all groups, {_statements_ahead(state)} ahead of it"
         return Cause.BEHIND, None, "; ".join([_want(wants, dop), behind, *_figures(state)])
     by_ceiling = tightest is not None and wants.high > tightest.free
     by_system = system.free is not None and wants.high > system.free
@@ -308,7 +308,7 @@ def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[S
 def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
     """Explain a head that fits: the queue's order holds it, or the views were read at different instants."""
     if state.ahead:
-        return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_others(state)} ahead of it"
+        return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_statements_ahead(state)} ahead of it"
     if state.passed_over:
         return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {_ELSEWHERE}"
     if state.containers:
@@ -323,7 +323,7 @@ def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
     return Cause.NOT_CHOSEN, 0, f"{start}; it should start by the next poll"
 
 
-def _others(state: QueueState) -> str:
+def _statements_ahead(state: QueueState) -> str:
     return f"{counted(state.ahead, 'statement')} of other groups"
 
 

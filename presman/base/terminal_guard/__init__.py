@@ -52,7 +52,7 @@ def screen_on() -> None:
     """
     if _pipe < 0:
         _begin()
-    _tell(SCREEN_ON)
+    _write_byte(SCREEN_ON)
 
 
 def start() -> None:
@@ -68,7 +68,7 @@ def start() -> None:
 
 def screen_off() -> None:
     """Tell that the terminal is as it was."""
-    _tell(SCREEN_OFF)
+    _write_byte(SCREEN_OFF)
 
 
 def farewell() -> None:
@@ -76,7 +76,7 @@ def farewell() -> None:
     if _before is not None:
         with suppress(termios.error):
             termios.tcsetattr(0, termios.TCSANOW, _before)
-    _tell(FAREWELL)
+    _write_byte(FAREWELL)
 
 
 def settings_before() -> list[Any] | None:
@@ -155,7 +155,7 @@ def open_log() -> int:
     return file
 
 
-def _tell(what: int) -> None:
+def _write_byte(what: int) -> None:
     if _pipe >= 0:
         try:
             os.write(_pipe, bytes([what]))

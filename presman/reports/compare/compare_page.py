@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 
 from presman.base.colours import GROUP_STYLES, HUES, OTHERS
-from presman.base.formats import count, microseconds
+from presman.base.formats import counted, microseconds
 from presman.base.markup import WIDTH, Markup, block, drawing, element, joined, label, level
 from presman.reports.compare.compare_text import percent_of, said, shown, summary, value_of, window_sentence
 from presman.reports.compare.comparison import ComparedHistogram, ComparedWindow, ComparedWindows, Line
@@ -36,7 +36,7 @@ def latency_chart(found: ComparedHistogram) -> Markup:
         for window, (name, waits) in enumerate((("A", found.first), ("B", found.second))):
             share = 100 * waits.get(upper, 0) / (sum(waits.values()) or 1)
             if share:
-                told = f"{name}: {count(waits[upper])} waits below {microseconds(upper)} ({share:.4g} %)"
+                told = f"{name}: {counted(waits[upper], 'wait')} below {microseconds(upper)} ({share:.4g} %)"
                 x, y = left + step * (0.1 + 0.4 * window), min(_y(share), _SEEN)
                 parts.append(block(told, x, y, step * 0.38, _BOTTOM - y, fill=HUES[STYLE_OF[window]].page))
         if len(uppers) <= _MOST_LABELS or index % 2 == 0:

@@ -103,7 +103,7 @@ class Sockets(asyncio.SelectorEventLoop):
         if self.received > self._limit:
             raise AnswerTooLarge
 
-    def tell_driver(self) -> None:
+    def report_loss_to_driver(self) -> None:
         """Tell the driver that a lost line is lost; no call of it may be under way."""
         if self.lost.is_set():
             self._guards[-1].driver.connection_lost(None)
@@ -167,7 +167,7 @@ class Guard(asyncio.Protocol):
     def lets_out(self, data: bytes) -> bool:
         """Say whether what the driver sends is to go out."""
         if self.is_over:
-            self._loop.call_soon(self._tell)  # the driver is about to wait for an answer
+            self._loop.call_soon(self._report_loss)  # the driver is about to wait for an answer
             return False
         if data.startswith(b"CONNECT "):
             self._proxy_said = b""
@@ -200,9 +200,9 @@ class Guard(asyncio.Protocol):
         """Tell whoever waits: the driver only while it logs in, for then it holds on to its socket."""
         if not self._retired:
             self.is_over = True
-            self._tell()
+            self._report_loss()
 
-    def _tell(self) -> None:
+    def _report_loss(self) -> None:
         if self._loop.settled:
             self._loop.lost.set()
         else:

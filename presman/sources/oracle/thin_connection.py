@@ -303,7 +303,7 @@ class ThinConnection:
 
     async def _part(self) -> None:
         if await self._give_up_all() and self._connection is not None:
-            self._loop.tell_driver()
+            self._loop.report_loss_to_driver()
             leaving = asyncio.ensure_future(self._leave())  # also from a lost line: the driver keeps what is not closed
             await asyncio.wait({leaving}, timeout=PARTING)
             await self._give_up_all()

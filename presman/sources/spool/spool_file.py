@@ -326,7 +326,7 @@ def _delimited(path: Path, lines: Sequence[str], layout: Layout) -> _Rows:
                 if _is_noise(fields, columns, delimiter):
                     continue
                 if len(fields) != width:
-                    raise _other_number(path, start + 1 + reader.line_num, fields, columns, delimiter)
+                    raise _wrong_field_count(path, start + 1 + reader.line_num, fields, columns, delimiter)
             rows.append((start + 1 + reader.line_num, fields))
     except csv.Error as error:
         raise SourceError(f"{path}, line {start + 1 + reader.line_num}: {error}", retry=False) from None
@@ -342,7 +342,7 @@ def _is_noise(fields: Sequence[str], columns: tuple[str, ...], delimiter: str) -
     return all(plain(field) in {name, name.removesuffix("#")} for field, name in zip(fields, columns, strict=True))
 
 
-def _other_number(
+def _wrong_field_count(
     path: Path, number: int, fields: Sequence[str], columns: tuple[str, ...], delimiter: str
 ) -> SourceError:
     """Return the error for a row with more or fewer fields than the header, with what probably cures it."""
@@ -376,7 +376,7 @@ def _fixed(path: Path, lines: Sequence[str], layout: Layout, known: Mapping[str,
         fields = cut(layout, line)
         if fields is None:
             raise SourceError(f"{path}, line {index + 1}: fields are not below their heads: {_CURE}", retry=False)
-        if len(rows) > page and _goes_on(rows[-1][1], fields, layout):
+        if len(rows) > page and _continues_line_above(rows[-1][1], fields, layout):
             whole = [above + below.lstrip() for above, below in zip(rows[-1][1], fields, strict=True)]
             rows[-1] = (index + 1, whole)
         else:
@@ -384,7 +384,7 @@ def _fixed(path: Path, lines: Sequence[str], layout: Layout, known: Mapping[str,
     return rows
 
 
-def _goes_on(above: Sequence[str], fields: Sequence[str], layout: Layout) -> bool:
+def _continues_line_above(above: Sequence[str], fields: Sequence[str], layout: Layout) -> bool:
     """Whether a line only carries on texts that fill their columns in the line above."""
     widths = [right - left for left, right in layout.spans]
     below = [index for index, field in enumerate(fields) if field.strip()]

@@ -187,7 +187,7 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
     for path in paths:
         view = view_name(path, views())
         if view is None:
-            notes.append(f"{path.name}: not used: no view of this name is read{_meant(path.stem, _file_names())}")
+            notes.append(f"{path.name}: not used: no view of this name is read{_name_hint(path.stem, _file_names())}")
             continue
         file = read_spool_file(path, view, _types(view), encoding)
         # Whoever spools GV$SESSION into v_session.csv means it.
@@ -209,7 +209,7 @@ def _notes(file: SpoolFile) -> Iterator[str]:
     """Say what of a file is not used, what was assumed, and what is not exact."""
     known = _types(file.view)
     spare = known.keys() - set(file.columns)
-    unknown = [f"{clean(name)}{_meant(name, spare)}" for name in file.columns if name not in known]
+    unknown = [f"{clean(name)}{_name_hint(name, spare)}" for name in file.columns if name not in known]
     if unknown:
         yield f"{file.path.name}: not used: {', '.join(unknown)}"
     if file.note:
@@ -225,7 +225,7 @@ def _problem(file: SpoolFile) -> Problem:
     return Problem(code, text.strip() or "could not be spooled", file.view)
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
+def _name_hint(word: str, known: Iterable[str]) -> str:
     """Return the known name that a misspelt one is near to, as the second half of a note."""
     found = closest(word, known)
     return f" (did you mean {found}?)" if found else ""

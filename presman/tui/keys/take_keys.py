@@ -193,10 +193,10 @@ def record(app: FrameApp) -> None:
         return
     poll_recording.begin(monitor.name, latest.kind)
     app.paint_lines()
-    app.run_worker(_load_or_tell(app, latest), group="record")  # keys and polls go on meanwhile
+    app.run_worker(_load_or_complain(app, latest), group="record")  # keys and polls go on meanwhile
 
 
-async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
+async def _load_or_complain(app: FrameApp, latest: Reading) -> None:
     try:
         await _load(app, latest)
     except Exception as error:

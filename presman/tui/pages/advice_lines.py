@@ -45,11 +45,11 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     runs: list[Run] = [label, *first]
     for index, candidate in enumerate(chosen):
         more = _named(index, candidate, joint if index else "")
-        kept = len(_others(joint, len(every) - index - 1)) if index + 1 < len(chosen) else 0
+        kept = len(_others_counted(joint, len(every) - index - 1)) if index + 1 < len(chosen) else 0
         if chosen is found.blockers and not candidate.enough:
             more.append((f", {NOT_ALONE}", "dim"))
         if index and room is not None and length((*runs, *more, *hint)) > room - kept:
-            others = _others(joint, len(every) - index)
+            others = _others_counted(joint, len(every) - index)
             runs.append((others if joint == _AND or length((*runs, *hint)) + len(others) <= room else " …", "dim"))
             break
         runs += more
@@ -70,7 +70,7 @@ def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[
     return [(each, "note") for each in words if room is None or len(each) <= room][:1]
 
 
-def _others(joint: str, count: int) -> str:
+def _others_counted(joint: str, count: int) -> str:
     """Return what counts those for whom there is no room."""
     return f"{joint}{count} more"
 

@@ -203,7 +203,7 @@ def why_lines(story: Story, width: int, most: int | None = None, room: int | Non
     for index, block in enumerate(blocks):
         rest = len(story.heads) - index - 1
         if index and most is not None and len(lines) + len(block) + (rest > 0) > most:
-            return [*lines, *_unsaid(story.heads[index:], width)]
+            return [*lines, *_heads_not_shown(story.heads[index:], width)]
         lines += block
     return lines
 
@@ -228,7 +228,7 @@ def _who(found: Unblock) -> tuple[object, ...]:
     return tuple((each.statement.inst_id, each.statement.sid, each.statement.serial) for each in chosen[:3])
 
 
-def _unsaid(heads: Sequence[Unblock], width: int) -> list[Line]:
+def _heads_not_shown(heads: Sequence[Unblock], width: int) -> list[Line]:
     if not heads:
         return []
     names = ", ".join(group_title(each.head) for each in heads)

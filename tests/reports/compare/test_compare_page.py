@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from defusedxml.ElementTree import fromstring
 
 from presman.base.colours import HUES, OTHERS
-from presman.reports.compare.compare_page import _bar, compare_page
+from presman.reports.compare.compare_page import _bar, compare_page, latency_chart
 from presman.reports.compare.compare_text import compare_text, value_of
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line, PlanDifference, histograms, lines
 from presman.reports.compare.noise import METHOD, Judgement, Value
@@ -76,3 +79,26 @@ def test_a_value_has_the_digits_that_tell_something(value: float | None, told: s
     assert value_of(Line("", "", "", value, value, None, Judgement.SAME), value) == told
     bound = value_of(Line("", "", "", value, value, None, Judgement.SAME, is_bound=True), value)
     assert bound == ("-" if value is None else f"≤ {told}")
+
+
+def test_a_bar_for_each_window_of_each_bucket_on_a_scale_of_powers_of_ten() -> None:
+    """Five powers of ten are 150 units high, from 160 up: 100 % ends at 10, 1 % at 70. A bucket is 449 wide."""
+    found: Any = SimpleNamespace(event="x", first={1024: 99, 4096: 1}, second={1024: 1, 4096: 0})
+    drawn = str(latency_chart(found))
+    bars = re.findall(r'x="([^"]*)" y="([^"]*)" width="170.6" height="([^"]*)"[^>]*><title>([^<]*)<', drawn)
+    assert bars == [
+        ("136.9", "10.1", "149.9", "A: 99 waits below 1.0ms (99 %)"),
+        ("316.5", "10", "150", "B: 1 wait below 1.0ms (100 %)"),
+        ("585.9", "70", "90", "A: 1 wait below 4.1ms (1 %)"),
+    ]
+    assert re.findall(r'x="([^"]*)" y="176"[^>]*>([^<]*)<', drawn) == [("316.5", "&lt; 1.0ms"), ("765.5", "&lt; 4.1ms")]
+    levels = re.findall(r'y="([^"]*)" text-anchor="end"[^>]*>([^<]*) %<', drawn)
+    assert levels == [("164", "0.001"), ("134", "0.01"), ("104", "0.1"), ("74", "1"), ("44", "10"), ("14", "100")]
+    rare = str(latency_chart(SimpleNamespace(event="x", first={1: 10**9, 2: 1}, second={})))  # type: ignore[arg-type]
+    assert 'y="157" ' in rare, "of a billion one shows, too"
+
+
+@pytest.mark.parametrize(("buckets", "labels"), [(13, 13), (14, 7)])
+def test_of_many_buckets_every_other_is_named(buckets: int, labels: int) -> None:
+    found: Any = SimpleNamespace(event="x", first={1 << place: 1 for place in range(buckets)}, second={})
+    assert len(re.findall(r'y="176"', str(latency_chart(found)))) == labels

@@ -29,7 +29,7 @@ from presman.reports.advise_report import (
     _group_waits,
     _notes,
     _promised,
-    _told,
+    _replayed_choice,
     least,
 )
 from presman.reports.advise_script import Scripts
@@ -227,10 +227,12 @@ def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
     early = came(-9, 4, 1, group="ETL", first=NOON, last=LIMITED[0].last)
     seen = ObservedLoad.of([early, *LIMITED], SeenPlan(), [GOAL], 1)
     after = outcome([31, 5, 30], "EBB", skipped=1)
-    found = _told(seen, frozenset({Change("timeouts", ETL, 9), Change("degree", ETL, 4)}), after, after, [GOAL])
+    found = _replayed_choice(
+        seen, frozenset({Change("timeouts", ETL, 9), Change("degree", ETL, 4)}), after, after, [GOAL]
+    )
     assert found.changes == ("degree limit of ETL -> 4", "queue timeout of ETL -> 9 s")
     assert (found.meets, found.peak, [each.group for each in found.groups]) == (True, 48, ["BATCH"])
-    assert not _told(seen, PRESENT, after, outcome([0, 5, 30.1], "EBB", skipped=1), [GOAL]).meets
+    assert not _replayed_choice(seen, PRESENT, after, outcome([0, 5, 30.1], "EBB", skipped=1), [GOAL]).meets
 
 
 def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:

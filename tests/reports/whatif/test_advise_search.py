@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from math import inf
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from benchmarks.advise import directive, plan_of
+from benchmarks.advise import FAMILIES, directive, plan_of, planted
 from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import ArrivalOutcome
 from presman.forecast.scheduler import Group
@@ -205,6 +207,19 @@ def test_it_goes_on_from_the_best_and_from_what_is_like_another_last() -> None:
     assert order == [*firsts, limit(BATCH, 75), limit(ETL, 63)], "one comes to what 50 % does, one does nothing"
 
 
+def test_the_change_of_a_group_is_tried_at_another() -> None:
+    """The best of 576 choices limits ETL; limiting BATCH is better than nothing, and both are no better than one."""
+    arrivals, plan, goal = planted("limit too low", 7001)
+    found = Search(ObservedLoad.of(arrivals, plan, [goal], 7001), [goal], [], FAMILIES["limit too low"])
+    found.courses = 1
+    found.run(lambda *_: None)
+    limit, group = Change("limits", Group(0, "REPORTS"), 25), Group(0, "ETL")
+    assert found.best == {limit, Change("limits", group, 25), Change("target", None, 128)}
+    assert len(found.scored) <= 57
+    of_batch = found.best - {Change("limits", group, 25)} | {Change("limits", Group(0, "BATCH"), 25)}
+    assert [*found._exchanged(of_batch)] == [found.best], "what the group with the goal has stays its own"
+
+
 def test_what_could_not_be_the_best_is_left_out() -> None:
     """Twice the servers cost 0.5 and a change 0.02 even if all goals, which count 1, are met and nobody loses."""
     found, larger = search(("target", "limits")), frozenset({Change("target", None, 128)})
@@ -321,3 +336,29 @@ def test_who_did_not_start_is_told_from_who_waited() -> None:
     cancelled, started = played(timeout=50.0), played(timeout=50.0, action="RUN")
     assert (cancelled.waits, cancelled.unstarted) == ((0, inf, 10), {1})
     assert (started.waits, started.unstarted) == ((0, 50, 50), {1, 2})
+
+
+def descended(most: int) -> list[dict[str, int]]:
+    """What is tried, one after the other, where the best is x 2 with y 1, and each step towards it helps."""
+    tried: list[dict[str, int]] = []
+    search: Any = SimpleNamespace(
+        scored={}, most=most, grid={"x": (1, 2, 3), "y": (1, 2)}, _may_be_best=lambda _: True,
+        _rank=lambda choice: (dict(choice).get("x") != 2) + (dict(choice).get("y") != 1),
+        _with=lambda choice, knob, values: [frozenset({**dict(choice), knob: value}.items()) for value in values],
+    )  # fmt: skip
+
+    def score(choice: Any) -> None:
+        if choice not in search.scored:
+            tried.append(dict(choice))
+        search.scored[choice] = True
+
+    search.score = score
+    search._better = lambda best, others: Search._better(search, best, others)
+    Search._descend(search, frozenset())
+    return tried
+
+
+def test_from_the_best_of_one_directive_it_goes_on_to_the_next_until_nothing_helps_or_enough_were_tried() -> None:
+    whole = [{}, {"x": 1}, {"x": 2}, {"x": 3}, {"x": 2, "y": 1}, {"x": 2, "y": 2}]
+    assert descended(99) == [*whole, {"x": 1, "y": 1}, {"x": 3, "y": 1}], "in a second round around the best"
+    assert [descended(most) for most in (1, 3, 5)] == [whole[:most] for most in (1, 3, 5)]

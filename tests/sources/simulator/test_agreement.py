@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
@@ -32,6 +32,15 @@ Play = Callable[..., Played]
 def played(request: pytest.FixtureRequest, play: Play) -> Played:
     name, seed = request.param
     return play(with_short_past(name), seed=seed)
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+def five_minutes(request: pytest.FixtureRequest) -> Iterator[Played]:
+    """A scenario at its 300th second, for tests that only look."""
+    name, seed = request.param
+    played = Played(with_short_past(name), seed=seed).to(300)
+    yield played
+    played.source.close()
 
 
 def gauge(played: Played, inst_id: int, statistic: str) -> int:
@@ -222,8 +231,8 @@ def test_waiting_only_if_contended_or_at_the_limit(played: Played) -> None:
     assert seen or simulation.scenario.name in without
 
 
-def test_waits_and_histograms(played: Played) -> None:
-    played.to(300)
+def test_waits_and_histograms(five_minutes: Played) -> None:
+    played = five_minutes
     totals = {(row.inst_id, row.event): row for row in played.rows(SystemEvent)}
     counted: dict[tuple[int, str], int] = defaultdict(int)
     for row in played.rows(EventHistogram):
@@ -239,11 +248,11 @@ def test_waits_and_histograms(played: Played) -> None:
         assert (event.time_waited_micro / 1e6 if event else 0.0) == pytest.approx(waited, rel=0.02, abs=20)
 
 
-def test_cpu_of_groups_is_cpu_of_sessions(played: Played) -> None:
+def test_cpu_of_groups_is_cpu_of_sessions(five_minutes: Played) -> None:
     """What the groups used is what today's sessions, those logged off, ended servers and the background used."""
+    played = five_minutes
     if played.source.simulation.scenario.changes:
         pytest.skip("the groups' counters begin anew with a plan")
-    played.to(200)
     workload = played.source.simulation.workload
     sessions = sum(row.consumed_cpu_time for row in played.rows(SessionInfo)) / 1000
     groups = sum(row.consumed_cpu_time for row in played.rows(ConsumerGroup)) / 1000
