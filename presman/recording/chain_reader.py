@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import accumulate, takewhile
@@ -225,16 +225,27 @@ class ChainReader:
         self._decoders: OrderedDict[tuple[str, int], FrameDecoder | OldChain] = OrderedDict()
         self._damaged: dict[tuple[str, int], str] = {}
         self._refused = 0
+        self._newest: deque[tuple[tuple[str, int, int], Snapshot]] = deque(maxlen=2)
+        """The two polls that were read last: who goes through a recording asks for each, and for the one before."""
 
     def forget(self) -> None:
         """Read everything anew: chains may have grown."""
         self._decoders.clear()
         self._damaged.clear()
+        self._newest.clear()
         self._refused = 0
 
     def snapshot(self, chain: Chain, index: int) -> Snapshot:
         """Return the poll at an index of a chain. Raises DamagedError, and StoreLostError if nobody can be asked."""
         key = (chain.store.name, chain.chain)
+        for known, snapshot in self._newest:
+            if known == (*key, index):
+                return snapshot
+        found = self._read(chain, key, index)
+        self._newest.append(((*key, index), found))
+        return found
+
+    def _read(self, chain: Chain, key: tuple[str, int], index: int) -> Snapshot:
         if key in self._damaged:  # who looks for the next one that can be read asks for each
             raise DamagedError(self._damaged[key])
         try:

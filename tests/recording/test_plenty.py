@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from presman.output.json_document import document, dump
 from presman.recording import playback, playback_values
+from presman.recording.codec.poll_codec import PollDecoder
 from presman.recording.reader import Recording
+from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import STATEMENTS
 from presman.recording.time_bins import bucket_bins, busiest_sql_ids
 from presman.recording.window_lines import latency_bins
@@ -30,6 +34,31 @@ def path(tmp_path: Path) -> Path:
 def run(path: Path, statement: str) -> None:
     with closing(sqlite3.connect(path)) as file, file:
         file.execute(statement)
+
+
+def test_who_goes_through_a_recording_unpacks_each_poll_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was unpacked four times: to see whether it can be read, as it is, as the one before, and beside that."""
+    unpacked: list[int] = []
+    decoded = PollDecoder.decode
+    monkeypatch.setattr(
+        PollDecoder, "decode", lambda self, content: unpacked.append(len(content)) or decoded(self, content)
+    )
+    source = RecordingSource(str(path), name="a")
+    source.open()
+    for number in range(1, 13):
+        source.advance()
+        before = source.before()
+        assert (source.snapshot().number, before and before.number) == (number, number - 1 or None)
+    assert len(unpacked) == 12
+    source.close()
+
+
+def test_a_document_is_indented_as_json_does_it() -> None:
+    for scenario in ("mixed", "storm"):
+        for _, reading in polled(scenario, 2):
+            for ascii_only in (False, True):
+                whole = json.dumps(document(reading), indent=2, ensure_ascii=ascii_only, allow_nan=False)
+                assert dump(reading, ascii_only=ascii_only) == f"{whole}\n"
 
 
 @pytest.mark.parametrize(("more", "there"), [(100, True), (500, False)])
