@@ -16,7 +16,7 @@ from presman.cli.parser import Parser, command_parser, some_seconds
 from presman.cli.settings import Resolved, load, resolve
 from presman.recording.redaction import Redactor, as_of
 from presman.recording.sqlite_files import remove_recording
-from presman.recording.store import LargeNumberError, RecordingError
+from presman.recording.store_errors import LargeNumberError, RecordingError
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource

@@ -13,7 +13,7 @@ from presman.cli.settings import load, resolve
 from presman.config.config_file import Config
 from presman.config.target import named_recording
 from presman.output.json_document import plain
-from presman.recording.store import RecordingError
+from presman.recording.store_errors import RecordingError
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.two_windows import FORM, RecordingWindow, WindowWords, compare, window_words
 

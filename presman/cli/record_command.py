@@ -21,7 +21,8 @@ from presman.cli.parser import Parser, add_log_options, age, command_parser, pos
 from presman.cli.settings import load, resolve
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
-from presman.recording.store import RecordingError, is_url, shown
+from presman.recording.store_errors import RecordingError
+from presman.recording.store_opening import is_url, shown
 from presman.services.recorder import DatabaseRecorder, Recorder
 
 

@@ -47,7 +47,7 @@ def run(options: Namespace) -> None:
     if resolved.target.recorded is None:
         hint = f"presman record {options.target or 'TARGET'} -o x.presman makes one"
         raise Failure(f"{resolved.target.name} is not a recording: {hint}")
-    from presman.recording.store import RecordingError
+    from presman.recording.store_errors import RecordingError
     from presman.reports.report.incident_page import incident_of, incident_page
 
     try:

@@ -27,7 +27,8 @@ from presman.recording.codec.poll_codec import (
 from presman.recording.codec.shapes import ChangedError, DamagedError
 from presman.recording.schema import BLOCKS, POLLS, TEXTS, command
 from presman.recording.sqlite_files import cut_short, leading_bytes
-from presman.recording.store import DamagedStoreError, Store
+from presman.recording.store import Store
+from presman.recording.store_errors import DamagedStoreError
 from presman.rows.snapshot import Snapshot
 
 # ---- Chain index: which polls of a database stand in which chain of which store, without reading any of them

@@ -41,7 +41,8 @@ from presman.recording.playback_values import (
     whole,
 )
 from presman.recording.schema import EVENTS, POLLS
-from presman.recording.store import DamagedStoreError, RecordingError, Store
+from presman.recording.store import Store
+from presman.recording.store_errors import DamagedStoreError, RecordingError
 from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")

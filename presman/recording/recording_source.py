@@ -10,7 +10,7 @@ from presman.analysis.goals import Goal
 from presman.base.release import Release
 from presman.recording.playback import Playback
 from presman.recording.reader import Recording
-from presman.recording.store import RecordingError
+from presman.recording.store_errors import RecordingError
 from presman.recording.time_words import TimeError, instant_of, span_of, spelled_instant, spelled_span
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Section, Snapshot

@@ -6,8 +6,6 @@ The password of a URL is never part of a text.
 from __future__ import annotations
 
 import logging
-import re
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
@@ -17,20 +15,27 @@ from threading import Lock
 from typing import Any, TypeVar
 from weakref import finalize
 
-from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, inspect, text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, Executable
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from presman.base.errors import InputError
 from presman.base.formats import counted
-from presman.base.private_files import exists, expanded, is_folder
+from presman.base.private_files import exists, expanded
 from presman.base.text import clean, one_line
-from presman.recording import schema_check, sqlite_files
-from presman.recording.measure_tables import selects
-from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
-from presman.recording.statement_limits import StatementLimits, bytes_in_use, bytes_on_disk
+from presman.recording import sqlite_files
+from presman.recording.statement_limits import StatementLimits, bytes_in_use
+from presman.recording.store_errors import DamagedStoreError, LargeNumberError, RecordingError, StoreLostError, trouble
+from presman.recording.store_opening import (
+    check_file,
+    copy_with_schema,
+    engine_of_url,
+    has_damaged_schema,
+    is_url,
+    shown,
+    writing_engine,
+)
+from presman.recording.store_tables import damage_of_tables, prepare_tables
 
 logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())  # it would print tracebacks when a signal ends it
 
@@ -43,44 +48,6 @@ MOST_DATABASES = 10_000
 
 _FETCHED = 1000
 """Rows that come at once."""
-
-_LONGEST_MS = 60_000
-"""Milliseconds that PostgreSQL may take to answer who reads."""
-
-_SILENT_MS = 30_000
-"""Milliseconds after which PostgreSQL ends the session of a recorder that falls silent in the middle of a poll: its
-machine was stopped or cut off, and others may wait for texts that it was writing. When it wakes it writes it anew."""
-
-
-class RecordingError(InputError):
-    """A recording cannot be opened, read or written; the text is one line free of secrets."""
-
-
-class LargeNumberError(RecordingError):
-    """What is to be written has a number that no database keeps: whoever it was read of may be a stranger."""
-
-
-class DamagedStoreError(RecordingError):
-    """Something of the store cannot be read, now or ever; the rest may be."""
-
-
-class StoreLostError(RecordingError):
-    """The store cannot be written now: a full disk, a lock, a server that is away. It may come back."""
-
-
-def is_url(location: str) -> bool:
-    """Whether a location is the URL of a database, not the name of a file."""
-    return bool(re.match(r"[a-z0-9]+(\+[a-z0-9]+)?://", location, re.IGNORECASE))
-
-
-def shown(location: str) -> str:
-    """Return a location as it may be shown: without a password."""
-    if not is_url(location):
-        return clean(location)
-    try:
-        return clean(make_url(location).render_as_string(hide_password=True))
-    except ArgumentError:
-        return "a URL that cannot be read"
 
 
 class Store:
@@ -113,8 +80,6 @@ class Store:
         self._turn: AbstractContextManager[object] = Lock() if self.kind == "sqlite" and writing else nullcontext()
         try:
             with self.translating_errors():
-                if writing:
-                    self._prepare()
                 self._check()
             self._file = _which_file(self)
         except RecordingError:
@@ -209,7 +174,8 @@ class Store:
             message = error.orig if isinstance(error, DBAPIError) else error
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
             is_lost = is_gone or isinstance(message, self._driver.OperationalError)
-            raise _trouble(self, message, is_lost=is_lost) from error
+            is_file = self.kind == "sqlite"
+            raise trouble(self.name, message, is_file=is_file, writing=self.writing, is_lost=is_lost) from error
         except PoolTimeoutError as error:
             raise StoreLostError(f"{self.name}: all connections to it are taken") from error
         except SQLAlchemyError as error:
@@ -253,124 +219,33 @@ class Store:
 
     def _engine(self) -> Engine:
         if is_url(self.location):
-            return _engine_of_url(self.location, writing=self.writing)
-        path = expanded(self.location)
-        try:
-            if not self.writing or (exists(path) and path.stat().st_size):
-                if other := sqlite_files.other_than_a_recording(path):
-                    raise RecordingError(f"{self.name} {other}")
-            elif not is_folder(path.parent):
-                raise RecordingError(f"{self.name}: no such folder")
-            elif not exists(path):
-                sqlite_files.make_private(path)
-        except OSError as error:
-            raise RecordingError(f"{self.name}: {error.strerror or error}") from error
+            return engine_of_url(self.location, writing=self.writing)
+        check_file(self._path, self.name, writing=self.writing)
         pool = QueuePool if self._alone else NullPool
         if self.writing:
-            connect = partial(sqlite_files.connected, path, self._limits)
-            engine = create_engine("sqlite://", creator=connect, poolclass=pool)
-            event.listen(engine, "begin", _begin_immediately)
-            return engine
-        return sqlite_files.reading_engine(self._readable(path), self._note, self._limits, pool)
+            return writing_engine(self._path, self._limits, pool)
+        return sqlite_files.reading_engine(self._readable(), self._note, self._limits, pool)
 
-    def _readable(self, path: Path) -> Path:
+    def _readable(self) -> Path:
         """Return the file, or, where its schema is damaged, a copy of it with a whole one."""
-        has_hole = path.stat().st_size > 2 * bytes_on_disk(path)  # which a copy would fill
-        if has_hole or not schema_check.has_layout_of_today(path):
-            return path
-        try:
-            self._limits.begin()
-            connection = sqlite_files.connected_for_reading(path.resolve(), lambda _: None, self._limits)
-            with closing(connection):
-                if schema_check.is_whole(connection):
-                    return path
-        except sqlite3.Error:  # told where it is read
-            return path
-        finally:
-            self._limits.raise_again()
+        if not has_damaged_schema(self._path, self._limits):
+            return self._path
         self._note("its schema is damaged: the one that presman writes is used")
-        if missing := sqlite_files.cut_short(path):
+        if missing := sqlite_files.cut_short(self._path):
             self._note(missing)
-        copies = TemporaryDirectory(prefix="presman-")
-        try:
-            found = schema_check.rescued(path, Path(copies.name), lambda fresh: Store(str(fresh), writing=True).close())
-            self._copies = copies
-            return found
-        except OSError as error:
-            copies.cleanup()
-            raise RecordingError(f"{self.name} is damaged, no room for a copy: {error.strerror or error}") from error
-
-    def _prepare(self) -> None:
-        with self.engine.begin() as connection:
-            if self.kind == "postgresql":  # recorders that start at the same time would make the tables twice
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
-            _check_relations(connection, self.name, writing=self.writing)
-            if inspect(connection).has_table("meta"):
-                if _format(connection, self.name) < FORMAT:
-                    self._limits.begin()
-                    schema_check.upgrade(connection, FORMAT)
-                    self._limits.end()
-                return
-            METADATA.create_all(connection)
-            for name, select in selects(self.kind).items():
-                connection.execute(text(f'CREATE VIEW "{name}" AS {select}'))
-            from presman import __version__
-
-            connection.execute(
-                META.insert(),
-                [{"name": "format", "value": str(FORMAT)}, {"name": "made_by", "value": f"presman {__version__}"}],
-            )
+        found, self._copies = copy_with_schema(
+            self._path, self.name, lambda fresh: Store(str(fresh), writing=True).close()
+        )
+        return found
 
     def _check(self) -> None:
+        """Make the tables if it is written; raise RecordingError for what is no recording, note what is missing."""
+        if self.writing:
+            with self.engine.begin() as connection:
+                prepare_tables(connection, self.name, self._limits)
         with self.engine.connect() as connection:
-            _check_relations(connection, self.name, writing=self.writing)
-            missing = set(METADATA.tables) - set(inspect(connection).get_table_names())
-            if len(missing) == len(METADATA.tables):
-                raise RecordingError(f"{self.name} is not a recording of presman")
-            self._check_format(connection)
-        if missing >= {"blocks", "polls"}:
-            raise DamagedStoreError(f"{self.name} is damaged: without {', '.join(sorted(missing))}")
-        if missing:
-            self._note(f"without {', '.join(sorted(missing))}")
-
-    def _check_format(self, connection: Connection) -> None:
-        """Raise RecordingError for a format that is not known; one that is damaged is taken to be today's."""
-        try:
-            with self.translating_errors():
-                _format(connection, self.name)
-        except DamagedStoreError as error:
-            if self.writing:
-                raise
-            self._note(f"its format cannot be read and taken to be {FORMAT}: {error}")
-
-
-_DAMAGES = ("malformed", "not a database", "corrupt", "too big", "unfolds")
-_TROUBLES = {
-    "database or disk is full": "no room left on its disk",
-    "attempt to write a readonly": "it may not be written",
-    "readonly database": "it may not be written",
-    "unable to open": "it cannot be opened",
-    "locked": "another process keeps it locked",
-    "disk i/o error": "its disk cannot be written or read",
-}
-
-
-def _trouble(store: Store, error: BaseException | None, *, is_lost: bool) -> RecordingError:
-    """Return what the database said as an error; `is_lost` where it may come back."""
-    message = one_line(clean(str(error)), 200)
-    kind = StoreLostError if is_lost else RecordingError
-    if store.kind != "sqlite" or isinstance(error, schema_check.ForeignSchemaError):
-        return kind(f"{store.name}: {message}")
-    lowered = message.lower()
-    if lowered == "interrupted":
-        return RecordingError(f"{store.name} is damaged: reading it takes longer than a recording of its size can")
-    for words, what in _TROUBLES.items():
-        if words in lowered:
-            return StoreLostError(f"{store.name}: {what}")
-    # Names of tables and columns are in the file: those that a reader misses are damaged.
-    if any(words in lowered for words in _DAMAGES) or ("no such" in lowered and not store.writing):
-        return DamagedStoreError(f"{store.name} is damaged: {message}")
-    return kind(f"{store.name}: {message}")
+            for damage in damage_of_tables(connection, self.name, self.translating_errors, writing=self.writing):
+                self._note(damage)
 
 
 def _which_file(store: Store) -> tuple[int, int] | None:
@@ -381,68 +256,6 @@ def _which_file(store: Store) -> tuple[int, int] | None:
         return None
 
 
-def _engine_of_url(location: str, *, writing: bool) -> Engine:
-    """Return what connects to a database. Raises RecordingError for a URL that is none of PostgreSQL's."""
-    try:
-        url = make_url(location)
-        backend = url.get_backend_name()
-    except (ArgumentError, NoSuchModuleError):
-        raise RecordingError(
-            "the URL of a store cannot be read: write postgresql+psycopg://user@host/database"
-        ) from None
-    if backend == "sqlite":
-        raise RecordingError(f"write the file's name alone, not {shown(location)}")
-    if backend != "postgresql":
-        raise RecordingError(f"no store of kind {backend!r}: a file, or postgresql+psycopg://user@host/database")
-    try:
-        engine = create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
-    except ModuleNotFoundError:
-        raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
-    event.listen(engine, "connect", _for_writing if writing else _for_reading)
-    return engine
-
-
-def _format(connection: Connection, name: str) -> int:
-    """Return the format of what is there. Raises RecordingError where there is none, or one not known."""
-    version = connection.execute(META.select().where(META.c.name == "format")).first()
-    number = str(version.value) if version is not None else ""
-    if not number.isdecimal() or len(number) > 6:
-        raise DamagedStoreError(f"{name} is not a recording of presman: it has no format")
-    if int(number) > FORMAT:
-        raise RecordingError(f"{name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one")
-    if int(number) < LAYOUT:
-        raise RecordingError(f"{name} has format {int(number)}, which no release of presman wrote")
-    return int(number)
-
-
-def _check_relations(connection: Connection, name: str, *, writing: bool) -> None:
-    """Raise RecordingError where something else than a table stands in PostgreSQL; files look for themselves."""
-    is_server = connection.dialect.name == "postgresql"
-    if is_server and (relation := schema_check.foreign_relation(connection, writing=writing)):
-        raise RecordingError(f"{name}: its {relation} is not what a recorder makes")
-
-
 def _add_once(damage: list[str], name: str, text: str) -> None:
     if (messages := f"{name}: {text}") not in damage:
         damage.append(messages)
-
-
-def _with_driver(url: URL) -> URL:
-    return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgresql", "postgres"} else url
-
-
-def _begin_immediately(connection: Connection) -> None:
-    connection.connection.cursor().execute("BEGIN IMMEDIATE")
-
-
-def _for_writing(connection: Any, _record: object) -> None:
-    """Have a session of PostgreSQL end whose other end is silent while it keeps something locked."""
-    connection.execute(f"SET idle_in_transaction_session_timeout = {_SILENT_MS}")
-    connection.commit()
-
-
-def _for_reading(connection: Any, _record: object) -> None:
-    """Have a session of PostgreSQL write nothing, and wait for nobody for ever."""
-    connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
-    connection.execute(f"SET statement_timeout = {_LONGEST_MS}")
-    connection.commit()

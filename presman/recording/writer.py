@@ -17,7 +17,8 @@ from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, scaled
 from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS, insert, next_number, run_named
 from presman.recording.statement_lives import StatementLives
-from presman.recording.store import RecordingError, Store
+from presman.recording.store import Store
+from presman.recording.store_errors import RecordingError
 from presman.rows.snapshot import Snapshot
 
 # ---- Snapshot writer: the chain of frames of one database. Each poll is a block at once; a whole chain becomes one

@@ -30,7 +30,9 @@ from presman.polling.sampler import PATIENCE, stop_all
 from presman.recording.redaction import is_renamed
 from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, trim
 from presman.recording.schema import DATABASES
-from presman.recording.store import RecordingError, Store, StoreLostError, is_url
+from presman.recording.store import Store
+from presman.recording.store_errors import RecordingError, StoreLostError
+from presman.recording.store_opening import is_url
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot

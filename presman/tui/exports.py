@@ -175,7 +175,8 @@ class PollRecording:
 
     def _write_all(self, path: Path, name: str, kind: str, queue: SimpleQueue[Pair | None]) -> None:
         from presman.analysis.assemble import analyse
-        from presman.recording.store import RecordingError, Store
+        from presman.recording.store import Store
+        from presman.recording.store_errors import RecordingError
         from presman.recording.writer import RecordingWriter
 
         try:

@@ -284,7 +284,7 @@ class Player(Feed):
     # ---- the thread
 
     def _run(self) -> None:
-        from presman.recording.store import RecordingError
+        from presman.recording.store_errors import RecordingError
         from presman.sources import SourceError
 
         try:
@@ -378,7 +378,7 @@ class Player(Feed):
 
     def _recall_more(self) -> None:
         """Take up one more poll of the time before a jump, and tell when that was the last."""
-        from presman.recording.store import RecordingError
+        from presman.recording.store_errors import RecordingError
 
         assert self._recall is not None
         try:
@@ -394,7 +394,7 @@ class Player(Feed):
     def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, message: str = "") -> None:
         """Show a poll; in place of a damaged one the nearest that can be read, in the direction one goes."""
         from presman.recording.statement_lives import forecaster_before, with_recorded_goals
-        from presman.recording.store import RecordingError
+        from presman.recording.store_errors import RecordingError
         from presman.tui.past_timeline import Recall, timeline_before
 
         playback = source.playback

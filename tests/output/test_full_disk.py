@@ -12,7 +12,8 @@ import pytest
 
 from presman.output.csv_export import WideCsv
 from presman.output.csv_file import CsvFile, OutputError
-from presman.recording.store import RecordingError, Store
+from presman.recording.store import Store
+from presman.recording.store_errors import RecordingError
 from tests.cli.run import Run, command, environment
 from tests.recording.recorded import polled, record
 

@@ -16,7 +16,8 @@ from presman.recording.measure_tables import window_selects
 from presman.recording.reader import Recording
 from presman.recording.retention import RecordingLocation
 from presman.recording.schema import FLEET
-from presman.recording.store import RecordingError, Store
+from presman.recording.store import Store
+from presman.recording.store_errors import RecordingError
 from presman.recording.window_lines import FIGURES, group_lines
 from presman.recording.writer import RecordingWriter
 from presman.services.live import LiveTarget

@@ -53,7 +53,8 @@ from presman.recording.schema import FORMAT
 from presman.recording.schema import POLLS as POLL_ROWS
 from presman.recording.schema_check import rescued
 from presman.recording.statement_lives import past_runs
-from presman.recording.store import RecordingError, Store
+from presman.recording.store import Store
+from presman.recording.store_errors import RecordingError
 from presman.recording.window_lines import FIGURES, group_lines
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page

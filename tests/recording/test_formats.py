@@ -18,7 +18,7 @@ from presman.recording.codec.poll_codec import CHECK
 from presman.recording.codec.shapes import DamagedError
 from presman.recording.playback import LostPollError
 from presman.recording.reader import Recording
-from presman.recording.store import RecordingError
+from presman.recording.store_errors import RecordingError
 from presman.rows.snapshot import Snapshot
 from tests.recording.recorded import polled, record
 from tests.thorough import THOROUGH

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, how_many, trim
-from presman.recording.store import RecordingError
+from presman.recording.store_errors import RecordingError
 from tests.recording.recorded import polled, record
 
 NOW = datetime(2026, 3, 13, 12, 0, tzinfo=UTC)

@@ -20,7 +20,7 @@ from presman.recording.reader import Recording
 from presman.recording.redaction import Redactor
 from presman.recording.retention import RecordingLocation
 from presman.recording.statement_lives import foreseen
-from presman.recording.store import StoreLostError
+from presman.recording.store_errors import StoreLostError
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder

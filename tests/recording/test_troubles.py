@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from presman.recording import store_errors
 from presman.recording.schema_check import ForeignSchemaError
-from presman.recording.store import DamagedStoreError, RecordingError, StoreLostError, _trouble
+from presman.recording.store_errors import DamagedStoreError, RecordingError, StoreLostError
 
 
 def trouble(error: Exception, *, writing: bool = False, kind: str = "sqlite", is_lost: bool = False) -> tuple[Any, str]:
-    store: Any = SimpleNamespace(name="a.presman", kind=kind, writing=writing)
-    found = _trouble(store, error, is_lost=is_lost)
+    found = store_errors.trouble("a.presman", error, is_file=kind == "sqlite", writing=writing, is_lost=is_lost)
     return type(found), str(found)
 
 

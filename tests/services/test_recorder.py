@@ -13,7 +13,7 @@ import pytest
 from presman.base.log_event import LogEvent
 from presman.polling.poll_events import Polled, SourceEnded, SourceLost
 from presman.recording.retention import RecordingLocation, RetentionLimits
-from presman.recording.store import RecordingError, StoreLostError
+from presman.recording.store_errors import RecordingError, StoreLostError
 from presman.rows.snapshot import Snapshot
 from presman.services import recorder as recording
 from presman.services.live import LiveTarget

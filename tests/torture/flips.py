@@ -12,7 +12,7 @@ from presman.recording import writer
 from presman.recording.measure_tables import window_selects
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
-from presman.recording.store import RecordingError
+from presman.recording.store_errors import RecordingError
 from presman.recording.window_lines import FIGURES, group_lines
 from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare
 from presman.reports.report.incident import gather

@@ -17,7 +17,7 @@ from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import PollMark
 from presman.recording.reader import Recording
 from presman.recording.statement_lives import goals_between
-from presman.recording.store import DamagedStoreError
+from presman.recording.store_errors import DamagedStoreError
 from presman.recording.time_bins import busiest_sql_ids
 from presman.recording.time_words import TimeError, span_of, spelled_span, spelled_time
 from presman.reports.compare.comparison import (

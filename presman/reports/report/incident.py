@@ -21,7 +21,7 @@ from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import DamagedPolls, StatementLife
 from presman.recording.reader import Recording
 from presman.recording.statement_lives import foreseen, goals_between
-from presman.recording.store import DamagedStoreError
+from presman.recording.store_errors import DamagedStoreError
 from presman.recording.time_bins import EventMark, GroupBin, PollGap, StatementSum, TimeBin
 from presman.reports.report import report_charts
 from presman.reports.report.report_charts import HeatColumn

@@ -14,7 +14,9 @@ from presman.base.formats import duration
 from presman.base.private_files import expanded, is_folder
 from presman.base.text import clean, one_line
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
-from presman.recording.store import MOST_DATABASES, SUFFIX, RecordingError, Store, is_url, shown
+from presman.recording.store import MOST_DATABASES, SUFFIX, Store
+from presman.recording.store_errors import RecordingError
+from presman.recording.store_opening import is_url, shown
 
 USUAL = 5.0
 """Seconds between two polls where a recorder did not say."""

@@ -292,7 +292,7 @@ REPORT = AppKey(
 
 async def write_report(app: FrameApp) -> None:
     """Write the report, and name its file or say in one line why there is none."""
-    from presman.recording.store import RecordingError
+    from presman.recording.store_errors import RecordingError
     from presman.sources import SourceError
 
     path = (app.folder or Path.cwd()) / file_name(app.monitor.name, "report", datetime.now(UTC), "html")
@@ -318,7 +318,7 @@ async def _of_replay(app: FrameApp, path: Path) -> int:
 async def _of_history(app: FrameApp, path: Path) -> int:
     """Report the minutes that charts show: they are recorded first, as the key R does, in a folder that goes again."""
     from presman.recording.recording_source import RecordingSource
-    from presman.recording.store import RecordingError
+    from presman.recording.store_errors import RecordingError
 
     monitor, troubles = app.monitor, list[str]()
     latest, at = monitor.latest, monitor.reading.at if monitor.is_frozen and monitor.reading is not None else None

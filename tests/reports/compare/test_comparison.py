@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from presman.recording.playback_values import StatementLife
-from presman.recording.store import RecordingError
+from presman.recording.store_errors import RecordingError
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
 from presman.reports.compare.noise import Judgement, Value

@@ -1,0 +1,80 @@
+"""Store tables: made where there are none, brought up to date, checked before anything of them is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from sqlalchemy import Connection, inspect, text
+
+from presman.recording import schema_check
+from presman.recording.measure_tables import selects
+from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
+from presman.recording.statement_limits import StatementLimits
+from presman.recording.store_errors import DamagedStoreError, RecordingError
+
+
+def prepare_tables(connection: Connection, name: str, limits: StatementLimits) -> None:
+    """Make the tables of a store that is written where there are none, or bring them to today's format."""
+    if connection.dialect.name == "postgresql":  # recorders that start at the same time would make the tables twice
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
+    _check_relations(connection, name, writing=True)
+    if inspect(connection).has_table("meta"):
+        if _format(connection, name) < FORMAT:
+            limits.begin()
+            schema_check.upgrade(connection, FORMAT)
+            limits.end()
+        return
+    METADATA.create_all(connection)
+    for view, select in selects(connection.dialect.name).items():
+        connection.execute(text(f'CREATE VIEW "{view}" AS {select}'))
+    from presman import __version__
+
+    connection.execute(
+        META.insert(),
+        [{"name": "format", "value": str(FORMAT)}, {"name": "made_by", "value": f"presman {__version__}"}],
+    )
+
+
+def damage_of_tables(
+    connection: Connection, name: str, translating: Callable[[], AbstractContextManager[None]], *, writing: bool
+) -> list[str]:
+    """Return what is missing of a store that can be read all the same; `translating` translates errors.
+
+    Raises RecordingError for what is no recording, and for a format that is not known.
+    """
+    _check_relations(connection, name, writing=writing)
+    missing = sorted(set(METADATA.tables) - set(inspect(connection).get_table_names()))
+    if len(missing) == len(METADATA.tables):
+        raise RecordingError(f"{name} is not a recording of presman")
+    damage = []
+    try:
+        with translating():
+            _format(connection, name)
+    except DamagedStoreError as error:
+        if writing:
+            raise
+        damage.append(f"its format cannot be read and taken to be {FORMAT}: {error}")
+    if {"blocks", "polls"}.issubset(missing):
+        raise DamagedStoreError(f"{name} is damaged: without {', '.join(missing)}")
+    return [*damage, f"without {', '.join(missing)}"] if missing else damage
+
+
+def _format(connection: Connection, name: str) -> int:
+    """Return the format of what is there. Raises RecordingError where there is none, or one not known."""
+    version = connection.execute(META.select().where(META.c.name == "format")).first()
+    number = str(version.value) if version is not None else ""
+    if not number.isdecimal() or len(number) > 6:
+        raise DamagedStoreError(f"{name} is not a recording of presman: it has no format")
+    if int(number) > FORMAT:
+        raise RecordingError(f"{name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one")
+    if int(number) < LAYOUT:
+        raise RecordingError(f"{name} has format {int(number)}, which no release of presman wrote")
+    return int(number)
+
+
+def _check_relations(connection: Connection, name: str, *, writing: bool) -> None:
+    """Raise RecordingError where something else than a table stands in PostgreSQL; files look for themselves."""
+    is_server = connection.dialect.name == "postgresql"
+    if is_server and (relation := schema_check.foreign_relation(connection, writing=writing)):
+        raise RecordingError(f"{name}: its {relation} is not what a recorder makes")
