@@ -329,8 +329,8 @@ def elsewhere(command: Command, source: Any) -> str:
     """Return why a command cannot be sent from this instance, "" if it can: a switch acts on its own instance only."""
     if command.kind is not CommandKind.SWITCH or source.instance == command.victim.inst_id:
         return ""
-    there = command.victim.inst_id
-    return f"it acts on instance {source.instance} only, the session is on {there}: connect to {there} and run it there"
+    other = command.victim.inst_id
+    return f"it acts on instance {source.instance} only, the session is on {other}: connect to {other} and run it there"
 
 
 def in_another_container(command: Command, session: Session | None, source: Any) -> str:

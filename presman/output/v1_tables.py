@@ -36,10 +36,10 @@ class V1Table(Struct, frozen=True):
 
     def values(self, column: int) -> dict[str, Value]:
         """Return the value of `column` per group; where there are several instances, per ``GROUP@instance``."""
-        apart = self.name > 0 and len({row[0] for row in self.rows}) > 1
+        several_instances = self.name > 0 and len({row[0] for row in self.rows}) > 1
         found: dict[str, Value] = {}
         for row in self.rows:
-            name = f"{row[self.name]}@{row[0]}" if apart else str(row[self.name])
+            name = f"{row[self.name]}@{row[0]}" if several_instances else str(row[self.name])
             if name in found:  # a group that is in several subplans
                 name += f" ({sum(other.split(' (')[0] == name for other in found) + 1})"
             found[name] = row[column]

@@ -102,8 +102,8 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
 
 
 def _nobody(reading: Reading, asked: AskedStatement) -> str:
-    there = f"{counted(len(reading.queue), 'statement')} queued, {len(reading.running)} in parallel"
-    return f"{asked} is neither queued nor running in parallel ({there})"
+    counts = f"{counted(len(reading.queue), 'statement')} queued, {len(reading.running)} in parallel"
+    return f"{asked} is neither queued nor running in parallel ({counts})"
 
 
 def _running(row: RunningStatement, history: ReasonHistory) -> Iterator[str]:
@@ -154,9 +154,9 @@ def _holder(each: RunningStatement) -> str:
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
     """Yield for which reasons it waited, and from when on that is known: what came before the first look is not."""
     seen = history.of(row)
-    unseen = bool(seen) and seen[0].since == history.begun
-    if len(seen) > 1 or unseen:
-        before = "; nothing was read before that, so why it waited then is not known" if unseen else ""
+    from_start = bool(seen) and seen[0].since == history.begun
+    if len(seen) > 1 or from_start:
+        before = "; nothing was read before that, so why it waited then is not known" if from_start else ""
         yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in seen)}{before}"
 
 

@@ -233,9 +233,9 @@ class Playback(StoredRows):
         try:
             return self._reader.snapshot(chain, own)
         except DamagedError as error:
-            there = self._reader.polls_there(chain)
-            since = instant_of(chain, there) if there else chain.first_at
-            lost = self._lost[chain.store.name, chain.chain] = _LostChain(since, chain.polls - there, str(error))
+            readable = self._reader.polls_there(chain)
+            since = instant_of(chain, readable) if readable else chain.first_at
+            lost = self._lost[chain.store.name, chain.chain] = _LostChain(since, chain.polls - readable, str(error))
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
     def readable(self, indexes: range) -> Iterator[int]:
@@ -252,9 +252,9 @@ class Playback(StoredRows):
     def _behind_damage(self, indexes: range) -> range:
         """Return those of some indexes, of which the first cannot be read, that may be."""
         chain, own = self._index.find(indexes[0])
-        back, there = indexes.step < 0, self._reader.polls_there(chain)
-        rest = indexes[max(1, own + 1 - there) if back else chain.polls - own :]
-        if not rest or (back and there):
+        back, readable = indexes.step < 0, self._reader.polls_there(chain)
+        rest = indexes[max(1, own + 1 - readable) if back else chain.polls - own :]
+        if not rest or (back and readable):
             return rest
         store = self._index.find(rest[0])[0].store
         for each, reason in self._reader.pass_over(store, self._index.run(rest), back=back):

@@ -199,7 +199,7 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
 
     A group that was there in some of a bin's polls only had nothing in the others.
     """
-    there = {each.key for each in bins}
+    keys = {each.key for each in bins}
     found: list[GroupBin] = []
     for part in playback.parts(start, end):
         step, spans = sampled(part)
@@ -208,7 +208,7 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
         own = {number: (polls, known) for number, polls, known in counts}
         statement, binds = (_BY_POLL, {}) if width < SPAN else (_BY_SPAN, {"spans": spans})
         rows = playback.made(partial(_group_bin, part, own), part, statement, width=width, **binds)
-        found += [each for each in rows if each is not None and each.key in there]
+        found += [each for each in rows if each is not None and each.key in keys]
     return found
 
 

@@ -91,10 +91,10 @@ def _of_part(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
     drawn = _drawn(playback, part, rows)
     values = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows, where they are damaged
     columns = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
-    there = [poll in polls for poll in range(part.first, part.last + 1)]
+    inside = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
     for who, indexes in drawn.items():
-        own = list(compress(indexes, there))
+        own = list(compress(indexes, inside))
         for figure, column in zip(figures, columns, strict=True):
             line = array("d", [column[index] for index in own])
             if not all(map(isnan, line)):
@@ -215,8 +215,8 @@ class BinnedWaits:
 
         def made(place: int) -> LatencyBin:
             number = numbers[place]
-            there = ((upper, int(own[number])) for upper, own in self._waits.items() if number < len(own))
-            return LatencyBin(self._seconds[number], {upper: waits for upper, waits in there if waits})
+            counts = ((upper, int(own[number])) for upper, own in self._waits.items() if number < len(own))
+            return LatencyBin(self._seconds[number], {upper: waits for upper, waits in counts if waits})
 
         return MadeAnew(made, len(numbers))
 
@@ -265,15 +265,15 @@ def _summed(
 
     Those are by the upper bound of their bucket, poll by poll, over all instances.
     """
-    there = unknown = 0
+    present = unknown = 0
     sums: dict[int, list[int]] = {}
     for _, _, upper, first, last, known, *waits in buckets:
         if not _is_sane(upper, first, last, known) or not all(each is None or type(each) is int for each in waits):
             continue
-        there |= (1 << (last + 1)) - (1 << first)
+        present |= (1 << (last + 1)) - (1 << first)
         unknown |= 0 if known else 1 << first
         own = sums.setdefault(upper, [0] * SPAN)
         for index, count in enumerate(waits):
             if count:
                 own[index] += count
-    return [poll if (there & ~unknown) >> index & 1 else None for index, poll in enumerate(polls)], sums
+    return [poll if (present & ~unknown) >> index & 1 else None for index, poll in enumerate(polls)], sums

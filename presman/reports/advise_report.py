@@ -1,4 +1,4 @@
-"""Advice as values: the curves, the choices, how sure it is, the scripts. `advise_told.py` has words for them."""
+"""Advice as values: the curves, the choices, how sure it is, the scripts. `advise_text.py` has words for them."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def advise(
     arrivals: Sequence[Arrival],
     plan: SeenPlan,
     wanted: AdviceWanted,
-    heard: Callable[[int, Scored], None] = lambda *_: None,
+    on_choice: Callable[[int, Scored], None] = lambda *_: None,
     cpu: Sequence[CpuDemand] = (),
 ) -> AdviceFound:
     """Return advice on statements by time, each goal's group among them. KeyboardInterrupt ends the search early.
@@ -183,7 +183,7 @@ def advise(
     curves, needed = list[WaitCurve](), None
     try:
         if not verdict:
-            search.run(heard)
+            search.run(on_choice)
             finals = _finals(search, before, courses, 5 if quick else _few(arrivals, 19, 5))
             needed = None if _is_met(finals, goals) else servers_needed(seen, goals, courses)
         if finals and finals[0][0]:
@@ -393,8 +393,8 @@ def _replayed_choice(
     seen: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
 ) -> ReplayedChoice:
     changes = tuple(in_words(seen, each) for each in sorted(choice, key=str))
-    there = {*after.groups[seen.skipped :]}
-    groups = tuple(_group_waits(group, before, after) for group in seen.groups if group in there)
+    replayed = {*after.groups[seen.skipped :]}
+    groups = tuple(_group_waits(group, before, after) for group in seen.groups if group in replayed)
     return ReplayedChoice(changes, _meets(after, goals), after.replayed.peak, groups)
 
 

@@ -212,7 +212,7 @@ class Search:
         self._tried: set[Choice] = set()
         self._outcomes: set[tuple[frozenset[Knob], Scored]] = set()
         self._judge: ChoiceJudge | None = None
-        self._heard: Callable[[int, Scored], None] = lambda *_: None
+        self._on_choice: Callable[[int, Scored], None] = lambda *_: None
 
     def _rank(self, choice: Choice) -> tuple[bool, float, int, list[Change]]:
         found = self.scored[choice]
@@ -223,9 +223,9 @@ class Search:
         least = len(self.goals) + price(self.seen, choice)
         return (False, least, len(choice), sorted(choice, key=str)) <= self._rank(self.best)
 
-    def run(self, heard: Callable[[int, Scored], None]) -> None:
-        """Search; `heard` is told how many choices were replayed, and the best one's score."""
-        self._heard = heard
+    def run(self, on_choice: Callable[[int, Scored], None]) -> None:
+        """Search; `on_choice` is called with how many choices were replayed, and the best score."""
+        self._on_choice = on_choice
         self.score(PRESENT)
         generous = self._generous()
         parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
@@ -246,7 +246,7 @@ class Search:
             self.scored[choice] = self._judge(choice, after)
             if self.best not in self.scored or self._rank(choice) < self._rank(self.best):
                 self.best = choice
-            self._heard(len(self.scored), self.scored[self.best])
+            self._on_choice(len(self.scored), self.scored[self.best])
         return self.scored[choice]
 
     def judge(self, before: ReplayOutcome, end: int) -> ChoiceJudge:

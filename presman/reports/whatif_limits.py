@@ -103,8 +103,8 @@ class PresentLimits(Struct, frozen=True):
         for kind, (name, before, unit, most, step) in _OF_GROUPS.items():
             if now[kind] is not None or kind == "degree":
                 called = before if before and load.plan.is_old else name
-                whose = self.titles.get(group, group.name)
-                yield PlanLimit((kind, group), whose, called, now[kind], unit, most, step)
+                title = self.titles.get(group, group.name)
+                yield PlanLimit((kind, group), title, called, now[kind], unit, most, step)
 
     def possible(self, choice: Choice) -> Choice:
         """Return the changes of groups that the plan still has."""
@@ -126,7 +126,7 @@ class PresentLimits(Struct, frozen=True):
         """Return how many CPUs groups lack at this poll now and under a choice."""
         demands = self.demands.found
         if not demands:
-            return f"What CPU groups would get is not known{self.demands.untold and f': {self.demands.untold}'}."
+            return f"What CPU groups would get is not known{self.demands.hidden and f': {self.demands.hidden}'}."
         seconds = demands[0].seconds
         lacks = [
             f"{name} {number(each.replayed / seconds)} -> {number(each.changed / seconds)}"

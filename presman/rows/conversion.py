@@ -39,7 +39,7 @@ def to_records(record: RecordType, rows: Iterable[tuple[Any, ...]], zone: tzinfo
     return tuple([make(row) for row in rows])
 
 
-def untold(record: RecordType, rows: Sequence[Sequence[Any]]) -> frozenset[str]:
+def null_counters(record: RecordType, rows: Sequence[Sequence[Any]]) -> frozenset[str]:
     """Return the counters of `record` that are NULL in every row: what nobody counted is not 0."""
     if record not in COUNTERS or not rows:
         return frozenset()

@@ -84,11 +84,11 @@ def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
     found = {}
     for head in reading.heads:
         if head.shortages and freeing(statement, head.shortages, counts) is None:
-            found[group_title(head)] = _apart(statement, head.shortages[0], counts)
+            found[group_title(head)] = _why_no_use(statement, head.shortages[0], counts)
     return found
 
 
-def _apart(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:
+def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:
     """Return why a statement holds nothing of what a limit leaves too little of."""
     if not shortage.everybody and statement.con_id != shortage.con_id:
         return f"it is in another container{f', {statement.container}' if statement.container else ''}"

@@ -67,8 +67,8 @@ def operations(
 
 
 def _operation(name: str, target: str, rows: list[SessionLongops], age: float) -> Operation:
-    told = [row.time_remaining for row in rows if row.time_remaining is not None]
-    remaining = max(told) - age if told else None
+    remaining_times = [row.time_remaining for row in rows if row.time_remaining is not None]
+    remaining = max(remaining_times) - age if remaining_times else None
     return Operation(
         name=name,
         target=target,

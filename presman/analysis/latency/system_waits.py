@@ -49,8 +49,8 @@ def redo(facts: Facts, waits: Iterable[WaitReading]) -> tuple[RedoHealth, ...]:
     whole = _health(CLUSTER, found, sum(rates.values()) if rates else None)
     if len(inst_ids) == 1:
         return (whole,)
-    apart = [_health(each, [wait for wait in found if wait.inst_id == each], rates.get(each)) for each in inst_ids]
-    return (whole, *apart)
+    instances = [_health(each, [wait for wait in found if wait.inst_id == each], rates.get(each)) for each in inst_ids]
+    return (whole, *instances)
 
 
 def _rates(facts: Facts) -> dict[int, float]:
@@ -322,11 +322,11 @@ def _read_before(facts: Facts) -> set[int]:
     return {row.inst_id for row in facts.deltas.before(SystemEvent)} - facts.deltas.restarted
 
 
-def _event_waits(told: tuple[int | None, int | None] | None) -> EventWaits | None:
+def _event_waits(totals: tuple[int | None, int | None] | None) -> EventWaits | None:
     """Return waits and their time, None where one of the two is not told."""
-    if told is None or told[0] is None or told[1] is None:
+    if totals is None or totals[0] is None or totals[1] is None:
         return None
-    return EventWaits(told[0], told[1])
+    return EventWaits(totals[0], totals[1])
 
 
 def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:

@@ -167,9 +167,9 @@ class WantedServers(Struct, frozen=True, dict=True):
             return Servers(mean, mean, WantsSource.MEAN) if mean > 1 else None
         if dop < 2:
             return None
-        told = info.pq_servers if info else None
-        if told and told % dop == 0 and told <= _SMALL * dop:
-            return Servers(told, told, WantsSource.PQ_SERVERS)
+        reported = info.pq_servers if info else None
+        if reported and reported % dop == 0 and reported <= _SMALL * dop:
+            return Servers(reported, reported, WantsSource.PQ_SERVERS)
         child = session.sql_child_number
         least = 2 if self.facts.plans.autonomous else 1
         if sets := self.running.get((session.sql_id, child)):

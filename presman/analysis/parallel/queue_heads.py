@@ -153,8 +153,8 @@ class Queues(NamedTuple):
             return state
         # The target is the cluster's, but free servers of other instances are no use to it.
         inst_ids = tuple(sorted(placed.inst_ids))
-        there = together(self.pools[inst_id] for inst_id in inst_ids)
-        return state._replace(system=budget_of(there, placed.where, inst_ids), inst_ids=inst_ids)
+        pool = together(self.pools[inst_id] for inst_id in inst_ids)
+        return state._replace(system=budget_of(pool, placed.where, inst_ids), inst_ids=inst_ids)
 
     def _ahead(self, head: QueuedStatement) -> int:
         """Return how many of other groups have waited for longer in the one queue of a container."""

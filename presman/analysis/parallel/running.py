@@ -99,11 +99,11 @@ def holdings(facts: Facts) -> Holdings:
     monitors: dict[Coordinator, int] = {}
     known = facts.sessions.servers
     for coordinator, rows in _by_coordinator(facts.snapshot.rows(PxSession)).items():
-        told = [known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
-        if True in told and False not in told:
+        of_gv_query = [known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
+        if True in of_gv_query and False not in of_gv_query:
             monitors[coordinator] = len(rows)
-        elif False in told:
-            own = [row for row, gv in zip(rows, told, strict=True) if not gv]
+        elif False in of_gv_query:
+            own = [row for row, gv in zip(rows, of_gv_query, strict=True) if not gv]
             statements[coordinator] = Holding.of(coordinator, own)
         elif not known.complete:
             statements[coordinator] = Holding.of(coordinator, rows, certain=False)

@@ -71,9 +71,9 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     busy: Counter[int] = Counter()
     sees_sessions = not unavailable(facts.snapshot, PxSession)
     if not statistics:
-        told = facts.sessions.servers.serves_gv_query
+        serves_gv_query = facts.sessions.servers.serves_gv_query
         rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
-        busy.update(row.inst_id for row in rows if not told(row.inst_id, row.sid, row.serial))
+        busy.update(row.inst_id for row in rows if not serves_gv_query(row.inst_id, row.sid, row.serial))
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
         row = facts.plans.top_rows.get(inst_id)
@@ -127,13 +127,13 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     held = Counter[int]()
     for group in facts.snapshot.rows(ConsumerGroup):
         held[group.con_id] += group.current_pq_servers_active
-    told = Counter[int]()
+    active = Counter[int]()
     for row in facts.snapshot.rows(RsrcPdb):
-        told[row.con_id] += row.current_pq_servers_active
+        active[row.con_id] += row.current_pq_servers_active
     for con_id in facts.system.pdbs.keys() | facts.plans.own_containers:
         target = container_target(facts, con_id, whole)
         if target is not None and (whole is None or target < whole):
-            found[con_id] = ServerBudget(told[con_id] if con_id in told else held[con_id], target)
+            found[con_id] = ServerBudget(active[con_id] if con_id in active else held[con_id], target)
     return found
 
 
@@ -210,8 +210,8 @@ def allowed(
     its plan cannot be read V$RSRCMGRMETRIC says the limit, on one instance.
     """
     if inst_id is None:
-        apart = {id(facts.division.shares[each]): each for each in facts.system.inst_ids}  # most run the same plans
-        limits = {allowed(key, facts, found, each) for each in apart.values()}
+        distinct = {id(facts.division.shares[each]): each for each in facts.system.inst_ids}  # most run the same plans
+        limits = {allowed(key, facts, found, each) for each in distinct.values()}
         return limits.pop() if len(limits) == 1 else (None, None)
     budget = found.get(key[0]) or found[ROOT]
     target = budget.target if budget.target is not None else found[ROOT].target

@@ -55,9 +55,9 @@ def instances_differ(facts: Facts) -> Iterable[Finding]:
         plans = plans_by_instance(facts, con_id)
         if len(plans) > 1:
             where = f" in {facts.system.pdbs[con_id]}" if con_id > ROOT else ""
-            told = "; ".join(f"{plan or 'no plan'} on {', '.join(map(str, on))}" for plan, on in plans.items())
+            runs = "; ".join(f"{plan or 'no plan'} on {', '.join(map(str, on))}" for plan, on in plans.items())
             text = (
-                f"The instances run different plans{where}: {told}. A session is managed by that of its own instance."
+                f"The instances run different plans{where}: {runs}. A session is managed by that of its own instance."
             )
             yield Finding("instances-differ", Severity.WARNING, next(iter(plans)), "", text, _PARAMETER)
 

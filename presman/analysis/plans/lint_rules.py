@@ -385,8 +385,8 @@ def swapping_windows(own: Sequence[PlanPeriod]) -> str:
     swaps = {window.window or "not named": window.plan for window in own if window.by_scheduler}
     if not swaps or now is None or not now.switches_allowed:
         return ""
-    told = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
+    swapped = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
     return (
-        f"Scheduler windows change the plan ({told}): at night or on weekends other directives apply. Set the plan "
+        f"Scheduler windows change the plan ({swapped}): at night or on weekends other directives apply. Set the plan "
         "with FORCE: to keep it, or take the plan out of the windows."
     )

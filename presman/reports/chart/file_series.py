@@ -76,10 +76,10 @@ class FileRows:
             self.number += 1
             found = _object(line)
             if found is None:
-                said = self.error("it is not a JSON object")
+                error = self.error("it is not a JSON object")
                 if line.endswith("\n"):
-                    raise said
-                self.cut = said
+                    raise error
+                self.cut = error
                 return
             if not names:
                 names = list(found)

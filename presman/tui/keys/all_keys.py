@@ -97,7 +97,7 @@ def listed(app: FrameApp) -> list[Key]:
     present = app.panels.present.tab
     folding = app.monitor.choices.panel in drill_keys.FOLDING
     has = {"instances": table_keys.has_instances(app), "window": present.over_time, "unfold": folding}
-    without = {name for name, there in has.items() if not there} | {each.key.name for each in TABS}
+    without = {name for name, shown in has.items() if not shown} | {each.key.name for each in TABS}
     if app.is_served:
         without |= {"act", "record", "report", "targets", "suspend"}
     found = [each.key for each in keys_of(app) if each.key.name not in without]
