@@ -69,7 +69,7 @@ def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, float]]
         for row in section.rows if issubclass(record, SessionAmounts) else ():
             fields = row._asdict()
             rows.setdefault((fields.pop("inst_id"), fields.pop("sid")), []).append(fields)
-    return {key: added_up(own) for key, own in rows.items()}
+    return {key: added_up(parts) for key, parts in rows.items()}
 
 
 def added_up(parts: Iterable[Mapping[str, float | None]]) -> dict[str, float]:

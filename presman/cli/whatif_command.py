@@ -137,8 +137,8 @@ def _show_cpu(options: Namespace) -> None:
             if name not in known:
                 text = f"--{option.replace('_', '-')}: no CPU of {name!r} was seen"
                 raise Failure(f"{text}, {did_you_mean(name, known)}")
-            own = int(value) if field == "level" else value
-            changes[name] = changes.get(name, CpuChange())._replace(**{field: own})
+            amount = int(value) if field == "level" else value
+            changes[name] = changes.get(name, CpuChange())._replace(**{field: amount})
     if demands.hidden:
         console.note(f"some polls are left out: {demands.hidden}")
     console.show(cpu_report(demands.found, changes))

@@ -190,9 +190,9 @@ class Settings(Struct, frozen=True):
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
-        own = {"connection", "user", "password", "password_command"}
+        login = {"connection", "user", "password", "password_command"}
         found = {
-            name: mine if (mine := getattr(self, name)) is not None or name in own else getattr(defaults, name)
+            name: mine if (mine := getattr(self, name)) is not None or name in login else getattr(defaults, name)
             for name in self.__struct_fields__
         }
         if self.alerts and defaults.alerts:

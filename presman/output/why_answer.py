@@ -73,9 +73,9 @@ class ReasonHistory:
         """Take the next reading."""
         self.begun = self.begun or reading.at
         for row in reading.queue:
-            own = self._seen.setdefault(row.executing(), [])
-            if not own or own[-1].reason is not row.reason:
-                own.append(ReasonSince(reading.at, row.reason))
+            reasons = self._seen.setdefault(row.executing(), [])
+            if not reasons or reasons[-1].reason is not row.reason:
+                reasons.append(ReasonSince(reading.at, row.reason))
 
     def of(self, row: ParallelStatement) -> tuple[ReasonSince, ...]:
         """Return those of a statement, the oldest first."""
@@ -174,9 +174,9 @@ def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, 
         found["statement"] = plain(row)
         found |= {"watched_since": plain(history.begun), "reasons": [plain(each._asdict()) for each in history.of(row)]}
     if isinstance(row, QueuedStatement):
-        own = unblock_of(row, reading)
-        head = None if own is None else own.head
+        unblock = unblock_of(row, reading)
+        head = None if unblock is None else unblock.head
         found |= {"reason": word(row.reason), "sentence": "" if head is None else head.sentence}
         found |= {"starts": plain(row.starts), "forecast": plain(reading.forecast)}
-        found["unblock"] = None if own is None else unblock_document(own)
+        found["unblock"] = None if unblock is None else unblock_document(unblock)
     return json.dumps(found, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"

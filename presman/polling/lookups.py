@@ -126,8 +126,8 @@ class BusyTexts:
 
 def text_of(statement: CursorKey, rows: Iterable[SqlText]) -> tuple[SqlText, ...]:
     """Return the text of a statement among those of several: its own cursor's, or else that of another of its own."""
-    own = [row for row in rows if row.sql_id == statement.sql_id]
-    return tuple(sorted(own, key=lambda row: row.child_number != statement.child_number)[:1])
+    texts = [row for row in rows if row.sql_id == statement.sql_id]
+    return tuple(sorted(texts, key=lambda row: row.child_number != statement.child_number)[:1])
 
 
 MOST_HELD = 5
@@ -154,7 +154,7 @@ def statements_on_show(
         for row in px_sessions
         if row.qcsid and not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
     }
-    own: dict[tuple[int, int], list[CursorKey]] = {session_key: [] for session_key in coordinators.values()}
+    shown: dict[tuple[int, int], list[CursorKey]] = {session_key: [] for session_key in coordinators.values()}
     present: dict[tuple[int, int], CursorKey] = {}
     waiting: list[Session] = []
     held: Counter[CursorKey] = Counter()
@@ -162,15 +162,15 @@ def statements_on_show(
         session_key = (session.inst_id, session.sid)
         if session.sql_id and is_queued(session.event, session.state):
             waiting.append(session)
-        elif session_key in own:
-            own[session_key] = _shown_by(session)
+        elif session_key in shown:
+            shown[session_key] = _shown_by(session)
         elif session_key in coordinators:
             if session.sql_id:
                 present.setdefault(coordinators[session_key], _present(session))
         elif session.sql_id and is_held(session.event, session.state, ""):
             held[_present(session)] += 1
     largest = [session_key for session_key, _ in Counter(coordinators.values()).most_common()]
-    running = [cursor for session_key in largest if (cursor := _held_for(own[session_key], present.get(session_key)))]
+    running = [cursor for session_key in largest if (cursor := _held_for(shown[session_key], present.get(session_key)))]
     heads, queued = _heads_and_others(waiting)
     most_held = [statement for statement, _ in held.most_common(MOST_HELD)]
     return list(dict.fromkeys([*heads, *running, *queued, *most_held]))

@@ -83,8 +83,8 @@ def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
         if path.stat().st_size:
             verified(connection)
         else:
-            own = f"application_id={APPLICATION_ID}", f"user_version={LAYOUT}"
-            for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *own):
+            marks = f"application_id={APPLICATION_ID}", f"user_version={LAYOUT}"
+            for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *marks):
                 connection.execute(f"PRAGMA {pragma}")
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "cache_size=-1024"):
             connection.execute(f"PRAGMA {pragma}")

@@ -46,8 +46,8 @@ class _Written(NamedTuple):
 
     def now(self) -> dict[str, Any]:
         """Return what is known of it now."""
-        own = {} if self.since is None else {"queued_at": None, "started_at": kept(self.since)}
-        return _life(self.run) | own
+        times = {} if self.since is None else {"queued_at": None, "started_at": kept(self.since)}
+        return _life(self.run) | times
 
 
 class StatementLives:
@@ -113,8 +113,8 @@ class StatementLives:
             run_named(connection, _CHANGE, [self._row(each, last) for each in self._open.values() if each.seen < last])
 
     def _row(self, written: _Written, seen: datetime) -> dict[str, Any]:
-        own = {"last_seen": kept(seen), "database_id": self._database_id, "statement": written.number}
-        return written.life | own
+        keys = {"last_seen": kept(seen), "database_id": self._database_id, "statement": written.number}
+        return written.life | keys
 
     def _arrive(self, reading: Reading, poll: int, connection: Connection) -> None:
         rows = []

@@ -94,9 +94,9 @@ def _of_part(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
     inside = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
     for who, indexes in drawn.items():
-        own = list(compress(indexes, inside))
+        used = list(compress(indexes, inside))
         for figure, column in zip(figures, columns, strict=True):
-            line = array("d", [column[index] for index in own])
+            line = array("d", [column[index] for index in used])
             if not all(map(isnan, line)):
                 known[figure, who] = line
     times, seconds = (array("d", [each[index] for each in polls.values()]) for index in (0, 1))
@@ -203,11 +203,11 @@ class BinnedWaits:
             if poll is not None:
                 self._seconds[poll.bin] += poll.seconds
         for upper, counts in sums.items():
-            own = self._waits[upper]
+            line = self._waits[upper]
             for poll, count in zip(polls, counts, strict=True):
                 if count and poll is not None:
-                    own.extend([0.0] * (poll.bin + 1 - len(own)))
-                    own[poll.bin] += count
+                    line.extend([0.0] * (poll.bin + 1 - len(line)))
+                    line[poll.bin] += count
 
     def bins(self) -> Sequence[LatencyBin]:
         """Return the bins in order of time."""
@@ -215,7 +215,7 @@ class BinnedWaits:
 
         def made(place: int) -> LatencyBin:
             number = numbers[place]
-            counts = ((upper, int(own[number])) for upper, own in self._waits.items() if number < len(own))
+            counts = ((upper, int(by_bin[number])) for upper, by_bin in self._waits.items() if number < len(by_bin))
             return LatencyBin(self._seconds[number], {upper: waits for upper, waits in counts if waits})
 
         return MadeAnew(made, len(numbers))
@@ -244,8 +244,8 @@ def latency_bins(playback: Playback, start: datetime, end: datetime, width: int)
         waits = playback.streamed(part, _WAITS) if has_histograms(playback, part) else ()
         for (span, event), buckets in groupby(waits, key=itemgetter(0, 1)):
             if _is_whole(span):
-                own = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
-                found[clean(str(event))].add(*_summed(own, buckets))
+                span_polls = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
+                found[clean(str(event))].add(*_summed(span_polls, buckets))
     return {event: bins for event, each in found.items() if (bins := each.bins())}
 
 
@@ -272,8 +272,8 @@ def _summed(
             continue
         present |= (1 << (last + 1)) - (1 << first)
         unknown |= 0 if known else 1 << first
-        own = sums.setdefault(upper, [0] * SPAN)
+        line = sums.setdefault(upper, [0] * SPAN)
         for index, count in enumerate(waits):
             if count:
-                own[index] += count
+                line[index] += count
     return [poll if (present & ~unknown) >> index & 1 else None for index, poll in enumerate(polls)], sums

@@ -163,13 +163,13 @@ def still_takes(advice: Advice) -> str:
 def _sureness(each: GoalFinding) -> str:
     if each.within is None:
         return f"{each.goal}: no statements were held back to check the first choice."
-    own = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
+    met = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
     if each.low is None or each.high is None:
-        return f"{each.goal}: under the first choice {own}; how sure that is was not calculated."
+        return f"{each.goal}: under the first choice {met}; how sure that is was not calculated."
     usual, low, high = map(wait_words, (each.advised, each.advised_low, each.advised_high))
     part = f"{100 * each.low:.0f} to {100 * each.high:.0f} %"
     promise = f"{each.percentile} {usual} ({low} to {high} on 9 days of 10 like this one, when {part} start in time)"
-    return f"{each.goal}: the first choice promises {promise}; {own}."
+    return f"{each.goal}: the first choice promises {promise}; {met}."
 
 
 # ---- The page.

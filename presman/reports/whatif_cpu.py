@@ -144,9 +144,9 @@ def replay_cpu(demands: Iterable[CpuDemand], changes: Mapping[str, CpuChange]) -
         same, then = given(demand, demand.shares), given(demand, other)
         for key, load in demand.loads.items():
             lacks = [load.wanted, *(load.wanted - got for got in (load.used, same[key], then[key]))]
-            own = sums.setdefault(key, [0.0] * 4)
-            sums[key] = [have + demand.seconds * more for have, more in zip(own, lacks, strict=True)]
-    return {key: GroupCpu(*own) for key, own in sums.items()}
+            total = sums.setdefault(key, [0.0] * 4)
+            sums[key] = [have + demand.seconds * more for have, more in zip(total, lacks, strict=True)]
+    return {key: GroupCpu(*total) for key, total in sums.items()}
 
 
 def cpu_report(demands: Sequence[CpuDemand], changes: Mapping[str, CpuChange]) -> str:

@@ -34,11 +34,11 @@ Styles = Callable[[ColourKey], str]
 class Area(NamedTuple):
     """One area of a chart: its name, whose values it sums up, and their sums, None where nothing was measured.
 
-    The last area may be all others: `members` is empty then. `style` names its colour.
+    The last area may be all others: `keys` is empty then. `style` names its colour.
     """
 
     name: str
-    members: tuple[ColourKey, ...]
+    keys: tuple[ColourKey, ...]
     values: tuple[float | None, ...]
     style: str = OTHERS
 
@@ -182,12 +182,12 @@ def _areas(
 
 def levels_of(areas: Sequence[Area], levels: Sequence[GroupLevel]) -> list[tuple[float | None, float | None]]:
     """Return (value, limit) of each area at an instant; the others are whatever has no area of its own."""
-    named = {key for area in areas for key in area.members}
+    named = {key for area in areas for key in area.keys}
     found = []
     for area in areas:
-        own = [each for each in levels if ((each.con_id, each.name) in (area.members or named)) == bool(area.members)]
-        values = [each.value for each in own if each.value is not None]
-        limit = own[0].limit if area.members and own else None
+        of_area = [each for each in levels if ((each.con_id, each.name) in (area.keys or named)) == bool(area.keys)]
+        values = [each.value for each in of_area if each.value is not None]
+        limit = of_area[0].limit if area.keys and of_area else None
         found.append((sum(values) if values else None, limit))
     return found
 

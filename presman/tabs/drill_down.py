@@ -122,8 +122,8 @@ def _has(scope: DrillScope, row: ParallelStatement | SessionReading) -> bool:
 
 
 def _coordinator(row: SessionReading) -> tuple[int, int, int]:
-    own = row.inst_id, row.sid, row.serial
-    return (row.coordinator or own) if row.px_role == SERVER else own
+    session = row.inst_id, row.sid, row.serial
+    return (row.coordinator or session) if row.px_role == SERVER else session
 
 
 def _groups(scope: DrillScope, reading: Reading) -> tuple[GroupReading, ...]:
@@ -258,8 +258,8 @@ def about(moment: Moment) -> list[Line]:
 
 def _not_counted(moment: Moment) -> str:
     """Return how many of the servers of a group's statements its count, which the tables show, leaves out."""
-    own = [row for row in _own_group(moment) if row.inst_id == CLUSTER or len(moment.reading.header.instances) < 2]
-    beside = sum(holdings(moment.reading, row.con_id, row.name).uncounted for row in own)
+    rows = [row for row in _own_group(moment) if row.inst_id == CLUSTER or len(moment.reading.header.instances) < 2]
+    beside = sum(holdings(moment.reading, row.con_id, row.name).uncounted for row in rows)
     return f", {beside} of them not counted (did not queue)" if beside else ""
 
 
@@ -380,10 +380,10 @@ def with_cursor(statement: Statement, reading: Reading, texts: SqlTexts) -> Stat
     if statement.inst_id and statement.child is not None:
         return statement
     rows = (row for rows in (reading.running, reading.queue, reading.sessions) for row in rows)
-    own = [row for row in rows if row.sql_id == statement.sql_id and statement.con_id in {None, row.con_id}]
-    own.sort(key=lambda row: statement.inst_id not in {0, row.inst_id})
-    if own:
-        return statement._replace(inst_id=own[0].inst_id, child=own[0].child or 0)
+    cursors = [row for row in rows if row.sql_id == statement.sql_id and statement.con_id in {None, row.con_id}]
+    cursors.sort(key=lambda row: statement.inst_id not in {0, row.inst_id})
+    if cursors:
+        return statement._replace(inst_id=cursors[0].inst_id, child=cursors[0].child or 0)
     read = texts.find(statement.sql_id)
     if read is not None:
         return statement._replace(inst_id=read.inst_id, child=read.child_number)

@@ -53,7 +53,7 @@ LIMITS: Table[PlanLimit] = Table(
     "what_if_limits",
     "What if",
     (
-        _Limit("whose", "Group", NAME, "The group it is a limit of.", "whose", width=12, most=24),
+        _Limit("title", "Group", NAME, "The group it is a limit of.", "title", width=12, most=24),
         _Limit("limit", "Limit", NAME, "What Oracle calls it.", "name", width=24, flexible=True),
         _Limit("now", "Now", TEXT, "What is in force.", lambda row: _words(row, row.now), width=11),
         _Limit("then", "What if", TEXT, "What it would be.", lambda row: _words(row, row.then, ""), width=11),

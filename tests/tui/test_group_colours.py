@@ -78,11 +78,11 @@ def test_every_group_of_a_scenario_has_one_colour_in_charts_and_report(scenario:
         moment = Moment(reading, watch=watch, series=series)
         everybody |= {(group.con_id, group.name) for group in reading.groups}
         for measure in ("used", "waiting", "io"):
-            areas = [each for each in chart_data(moment, measure, measure, None).areas if each.members]
+            areas = [each for each in chart_data(moment, measure, measure, None).areas if each.keys]
             drawn = [each.style for each in areas if any(each.values)]
             assert len(drawn) == len(set(drawn)), "no colour stands for two groups on one chart"
             for area in areas:
-                found[area.members[0]].add(area.style)
+                found[area.keys[0]].add(area.style)
         for key in everybody:
             found[key].add(moment.colours.style(key[1], key[0]))
     assert {len(styles) for styles in found.values()} == {1}, "no group has two colours"

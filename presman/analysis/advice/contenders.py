@@ -216,8 +216,8 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
     if other.allowed is None:
         return wanted
     whole = other.con_id > 2  # its limit may be that of its container
-    own = (each for each in freed if each.con_id == other.con_id and (whole or each.group == other.group))
-    room = other.allowed - (other.held or 0) + sum(each.servers for each in own)
+    usable = (each for each in freed if each.con_id == other.con_id and (whole or each.group == other.group))
+    room = other.allowed - (other.held or 0) + sum(each.servers for each in usable)
     needs = first.low if first is not None and first.source is not WantsSource.MEAN else 0
     return min(wanted, room) if room > 0 and room >= needs else 0
 

@@ -209,8 +209,8 @@ def _not_counted_note(each: RunningStatement, reading: Reading) -> str:
 
     "" where it does, and where that limit holds nobody back: then its group wants these servers as the others do.
     """
-    own = (each.con_id, each.group)
-    holds = any((limit.con_id, limit.group) == own for head in reading.heads for limit in head.shortages)
+    group = (each.con_id, each.group)
+    holds = any((limit.con_id, limit.group) == group for head in reading.heads for limit in head.shortages)
     if not holds or not why_not_counted(each, reading):
         return ""
     does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
@@ -394,8 +394,8 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
     """Return which I/O limit makes what runs in the head's container take longer, "" where none does."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
-    own = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if own is None else f"; {own.held_by or 'its I/O limit'} slows down what runs in {own.name}"
+    pdb = next((each for each in held if each.con_id == found.head.con_id), None)
+    return "" if pdb is None else f"; {pdb.held_by or 'its I/O limit'} slows down what runs in {pdb.name}"
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:

@@ -258,11 +258,11 @@ def sentence(found: Unblock, doubtful: int) -> str:
     return f"{queues_behind_itself(found.itself)}; without it {words}" if found.itself is not None else words
 
 
-def queues_behind_itself(own: RunningStatement) -> str:
+def queues_behind_itself(holder: RunningStatement) -> str:
     """Say that the session that is queued holds servers itself: its end would end the statement that waits, too."""
-    held = counted(own.servers, "server")
+    held = counted(holder.servers, "server")
     cure = "close it, or raise the limit"
-    return f"{own.who} is queued behind itself: its open cursor keeps {held} ({cure})"
+    return f"{holder.who} is queued behind itself: its open cursor keeps {held} ({cure})"
 
 
 def _blocked_first(blocked: Sequence[RunningStatement]) -> str:

@@ -120,8 +120,8 @@ def _used(reading: Reading, inst_id: int) -> float | None:
 
     A group without a row in V$RSRC_CONSUMER_GROUP uses none.
     """
-    own = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
-    used = [None if group.doubt else group.used for group in own]
+    groups = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
+    used = [None if group.doubt else group.used for group in groups]
     return None if None in used or not used else sum(each for each in used if each is not None)
 
 

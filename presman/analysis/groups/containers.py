@@ -128,10 +128,10 @@ def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReadin
 
     The plan's tree adds up what groups are due, too: where each of them knows it, that is the one figure.
     """
-    own = [group for group in groups if group.con_id == row.con_id]
-    due = None if row.entitled is None else sum_of_known([group.entitled for group in own])
+    members = [group for group in groups if group.con_id == row.con_id]
+    due = None if row.entitled is None else sum_of_known([group.entitled for group in members])
     due = row.entitled if due is None else due if row.limit is None else min(due, row.limit)
-    return replace(row, entitled=due, **held_by_own_limits(own, row.waiting))
+    return replace(row, entitled=due, **held_by_own_limits(members, row.waiting))
 
 
 def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:
@@ -188,9 +188,9 @@ def _hidden(facts: Facts, inst_id: int) -> str:
 def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
     branches = []
     for con_id, name in names.items():
-        own = given.get(con_id, Allotment())
-        cap = f"{name} ({own.limited_by})"
-        branches.append(Branch(name, (own.weight,), (con_id, name), own.limit, own.servers, cap=cap))
+        allotment = given.get(con_id, Allotment())
+        cap = f"{name} ({allotment.limited_by})"
+        branches.append(Branch(name, (allotment.weight,), (con_id, name), allotment.limit, allotment.servers, cap=cap))
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
 
 
@@ -310,7 +310,7 @@ Limited: TypeAlias = "LimitedContainer | PdbReading"
 def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
     """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
     requests, megabytes = (
-        next((own for each in (con_id, 0, ROOT) if (own := facts.system.parameters.setting(inst_id, each, name))), None)
+        next((cap for each in (con_id, 0, ROOT) if (cap := facts.system.parameters.setting(inst_id, each, name))), None)
         for name in ("max_iops", "max_mbps")
     )
     return requests, megabytes

@@ -136,10 +136,10 @@ def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tup
     """Return why the latencies of `rows`, in the order they were read, are not believed; empty if they may be true."""
     found = []
     for instance in sorted({inst_id for inst_id, _, _ in rows}):
-        own = [value for inst_id, _, value in rows if inst_id == instance]
-        if len(own) >= GROWING and all(earlier < later for earlier, later in pairwise(own)):
+        values = [value for inst_id, _, value in rows if inst_id == instance]
+        if len(values) >= GROWING and all(earlier < later for earlier, later in pairwise(values)):
             found.append(
-                f"instance {instance}: each of the {len(own)} values is larger than the one before: "
+                f"instance {instance}: each of the {len(values)} values is larger than the one before: "
                 "a clock or a counter, not a latency"
             )
     if any(value < 0 for _, _, value in rows):

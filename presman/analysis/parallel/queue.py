@@ -210,7 +210,7 @@ def means(rows: Iterable[GroupMetric]) -> dict[tuple[int, str], float]:
     sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for row in rows:
         if row.avg_queued_parallel_stmts is not None and row.avg_queued_parallel_servers is not None:
-            own = sums[row.con_id, row.consumer_group_name]
-            own[0] += row.avg_queued_parallel_servers
-            own[1] += row.avg_queued_parallel_stmts
+            total = sums[row.con_id, row.consumer_group_name]
+            total[0] += row.avg_queued_parallel_servers
+            total[1] += row.avg_queued_parallel_stmts
     return {key: servers / statements for key, (servers, statements) in sums.items() if statements > 0}

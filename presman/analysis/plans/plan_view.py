@@ -245,12 +245,12 @@ def _line(
     row = directive or null_row(PlanDirective)
     below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
     found = [row for key in below for row in rows.get(key, ())]
-    own = found if branch.key is not None else []
-    held = own[0].servers_limit if own and own[0].inst_id == CLUSTER else None
+    groups = found if branch.key is not None else []
+    held = groups[0].servers_limit if groups and groups[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
     limit = None if branch.limit is None or not cpus else branch.limit * cpus
     due, claim = placed.share * capacity, sum_of_known([each.entitled for each in found])
-    verdict = entitlement.worst(row.verdict for row in own) if own else None
+    verdict = entitlement.worst(row.verdict for row in groups) if groups else None
     return PlanRow(
         depth=placed.depth,
         kind=_kind(branch),
@@ -279,7 +279,7 @@ def _line(
         verdict=verdict,
         comments=row.comments,
         capacity=capacity,
-        limited_by=next((each.limited_by for each in own if each.verdict is verdict), ""),
+        limited_by=next((each.limited_by for each in groups if each.verdict is verdict), ""),
     )
 
 

@@ -246,7 +246,7 @@ def _stretch(at: float, scale: ChartScale, stretches: int) -> int:
 
 def _hover_text(times: Sequence[float], values: dict[str, list[float]]) -> str:
     when = _clock(times[0]) + (f" to {_clock(times[-1])}, {count(len(times))} polls" if len(times) > 1 else "")
-    return "\n".join([when, *(f"{name}: {_range(own)}" for name, own in values.items())])
+    return "\n".join([when, *(f"{name}: {_range(amounts)}" for name, amounts in values.items())])
 
 
 def _range(values: Sequence[float]) -> str:

@@ -235,9 +235,9 @@ def _chart(
     totals: dict[tuple[int, str], float] = defaultdict(float)
     values: dict[Any, dict[tuple[int, str], float | None]] = defaultdict(dict)
     for each in incident.groups:
-        own = value(each)
-        totals[each.con_id, each.group] += own or 0.0
-        values[each.key][each.con_id, each.group] = own
+        amount = value(each)
+        totals[each.con_id, each.group] += amount or 0.0
+        values[each.key][each.con_id, each.group] = amount
     styles = {each: incident.colours.style(each[1], each[0]) for each in _ranked(incident) if totals[each] > 0}
     own_layer = [each for each, style in styles.items() if style]
     rest = [each for each, style in styles.items() if not style]

@@ -253,9 +253,7 @@ def _y(value: float, scale: float) -> float:
 def _levels(ticks: Sequence[float], unit: str) -> Markup:
     units = [""] * (len(ticks) - 1) + [f" {unit}"]
     texts = [f"{tick_label(tick)}{unit}" for tick, unit in zip(ticks, units, strict=True)]
-    return joined(
-        level(_y(tick, ticks[-1]), text, LEFT, WIDTH - RIGHT) for tick, text in zip(ticks, texts, strict=True)
-    )
+    return joined(level(_y(at, ticks[-1]), text, LEFT, WIDTH - RIGHT) for at, text in zip(ticks, texts, strict=True))
 
 
 def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:

@@ -48,9 +48,9 @@ def seen_alerts(looks: Sequence[Look]) -> list[SeenAlert]:
         for key, alert in of_poll.items():
             found[key].append((alert, look))
     seen = []
-    for own in found.values():
-        alert, look = min(own, key=lambda each: (_rank(each[0]), not each[1].why))
-        seen.append(SeenAlert(alert, look, len(own), own[0][1], own[-1][1]))
+    for sightings in found.values():
+        alert, look = min(sightings, key=lambda each: (_rank(each[0]), not each[1].why))
+        seen.append(SeenAlert(alert, look, len(sightings), sightings[0][1], sightings[-1][1]))
     return sorted(seen, key=lambda each: (_rank(each.alert), -each.polls))
 
 
@@ -181,6 +181,6 @@ def unknown(incident: Incident) -> list[str]:
         for why in reasons:
             views[why].append(look)
     found += [
-        f"{why} (in {len(own)} of {count(len(incident.looks))} polls checked)" for why, own in sorted(views.items())
+        f"{why} (in {len(polls)} of {count(len(incident.looks))} polls checked)" for why, polls in sorted(views.items())
     ]
     return found

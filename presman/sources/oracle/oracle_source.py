@@ -394,8 +394,8 @@ def _statement(request: Request, scope: Scope, session: SessionClock, facts: Ans
     """Return what is asked for a request, without dates that Python has no word for where there were some."""
     query = request.query
     sql = _without_odd_dates(query, scope) if query.name in facts.odd else query.sql(scope)
-    own = {"inst_id": session.instance, "own_inst_id": session.instance, "own_sid": session.sid}
-    known = {**USUAL_BINDS, **request.binds, **own}
+    session_binds = {"inst_id": session.instance, "own_inst_id": session.instance, "own_sid": session.sid}
+    known = {**USUAL_BINDS, **request.binds, **session_binds}
     binds = {name: known[name] for name in bind_names(sql) if name in known}
     shorten = partial(shortened, query.record) if facts.is_huge(query) else None
     return BoundSelect(sql, binds, facts.rows(query), shorten)

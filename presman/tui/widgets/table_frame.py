@@ -242,8 +242,8 @@ class TableFrame:
         unseen = _unseen(top, len(rows.shown) - top - shown)
         room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
         fitting = {column.key for column, _ in self.fitted(width)}
-        own = (text for key, text in self.column_notes.items() if key in fitting)
-        whole = ", ".join(filter(None, [self.note, *own]))
+        notes = (text for key, text in self.column_notes.items() if key in fitting)
+        whole = ", ".join(filter(None, [self.note, *notes]))
         note = next((each for each in (whole, whole.rpartition(", ")[0]) if len(each) <= room), "")
         runs += [(f"  {note}", "dim")] if note else []
         runs.append((unseen, "dim"))
