@@ -91,12 +91,13 @@ class GroupColours:
     def add(self, groups: Iterable[Whose]) -> None:
         """Give those a colour that have none yet."""
         new = set(groups) - self._styles.keys()
+        taken = set(self._styles.values())
         for whose in sorted(new, key=lambda each: (_is_oracles(each[1]), each[1], each[0])):
             name = whose[1]
             first = crc32(name.encode()) % len(GROUP_STYLES)
             wanted = (*GROUP_STYLES[first:], *GROUP_STYLES[:first])
-            taken = set(self._styles.values())
             self._styles[whose] = next((style for style in wanted if style not in taken), "")
+            taken.add(self._styles[whose])
             self._by_name[name] = "" if name in self._by_name else self._styles[whose]
 
     def style(self, name: str, con_id: int | None = None) -> str:
