@@ -8,7 +8,7 @@ from typing import Any
 
 from docs.contents import picture
 from docs.markdown import page, rows
-from presman.figures.figure import Table
+from presman.figures.figure import Figure, Table
 from presman.tabs import TabName, tab, tab_names
 from presman.tui.keys.all_keys import APP_KEYS
 from presman.tui.keys.page_keys import TABS
@@ -78,13 +78,14 @@ def _picture(name: TabName) -> list[str]:
 
 
 def _fields(shown: Table[Any]) -> list[str]:
-    return [f"In JSON: each element of `.{shown.json}[]`."] if shown.json else []
+    return [f"In JSON: each element of `.{shown.json}[]`." if shown.json else "JSON has no list of these rows."]
 
 
 def table(shown: Table[Any]) -> str:
     """Return the figures of a table."""
-    found = (
-        (each.head or each.key, each.unit.name, f"`{each.path}`" if each.path and shown.json else "", each.help)
-        for each in shown.columns
-    )
-    return rows(("column", "unit", "JSON", "what it is"), found)
+
+    def json(figure: Figure[Any]) -> tuple[str, ...]:
+        return (f"`{figure.path}`" if figure.path else "",) if shown.json else ()
+
+    found = ((each.head or each.key, each.unit.name, *json(each), each.help) for each in shown.columns)
+    return rows(("column", "unit", *(("JSON",) if shown.json else ()), "what it is"), found)

@@ -215,6 +215,7 @@ EVENTS: Table[EventLatency] = Table(
     ),
     lambda row: (row.inst_id, row.event),
     "No waits, and no histogram could be read.", order="waiting_sessions", descending=True,
+    json="latency_events",
 )
 FACTS: Table[SpanFacts] = Table(
     "figures", "Latency",
@@ -267,7 +268,7 @@ OUTLIERS: Table[Outlier] = Table(
         OutlierFigure("disks", "disks, ms", TEXT, "DISK1_NAME and DISK1_LATENCY, and so on.", _disks, sortable=False,
                       width=24, narrow=False),
     ),
-    _outlier, "No outliers: no I/O took longer than about half a second, or Oracle kept none.",
+    _outlier, "No outliers: no I/O took longer than about half a second, or Oracle kept none.", json="outliers[].rows",
 )
 # fmt: on
 

@@ -9,7 +9,11 @@ from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.session_list import CpuWaiter
 from presman.base.formats import ABSENT, clock, count, number
 from presman.base.text import one_line
-from presman.figures.figure import COUNT, CPUS, MEGABYTES, NAME, NUMBER, SECONDS, TEXT, Figure, State, Table, Unit
+from presman.figures.figure import COUNT, CPUS, MEGABYTES, NAME, NUMBER, SECONDS, TEXT
+
+# Shapes apart from units: one unit more is one word more, not a line for each.
+# isort: split
+from presman.figures.figure import Figure, State, Table, Unit
 
 Session = Figure[SessionReading]
 

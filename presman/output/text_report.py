@@ -45,11 +45,12 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
         lines += ["", *_verdicts(reading, snapshots, width)]
     for part, every, moment in _tables(reading, snapshots):
         rows = _first(part, every)
-        if rows or part.news:
+        unavailable = "" if every or part.in_text == 0 else part.unavailable(moment)
+        if rows or part.news or unavailable:
             cut = f" of {len(every)}" if 0 < len(rows) < len(every) else ""
-            title = f"-- {part.table.title} ({len(rows)}{cut})"
-            lines += ["", *_wrapped(title, width)]
-            made = _table(part.table, rows, width, part.unavailable(moment), part.least(moment))
+            how_many = "" if unavailable else f" ({len(rows)}{cut})"
+            lines += ["", *_wrapped(f"-- {part.table.title}{how_many}", width)]
+            made = _table(part.table, rows, width, unavailable, part.least(moment))
             tells = part.table is QUEUE and any(QUEUE.column("starts_in_s").head in line for line in made[:1])
             lines += [*made, *(_wrapped(_foreseen(reading), width) if tells else ())]
     for found in reading.outliers:

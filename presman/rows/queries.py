@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from enum import Enum, Flag
 from functools import cache
 from importlib import import_module
@@ -219,7 +218,7 @@ _GROUPED_BY = re.compile(r"^GROUP BY (.*)$", re.MULTILINE)
 
 def text_for(query: Query, release: Release) -> str:
     """Return the text that `release` understands: what a row of NULLs is read as stands for each younger column."""
-    columns = query_files.catalog().get(query.view.removeprefix("G")) or _columns_read(query)
+    columns = query_files.catalog().get(query.view.removeprefix("G"), {})
     younger = {name.lower() for name, column in columns.items() if column.since > release}
     if not younger:
         return query.cluster_sql
@@ -266,47 +265,11 @@ def selection(query: Query, scope: Scope = Scope.CLUSTER) -> query_files.Selecti
     return query_files.parts(query.path, query.sql(scope))
 
 
-# ---- Views: what the catalog has, and of views that it lacks what the queries say
-
-
-@cache
-def views() -> Mapping[str, Mapping[str, query_files.SqlColumn]]:
-    """Return every view that is known or read (``V$SESSION``, ``DBA_RSRC_PLANS``): column → facts.
-
-    Of a view that the catalog lacks that are the columns that queries read.
-    """
-    found: dict[str, Mapping[str, query_files.SqlColumn]] = dict(query_files.catalog())
-    for name, record in by_query().items():
-        query = read(query_files.queries_folder() / f"{name}.sql", record)
-        view = query.view.removeprefix("G")
-        if view not in query_files.catalog():
-            found[view] = {**found.get(view, {}), **_columns_read(query)}
-    return found
-
-
-_CON_ID = query_files.SqlColumn("", "CON_ID", "NUMBER", Release(12, 1))
-"""The column that each V$ view has since there are containers."""
-
-_TYPES = {int: "NUMBER", float: "NUMBER", datetime: "DATE"}
-_KEYWORDS = frozenset({"AND", "AS", "CASE", "COALESCE", "ELSE", "END", "IN", "IS", "NOT", "NULL", "OR", "THEN", "WHEN"})
-
-
-def _columns_read(query: Query) -> dict[str, query_files.SqlColumn]:
-    """Return the columns that a query reads, as old as it is, with types that hold what its record takes."""
-    selected, view = selection(query), query.view.removeprefix("G")
-    types = {name: _TYPES.get(kind, "VARCHAR2(4000)") for name, (kind, _) in field_types(query.record).items()}
-    typed = {word: types[field] for field, words in selected.fields.items() for word in words}
-    words = sorted(selected.words - _KEYWORDS - ({"INST_ID"} if query.view != view else set()))
-    found = {word: query_files.SqlColumn(view, word, typed.get(word, "VARCHAR2(4000)"), query.since) for word in words}
-    return {**found, "CON_ID": _CON_ID._replace(view=view)} if view.startswith("V$") else found
-
-
 def columns_of(view: str, release: Release) -> list[query_files.SqlColumn]:
     """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; empty if it does not exist there."""
     is_global = view.startswith("GV$")
     name = view[1:] if is_global else view
-    base = query_files.catalog().get(name) or views().get(name, {})
-    present = [fact for fact in base.values() if fact.since <= release]
+    present = [fact for fact in query_files.catalog().get(name, {}).values() if fact.since <= release]
     if is_global and present:
         present.insert(0, query_files.SqlColumn(view, "INST_ID", "NUMBER", query_files.OLDEST))
     return present

@@ -30,6 +30,7 @@ from presman.figures.top_figures import TOP_OF_SCOPE, TopStatement
 from presman.rows.queries import DetailLevel
 from presman.rows.session_rows import SessionCount
 from presman.tabs import title, top
+from presman.tabs.alerts import unseen_queue
 from presman.tabs.choices import DrillScope, breadcrumb
 from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, once, servers_scale
 from presman.tabs.sessions import nobody_blocked, not_listed
@@ -167,6 +168,13 @@ def groups(moment: Moment) -> tuple[GroupReading, ...]:
     return there(moment).groups
 
 
+def unseen_groups(moment: Moment) -> str:
+    """Return why the groups of an instance or a container cannot be seen, "" where they can or none are listed."""
+    scope = moment.choices.scopes[-1] if moment.choices.scopes else None
+    lists_none = scope is None or scope.group or scope.event or scope.sql_id
+    return "" if lists_none else unavailable("V$RSRC_CONSUMER_GROUP")(moment)
+
+
 @once
 def queue(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return its queued statements. In a statement they are its executions, and never folded."""
@@ -279,7 +287,15 @@ def _own_group(moment: Moment) -> list[GroupReading]:
 TAB = Tab(
     parts=(
         Lines("drill-down-about", about),
-        Rows(OVERVIEW, groups, alike_in_groups, note=lambda _: CPU_LEGEND, least=servers_scale, optional=True),
+        Rows(
+            OVERVIEW,
+            groups,
+            alike_in_groups,
+            note=lambda _: CPU_LEGEND,
+            least=servers_scale,
+            optional=True,
+            unavailable=unseen_groups,
+        ),
         Rows(
             QUEUE,
             queue,
@@ -287,8 +303,16 @@ TAB = Tab(
             lambda moment: statements_folded(queue(moment)),
             measure="queue",
             optional=True,
+            unavailable=lambda moment: unseen_queue(moment.reading),
         ),
-        Rows(RUNNING, running, alike_on_one_instance, measure="parallel", optional=True),
+        Rows(
+            RUNNING,
+            running,
+            alike_on_one_instance,
+            measure="parallel",
+            optional=True,
+            unavailable=unavailable("V$PX_SESSION"),
+        ),
         Rows(TOP_OF_SCOPE, busiest, alike_in_scope, note=top.over, optional=True),
         Rows(
             SESSIONS,

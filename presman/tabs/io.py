@@ -13,7 +13,7 @@ from presman.rows.queries import DetailLevel
 from presman.tabs.charts import io_levels
 from presman.tabs.parts import Box, Lines, Moment, OverTime, Rows, Tab, alike_in_groups
 from presman.tabs.sessions import without_idle
-from presman.tabs.table_notes import io_lines
+from presman.tabs.table_notes import io_lines, unavailable
 
 
 def io_source(reading: Reading) -> str:
@@ -47,7 +47,14 @@ TAB = Tab(
         Box(
             (
                 OverTime("io-chart", "io", "MB/s", io_levels),
-                Rows(IO_SESSIONS, busy_sessions, note=without_idle, filterable=False, in_text=10),
+                Rows(
+                    IO_SESSIONS,
+                    busy_sessions,
+                    note=without_idle,
+                    filterable=False,
+                    in_text=10,
+                    unavailable=unavailable("V$SESSION"),
+                ),
             ),
         ),
     ),

@@ -63,12 +63,12 @@ class Rows(Struct, frozen=True, dict=True):
 
     `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title, `column_notes` what
     stands there only where the column of that key shows, `least` what the scale of a column's bars reaches up to at
-    least. `trends` names the series that trend columns draw. An `optional`
-    one is away while it has no rows; one that is not `filterable` keeps its rows whatever the filter. `measure` is what
-    `e` exports from it ("": what the tab exports). `unavailable` gives the sentence that stands in place of the table's
-    own where no row could be seen. Texts show at most `in_text` rows (None: all) and leave an empty table
-    out, unless its emptiness is `news`. The `main` one of a tab has the cursor first, and is what stays in a flat
-    terminal; without any it is the first that is always there.
+    least. `trends` names the series that trend columns draw. An `optional` one is away while it has no rows, unless
+    none could be seen; one that is not `filterable` keeps its rows whatever the filter. `measure` is what `e` exports
+    from it ("": what the tab exports). `unavailable` gives the sentence that stands in place of the table's own where
+    no row could be seen. Texts show at most `in_text` rows (None: all) and leave an empty table out, unless its
+    emptiness is `news` or no row could be seen. The `main` one of a tab has the cursor first, and is what stays in a
+    flat terminal; without any it is the first that is always there.
     """
 
     table: Table[Any]

@@ -65,7 +65,7 @@ def session_note(moment: Moment) -> str:
 TAB = Tab(
     parts=(
         Rows(SESSIONS, shown, nobody_blocked, session_note, unavailable=unavailable("V$SESSION")),
-        Rows(CPU_WAITERS, waiters, hidden, optional=True, filterable=False),
+        Rows(CPU_WAITERS, waiters, hidden, optional=True, filterable=False, unavailable=unavailable("V$SESSION")),
     ),
     detail_level=DetailLevel.IDLE_SESSIONS,
     measure="sessions",

@@ -6,15 +6,18 @@ import importlib
 import os
 import pkgutil
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from inspect import get_annotations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from msgspec.structs import replace
 
-from presman import figures as tables
+from docs.json_page import objects
+from presman import figures, tabs, tui
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import DopStory
@@ -32,18 +35,19 @@ from tests.tui.readings import busy
 KEY = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def all_tables() -> Iterator[Table[Any]]:
-    """Every table of the package, whichever module it stands in."""
-    seen = set()
-    for found in pkgutil.iter_modules(tables.__path__):
-        module = importlib.import_module(f"{tables.__name__}.{found.name}")
-        for table in vars(module).values():
-            if isinstance(table, Table) and table.key not in seen:
-                seen.add(table.key)
-                yield table
+def all_tables() -> Iterator[tuple[Table[Any], type[Any]]]:
+    """Every table that screens and texts have, with the record of its rows, whichever module it stands in."""
+    for package in (figures, tabs, tui):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(found.name)
+            names = [name for name in get_annotations(module) if isinstance(vars(module).get(name), Table)]
+            for name in names:
+                (record,) = get_args(get_type_hints(module)[name])
+                yield vars(module)[name], record
 
 
-TABLES = sorted(all_tables(), key=lambda table: table.key)
+RECORDS = {table.key: record for table, record in all_tables()}
+TABLES = sorted((table for table, _ in all_tables()), key=lambda table: table.key)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
@@ -52,11 +56,26 @@ def test_each_figure_is_complete_and_named_once(table: Table[Any]) -> None:
     assert len(keys) == len(set(keys))
     for figure in table.columns:
         assert KEY.fullmatch(figure.key), figure.key
-        assert figure.head
+        assert figure.head or table.key.startswith("choose_"), "on no page of help, unlike any other"
         assert figure.help.endswith((".", ")")) or figure.help[-1].isalnum(), figure.key
         assert figure.width >= len(figure.head) or figure.width >= 3
     assert not table.order or table.column(table.order).sort is not None
     assert table.empty.endswith(".")
+
+
+def test_each_table_has_a_key_of_its_own() -> None:
+    """A table that is made without saying what its rows are (`NAME: Table[Record] = ...`) is found by nobody."""
+    assert len(RECORDS) == len(TABLES)
+    modules = [module for name, module in sys.modules.items() if name.startswith("presman.")]
+    made = {id(each) for module in modules for each in vars(module).values() if isinstance(each, Table)}
+    assert made == {id(each) for each in TABLES}
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
+def test_a_table_whose_rows_json_has_says_where(table: Table[Any]) -> None:
+    places = [path for path, kind in objects().items() if kind is RECORDS[table.key] and path.endswith("[]")]
+    for path in places:
+        assert f".{table.json}[]" == path, f'give the table json="{path[1:-2]}"'
 
 
 def test_a_key_means_one_thing_in_the_records_it_is_of() -> None:

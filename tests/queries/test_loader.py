@@ -124,9 +124,7 @@ def test_a_view_that_nobody_lists_is_as_old_as_the_oldest_release() -> None:
 AMOUNTS = GOOD.replace("-- pack", "-- amounts: session\n-- pack").replace("V_$DATABASE", "GV_$SESSTAT")
 
 
-def test_numbers_of_sessions_need_no_record_and_no_line_of_the_catalog(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_of_sessions_need_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     head, _, _ = AMOUNTS.partition("SELECT")
     (tmp_path / "work_area.sql").write_text(f"{head}SELECT inst_id, sid, used * 2 AS work_bytes\nFROM gv$nobody\n")
     (tmp_path / "other.sql").write_text(GOOD)

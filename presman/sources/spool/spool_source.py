@@ -26,8 +26,8 @@ from presman.base.release import SUPPORTED, Release
 from presman.base.text import clean
 from presman.rows.conversion import field_types
 from presman.rows.instance_rows import Instance
-from presman.rows.queries import Cadence, Query, Scope, columns_of, load, selection, views
-from presman.rows.query_files import Selection
+from presman.rows.queries import Cadence, Query, Scope, columns_of, load, selection
+from presman.rows.query_files import Selection, catalog
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.embedded import EmbeddedDatabase
@@ -185,7 +185,7 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
         raise SourceError(f"cannot read {folder}: {error.strerror or error}", retry=False) from None
     files, notes = [], []
     for path in paths:
-        view = view_name(path, views())
+        view = view_name(path, catalog())
         if view is None:
             notes.append(f"{path.name}: not used: no view of this name is read{_name_hint(path.stem, _file_names())}")
             continue
@@ -233,7 +233,7 @@ def _name_hint(word: str, known: Iterable[str]) -> str:
 
 def _file_names() -> frozenset[str]:
     """Return the names that files of views may have, in lower case and without their suffix."""
-    names = [view.lower() for view in views()]
+    names = [view.lower() for view in catalog()]
     return frozenset(names) | {f"g{name}" for name in names if name.startswith("v$")}
 
 

@@ -102,20 +102,21 @@ class Panel(PlainBackground):
         """Return the grid of a table, made when first asked for; `show` will fill it."""
         trends = Trends(part.trends) if part.trends else None
         made = self._grids[part.table.key] = kind(part.table, trend=trends, filterable=part.filterable)
+        made.drawing.is_brief = part.optional
         put_back_table(self.saved, f"{self.name}/{part.table.key}", made)
 
         def fill(moment: Moment) -> None:
             if trends is not None:
                 trends.at(moment)
-            rows = part.rows(moment)
-            self._put_away(made, part.optional and not rows)
+            rows, unavailable = part.rows(moment), part.unavailable(moment)
+            self._put_away(made, part.optional and not rows and not unavailable)
             made.show_rows(
                 rows,
                 part.hidden(moment),
                 part.note(moment),
                 part.least(moment),
                 column_notes=part.column_notes(moment),
-                unavailable=part.unavailable(moment),
+                unavailable=unavailable,
                 late=late_note(part.table, moment.reading),
                 colours=moment.colours,
             )

@@ -128,7 +128,8 @@ class TableFrame:
     `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, with those of the
     `column_notes` whose column shows; `unavailable` where no row could be seen; `filled` tells whether there ever were
     data. `least` are values that the scales of bars reach up to at least, by column; `colours` those of groups;
-    `counted` tells whether the title says how many rows there are.
+    `counted` tells whether the title says how many rows there are. One that `is_brief` has no more than its title and
+    the reason where no row could be seen.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
@@ -137,7 +138,7 @@ class TableFrame:
         self.note = self.late = self.unavailable = ""
         self.column_notes: Mapping[str, str] = {}
         self.least: Mapping[str, float] = {}
-        self.filled = False
+        self.filled = self.is_brief = False
         self.colours: GroupColours | None = None
         self._chosen: tuple[Figure[Any], ...] | None = None
         self._counted = counted
@@ -197,6 +198,8 @@ class TableFrame:
 
     def lines(self, width: int, height: int, top: int) -> list[Line]:
         """Return all lines of a table of that size, scrolled so that row `top` is the first."""
+        if self._is_unseen and self.is_brief:
+            return [pad(line, width) for line in self._sentence(width)[top : top + height]]
         shown = max(0, height - HEADER_LINES)
         self._widen(self.rows.shown[top : top + shown])
         fitted = self.fitted(width)
@@ -208,7 +211,17 @@ class TableFrame:
 
     def height(self, width: int) -> int:
         """Return how many lines a width needs to show everything; one without rows, while it is not known (0)."""
+        if self._is_unseen and self.is_brief:
+            return len(self._sentence(width)) if width else 1
         return HEADER_LINES + (len(self.rows.shown) or (len(self._emptiness(width)) if width else 1))
+
+    @property
+    def _is_unseen(self) -> bool:
+        """Whether no row could be seen, which is not to say that there is none."""
+        return bool(self.unavailable) and not self.rows.all
+
+    def _sentence(self, width: int) -> list[Line]:
+        return wrap(((self.rows.table.title, "title"), (f"  {self.unavailable}", "dim")), width)
 
     def _widen(self, rows: Sequence[object]) -> None:
         """Take note of how wide the texts of some rows are. Columns only grow, so that they do not move to and fro."""
@@ -220,8 +233,7 @@ class TableFrame:
     def _title(self, width: int, top: int, shown: int) -> Line:
         rows = self.rows
         runs = [(rows.table.title, "title")]
-        is_known = bool(rows.all) or not self.unavailable  # no row that could be seen is not none
-        if self.filled and self._counted and is_known:
+        if self.filled and self._counted and not self._is_unseen:
             runs.append((f"  {rows.table.counted(rows.shown)}", "head"))
         if rows.is_filtered:
             runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))

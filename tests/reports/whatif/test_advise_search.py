@@ -342,7 +342,7 @@ def descended(most: int) -> list[dict[str, int]]:
     """What is tried, one after the other, where the best is x 2 with y 1, and each step towards it helps."""
     tried: list[dict[str, int]] = []
     search: Any = SimpleNamespace(
-        scored={}, most=most, grid={"x": (1, 2, 3), "y": (1, 2)}, _may_be_best=lambda _: True,
+        scored={}, most=most, grid={"x": (1, 2, 3), "y": (1, 2)}, _may_be_best=lambda _: True, _exchanged=lambda _: [],
         _rank=lambda choice: (dict(choice).get("x") != 2) + (dict(choice).get("y") != 1),
         _with=lambda choice, knob, values: [frozenset({**dict(choice), knob: value}.items()) for value in values],
     )  # fmt: skip
@@ -354,7 +354,7 @@ def descended(most: int) -> list[dict[str, int]]:
 
     search.score = score
     search._better = lambda best, others: Search._better(search, best, others)
-    Search._descend(search, frozenset())
+    Search._descend(search, frozenset(), search.grid)
     return tried
 
 

@@ -1,0 +1,88 @@
+"""Tables that are away while they have no rows: where none could be seen, they stay and say so in one line."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.readings.reading import Evidence, Reading, UnavailableView
+from presman.output.text_report import full
+from presman.tabs import tab, tab_names
+from presman.tabs.choices import Choices, DrillScope
+from presman.tabs.parts import Moment
+from tests.tui.drive import acted, stage
+from tests.tui.readings import busy, quiet
+
+
+def without_sessions() -> Reading:
+    """Nobody granted V$SESSION: neither sessions nor a queue can be seen."""
+    why = "V$SESSION: ORA-00942"
+    return replace(
+        quiet(), sessions=(), queue=(), unseen=(UnavailableView("GV$SESSION", why),),
+        basis=(Evidence("queue", ("V$SESSION",), why),),
+    )  # fmt: skip
+
+
+def without_holders() -> Reading:
+    return replace(busy(), running=(), unseen=(UnavailableView("GV$PX_SESSION", "GV$PX_SESSION: ORA-00942"),))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+@acted
+async def test_who_waits_for_whom_is_not_passed_over_in_silence(size: tuple[int, int]) -> None:
+    async with stage(quiet(), size=size) as acting:
+        assert "Who waits for whom" not in await acting.press("9"), "nobody does"
+        await acting.show(without_sessions())
+        line = next(line for line in acting.screen.splitlines() if "Who waits for whom" in line)
+        assert "Nobody was active" not in acting.screen
+        assert "No statement" not in acting.screen
+        assert " ".join(line.split()) == "Who waits for whom Not known: V$SESSION: ORA-00942."
+        await acting.show(quiet())
+        assert "Who waits for whom" not in acting.screen
+
+
+@acted
+async def test_a_reason_without_room_is_wrapped() -> None:
+    why = " and ".join(["V$SESSION told nothing of what it is asked"] * 3)
+    async with stage(replace(quiet(), unseen=(UnavailableView("V$SESSION", why),)), size=(80, 24)) as acting:
+        assert f"Not known: {why}." in " ".join((await acting.press("9")).split())
+
+
+@acted
+async def test_what_runs_in_a_group_is_not_known_without_the_holders() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        await acting.keys("enter")
+        screen = acting.screen
+        await acting.show(without_holders())
+        assert "Not known: GV$PX_SESSION: ORA-00942." in acting.screen
+        assert "Not known" not in screen
+
+
+def test_groups_are_missed_where_they_would_be_listed() -> None:
+    (groups, *_) = tab("drill_down").rows()
+    reading = replace(
+        busy(), groups=(), unseen=(UnavailableView("V$RSRC_CONSUMER_GROUP", "V$RSRC_CONSUMER_GROUP is not there"),)
+    )
+
+    def said(scope: DrillScope) -> str:
+        return groups.unavailable(Moment(reading, Choices(scopes=(scope,))))
+
+    assert said(DrillScope("it", inst_id=1)) == "Not known: V$RSRC_CONSUMER_GROUP is not there."
+    assert said(DrillScope("it", group="BATCH")) == said(DrillScope("it", sql_id="9md3ukhghgj58")) == ""
+
+
+def test_each_optional_table_can_say_what_it_lacks() -> None:
+    """But the statements of a window: what was seen of it stays when a view is lost, and Sessions below it says so."""
+    parts = [part for name in (*[each.name for each in tab_names()], "drill_down") for part in tab(name).rows()]
+    views = ("SESSION", "PX_SESSION", "RSRC_CONSUMER_GROUP")
+    lost = replace(without_sessions(), unseen=tuple(UnavailableView(f"V${name}", "lost") for name in views))
+    moment = Moment(lost, Choices(scopes=(DrillScope("it", inst_id=1),)))
+    silent = {part.table.key for part in parts if part.optional and not part.unavailable(moment)}
+    assert silent == {"top_of_scope"}
+
+
+def test_a_text_says_of_each_table_that_it_could_not_be_seen() -> None:
+    text = full(without_sessions())
+    for title in ("Queued", "Sessions", "Who waits for whom"):
+        assert f"-- {title}\nNot known: V$SESSION: ORA-00942.\n" in text, title
+    assert "Who waits for whom" not in full(quiet())
