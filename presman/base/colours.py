@@ -91,12 +91,13 @@ class GroupColours:
     def add(self, groups: Iterable[ColourKey]) -> None:
         """Give those a colour that have none yet."""
         new = set(groups) - self._styles.keys()
+        taken = set(self._styles.values())
         for key in sorted(new, key=lambda each: (_is_oracles(each[1]), each[1], each[0])):
             name = key[1]
             first = crc32(name.encode()) % len(GROUP_STYLES)
             wanted = (*GROUP_STYLES[first:], *GROUP_STYLES[:first])
-            taken = set(self._styles.values())
             self._styles[key] = next((style for style in wanted if style not in taken), "")
+            taken.add(self._styles[key])
             self._by_name[name] = "" if name in self._by_name else self._styles[key]
 
     def style(self, name: str, con_id: int | None = None) -> str:

@@ -29,7 +29,7 @@ from presman.recording.playback_values import (
     whole,
 )
 from presman.recording.schema import BUCKETS
-from presman.recording.window_lines import has_histograms
+from presman.recording.window_lines import has_groups, has_histograms
 
 BinKey = tuple[str, int]
 """Which bin: the store it is in and its number there, polls divided by the bin's width."""
@@ -201,7 +201,7 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
     """
     keys = {each.key for each in bins}
     found: list[GroupBin] = []
-    for part in playback.parts(start, end):
+    for part in filter(partial(has_groups, playback), playback.parts(start, end)):
         step, spans = sampled(part)
         counts = playback.made(lambda row: (row["bin"], row["polls"], row["known"]), part, _BINS_SAMPLED,
                            width=width, step=step)  # fmt: skip

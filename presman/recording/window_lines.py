@@ -75,6 +75,22 @@ _POLLS = text(
 )
 
 
+_MOST_GROUPS = 1_000
+"""Consumer groups whose figures are read: a plan has 28 at most, a container database those of some hundred others."""
+
+_GROUPS = text(
+    "SELECT COUNT(*) FROM (SELECT DISTINCT con_id, consumer_group FROM group_cases WHERE database_id = :database_id) c"
+)
+
+
+def has_groups(playback: Playback, part: PlaybackPart) -> bool:
+    """Whether the groups of a part may be read; where there are more than a database has, that is told."""
+    ((groups,),) = playback.rows(part, _GROUPS) or [(0,)]
+    if groups > _MOST_GROUPS:
+        playback.left_out(part, f"it has {groups:,} consumer groups, and their figures are left out")
+    return bool(groups <= _MOST_GROUPS)
+
+
 def group_lines(playback: Playback, start: datetime, end: datetime, figures: Sequence[str]) -> GroupLines:
     """Return the lines of all groups on all instances between two instants; `figures` are keys of `FIGURES`."""
     found = GroupLines(array("d"), array("d"), {})
@@ -87,8 +103,8 @@ def _of_part(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
     polls = {poll: (float(at), nan if seconds is None else float(seconds))
              for poll, at, seconds in playback.rows(part, _POLLS)
              if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)}  # fmt: skip
-    rows = playback.rows(part, _rows_of(figures))
-    drawn = _drawn(playback, part, rows)
+    rows = playback.rows(part, _rows_of(figures)) if has_groups(playback, part) else []
+    drawn = _drawn(playback, part, rows) if rows else {}
     values = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows, where they are damaged
     columns = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
     inside = [poll in polls for poll in range(part.first, part.last + 1)]

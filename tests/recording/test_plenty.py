@@ -15,8 +15,8 @@ from presman.recording.codec.poll_codec import PollDecoder
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import STATEMENTS
-from presman.recording.time_bins import bucket_bins, busiest_sql_ids
-from presman.recording.window_lines import latency_bins
+from presman.recording.time_bins import bucket_bins, busiest_sql_ids, group_bins, time_bins
+from presman.recording.window_lines import group_lines, latency_bins
 from presman.reports.compare.comparison import STATEMENTS as OF_STATEMENTS
 from presman.reports.compare.two_windows import RecordingWindow, compare
 from tests.recording.recorded import polled, record
@@ -90,3 +90,35 @@ def test_only_statements_that_may_be_shown_are_made(path: Path, monkeypatch: pyt
     shown = list(dict.fromkeys(each.subject for each in compare(*windows).lines if each.section == OF_STATEMENTS))
     assert shown == [f"sql{number}" for number in range(3_000, 2_990, -1)]
     assert len(set(made)) == 100
+
+
+def alike(path: Path, table: str, **changed: str) -> str:
+    """Return the columns of a table, with SQL in the place of some."""
+    with closing(sqlite3.connect(path)) as file:
+        names = [each[1] for each in file.execute(f'PRAGMA table_info("{table}")')]
+    return ", ".join(changed.get(each, f'a."{each}"') for each in names)
+
+
+@pytest.mark.parametrize(("more", "there"), [(900, True), (1_000, False)])
+def test_figures_of_more_groups_than_a_database_has_are_left_out(more: int, there: bool, path: Path) -> None:
+    columns = alike(path, "group_cases", case_id="9000 + i", consumer_group="'G' || i")
+    run(path, f"{_COUNT.format(more)} INSERT INTO group_cases SELECT {columns} FROM n, (SELECT * FROM group_cases) a"
+              " GROUP BY i")  # fmt: skip
+    with Recording(str(path)) as recording:
+        own = recording.playback()
+        whole = own.first, own.last
+        assert bool(group_lines(own, *whole, ["used"]).values) is there
+        assert bool(group_bins(own, time_bins(own, *whole, 1), *whole, 1)) is there
+        told = [each for each in own.damage if "consumer groups, and their figures are left out" in each]
+    assert len(told) == (not there)
+
+
+def test_names_that_are_one_when_they_are_cleaned_are_one_group(path: Path) -> None:
+    """The waits of the second were all that was left of the group."""
+    run(path, "UPDATE arrived SET consumer_group = 'OWN' || char(7), waited_s = 20000")
+    columns = alike(path, "arrived", statement="9000 + statement", consumer_group="'OWN' || char(9223)",
+                    waited_s="80000")  # fmt: skip
+    run(path, f"INSERT INTO arrived SELECT {columns} FROM arrived a")
+    windows = [RecordingWindow(str(path), None, "", "")] * 2
+    waited = {(line.subject, line.first) for line in compare(*windows).lines if line.figure == "mean wait s"}
+    assert waited == {("OWN\N{SYMBOL FOR BELL}", 5.0)}

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -224,3 +225,11 @@ def test_a_report_has_the_colours_of_the_screens(tmp_path: Path) -> None:
     assert {"ONLINE", "PAYROLL", "REPORTING"} <= names
     for name in ("ONLINE", "PAYROLL", "REPORTING"):
         assert {style for style, whose in marks if whose == name} == {on_screen.style(name)}
+
+
+def test_groups_without_number_are_coloured_in_no_time() -> None:
+    """Of each the colours of all others were looked through: 50,000 took half a minute."""
+    begun = process_time()
+    colours = GroupColours((0, f"G{number}") for number in range(30_000))
+    assert process_time() - begun < 2
+    assert sum(bool(colours.style(f"G{number}", 0)) for number in range(30_000)) == len(GROUP_STYLES)

@@ -259,7 +259,10 @@ def _queued(playback: Playback, start: datetime, end: datetime) -> dict[str, lis
                 found.setdefault(group, []).append((at, float(waited)))
             else:
                 playback.left_out(part, "rows that no recorder wrote are skipped")
-    return {clean(group): [waited for _, waited in sorted(own)] for group, own in found.items()}
+    merged: dict[str, list[tuple[int, float]]] = {}
+    for group, own in found.items():  # cleaned, two names of a stranger's file may be one
+        merged.setdefault(clean(group), []).extend(own)
+    return {group: [waited for _, waited in sorted(own)] for group, own in merged.items()}
 
 
 def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
