@@ -124,8 +124,8 @@ def available_actions(row: Any, reading: Reading) -> tuple[Command, ...]:
         return ()  # what is done to a server, is done to its coordinator; and a monitor is nobody's trouble
     victim = victim_of(row)
     switches = [] if reading.header.autonomous else _switches(victim, row, reading)
-    own = ending(row, reading)
-    found = (*own.commands, *([] if own.refused else switches))[:MOST]
+    endings = ending(row, reading)
+    found = (*endings.commands, *([] if endings.refused else switches))[:MOST]
     return tuple(each._replace(victim=victim) for each in found)
 
 
@@ -142,8 +142,8 @@ def remarks(row: Any, reading: Reading) -> tuple[str, ...]:
         who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
         name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
         found.append(f"It is blocked by {name}: look at that session first.")
-    own = (row.inst_id, row.sid, row.serial)
-    running = next((each for each in reading.running if (each.inst_id, each.sid, each.serial) == own), None)
+    session = (row.inst_id, row.sid, row.serial)
+    running = next((each for each in reading.running if (each.inst_id, each.sid, each.serial) == session), None)
     left = ends_in(running) if running is not None else None
     if left is not None:
         found.append(f"It should end by itself {in_about(left)}.")
@@ -329,18 +329,18 @@ def elsewhere(command: Command, source: Any) -> str:
     """Return why a command cannot be sent from this instance, "" if it can: a switch acts on its own instance only."""
     if command.kind is not CommandKind.SWITCH or source.instance == command.victim.inst_id:
         return ""
-    there = command.victim.inst_id
-    return f"it acts on instance {source.instance} only, the session is on {there}: connect to {there} and run it there"
+    other = command.victim.inst_id
+    return f"it acts on instance {source.instance} only, the session is on {other}: connect to {other} and run it there"
 
 
 def in_another_container(command: Command, session: Session | None, source: Any) -> str:
     """Return why a command cannot be sent from this container, "" if it can: a switch acts on its own one only."""
     if command.kind is not CommandKind.SWITCH or session is None or not session.con_id:
         return ""
-    own = source.container()
-    if own is None or own == session.con_id:
+    here = source.container()
+    if here is None or here == session.con_id:
         return ""
-    return f"it acts on container {own} only, the session is in {session.con_id}: connect to that one and run it there"
+    return f"it acts on container {here} only, the session is in {session.con_id}: connect to that one and run it there"
 
 
 def who() -> str:

@@ -254,8 +254,8 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
             f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: whose parallel servers they are is not known"
         )
     if number := facts.snapshot.statements_to_come:
-        whose = f"{counted(number, 'statement')} in the queue or running"
-        found.append(f"SQL texts and plans of {whose} are still being read, a few at each poll")
+        missing = f"{counted(number, 'statement')} in the queue or running"
+        found.append(f"SQL texts and plans of {missing} are still being read, a few at each poll")
     return (*found, *facts.snapshot.notes)
 
 

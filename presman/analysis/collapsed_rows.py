@@ -61,12 +61,12 @@ def collapse_sessions(rows: Iterable[SessionReading], *, unfolded: bool = False)
             servers.setdefault(row.coordinator, []).append(row)
     if not servers:
         return tuple(found)
-    there = {key for row in found if (key := (row.inst_id, row.sid, row.serial)) in servers}
+    coordinators = {key for row in found if (key := (row.inst_id, row.sid, row.serial)) in servers}
     shown: list[SessionReading] = []
     for row in found:
         key = row.inst_id, row.sid, row.serial
-        if row.px_role != SERVER or row.coordinator not in there:
-            shown.append(_with_servers(row, servers[key]) if key in there else row)
+        if row.px_role != SERVER or row.coordinator not in coordinators:
+            shown.append(_with_servers(row, servers[key]) if key in coordinators else row)
         elif unfolded:
             shown.append(ServerBelow(*row))
     return tuple(shown)

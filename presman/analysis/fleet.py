@@ -145,9 +145,9 @@ def is_silent(age: float, interval: float) -> bool:
 
 def rank(member: Member) -> int:
     """Return where a database stands among others: 0 hurts most."""
-    own = _RANKS.get(member.connection, _WELL)
+    connection_rank = _RANKS.get(member.connection, _WELL)
     severity = "good" if member.key_figures is None else member.key_figures.severity
-    return min(own, {"bad": _BAD, "warn": _WARNING}.get(severity, _WELL))
+    return min(connection_rank, {"bad": _BAD, "warn": _WARNING}.get(severity, _WELL))
 
 
 def by_trouble(members: Iterable[Member]) -> list[Member]:

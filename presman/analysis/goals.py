@@ -82,8 +82,8 @@ USUAL = 0.9, 60.0
 def goals_of(group: str, goals: Iterable[Goal], seen: Collection[str]) -> tuple[Goal, ...]:
     """Return the goals of a group, else all of them, as far as their groups were `seen`; else a usual one for it."""
     known = [goal for goal in goals if goal.group in seen]
-    own = tuple(goal for goal in known if goal.group == group)
-    return own or tuple(known) or (Goal(group, *USUAL),)
+    of_group = tuple(goal for goal in known if goal.group == group)
+    return of_group or tuple(known) or (Goal(group, *USUAL),)
 
 
 class GoalReading(Struct, frozen=True):

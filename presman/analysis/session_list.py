@@ -67,9 +67,9 @@ def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, float]]
     rows: dict[tuple[int, int], list[Mapping[str, float | None]]] = {}
     for record, section in snapshot.sections.items():
         for row in section.rows if issubclass(record, SessionAmounts) else ():
-            told = row._asdict()
-            rows.setdefault((told.pop("inst_id"), told.pop("sid")), []).append(told)
-    return {key: added_up(own) for key, own in rows.items()}
+            fields = row._asdict()
+            rows.setdefault((fields.pop("inst_id"), fields.pop("sid")), []).append(fields)
+    return {key: added_up(parts) for key, parts in rows.items()}
 
 
 def added_up(parts: Iterable[Mapping[str, float | None]]) -> dict[str, float]:
@@ -200,23 +200,23 @@ def blocking(sessions: Iterable[SessionReading]) -> tuple[Blocking, ...]:
             waiting.setdefault(row.blocker, []).append(session)
     if not waiting:
         return ()
-    told: set[str] = set()
+    done: set[str] = set()
     roots = [session for session in waiting if session not in seen or not seen[session].blocker]
-    trees = [tuple(_tree(session, 0, waiting, seen, told)) for session in (*roots, *waiting) if session not in told]
+    trees = [tuple(_tree(session, 0, waiting, seen, done)) for session in (*roots, *waiting) if session not in done]
     return tuple(row for tree in sorted(trees, key=lambda tree: -len(tree)) for row in tree)
 
 
 def _tree(
-    session: str, depth: int, waiting: dict[str, list[str]], seen: dict[str, SessionReading], told: set[str]
+    session: str, depth: int, waiting: dict[str, list[str]], seen: dict[str, SessionReading], done: set[str]
 ) -> Iterator[Blocking]:
     """Return a session and all below it, the deepest path bounded by the sessions there are."""
     stack = [(session, depth)]
     order: list[tuple[str, int]] = []
     while stack:
         here, level = stack.pop()
-        if here in told:
+        if here in done:
             continue
-        told.add(here)
+        done.add(here)
         order.append((here, level))
         longest = sorted(waiting.get(here, ()), key=lambda each: seen[each].waited or 0.0)
         stack += [(each, level + 1) for each in longest]

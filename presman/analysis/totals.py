@@ -84,17 +84,17 @@ def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
 def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:
     """Return the counters of each instance since it started, in order; of those that a view speaks of."""
     waits: dict[int, dict[str, EventWaits]] = {}
-    untold: set[tuple[int, str]] = set()
+    incomplete: set[tuple[int, str]] = set()
     for row in snapshot.rows(SystemEvent):
         classes = waits.setdefault(row.inst_id, {})
         name = row.wait_class or OTHER
         if row.total_waits is None or row.time_waited_micro is None:
-            untold.add((row.inst_id, name))
+            incomplete.add((row.inst_id, name))
             continue
         known = classes.get(name)
         before = (known.waits, known.microseconds) if known else (0, 0)
         classes[name] = EventWaits(before[0] + row.total_waits, before[1] + row.time_waited_micro)
-    for inst_id, name in untold:
+    for inst_id, name in incomplete:
         waits[inst_id].pop(name, None)
     redo = redo_sizes(snapshot)
     return tuple(

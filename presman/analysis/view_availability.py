@@ -88,10 +88,10 @@ def _no_downgrades(snapshot: Snapshot, operations: Sequence[Downgrades], inst_id
     found = unavailable(snapshot, Sysstat, ("name", "value"))
     if found:
         return found
-    told = [each for each in operations if is_downgrade(each.name)]
-    if not {each.inst_id for each in told} >= set(inst_ids) or not told:
+    downgrades = [each for each in operations if is_downgrade(each.name)]
+    if not {each.inst_id for each in downgrades} >= set(inst_ids) or not downgrades:
         return f"{view_of(snapshot, Sysstat)} does not count them"
-    return "it takes two polls" if any(each.delta is None for each in told) else ""
+    return "it takes two polls" if any(each.delta is None for each in downgrades) else ""
 
 
 def _starvation_views(snapshot: Snapshot) -> tuple[str, ...]:

@@ -81,5 +81,5 @@ def _none() -> str:
 
 def _reason(error: Exception) -> str:
     """Return what OpenSSL says in words; of what is no PEM at all it says nothing."""
-    told = getattr(error, "reason", None)
-    return str(told).replace("_", " ").lower() if told else "it cannot be read as PEM"
+    reason = getattr(error, "reason", None)
+    return str(reason).replace("_", " ").lower() if reason else "it cannot be read as PEM"

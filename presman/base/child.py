@@ -153,8 +153,8 @@ def file_packet(header: Mapping[str, str], content: bytes) -> bytes:
     """Return a packet with a file."""
     import json
 
-    said = json.dumps(header).encode()
-    return packet(b"F", len(said).to_bytes(4, "big") + said + content)
+    encoded = json.dumps(header).encode()
+    return packet(b"F", len(encoded).to_bytes(4, "big") + encoded + content)
 
 
 def file_of(content: bytes) -> tuple[dict[str, str], bytes]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from zlib import crc32
 
-Whose = tuple[int, str]
+ColourKey = tuple[int, str]
 """CON_ID and name of a consumer group."""
 
 
@@ -83,22 +83,22 @@ class GroupColours:
     of users choose before those that Oracle brings; who comes when there is none left has none.
     """
 
-    def __init__(self, groups: Iterable[Whose] = ()) -> None:
-        self._styles: dict[Whose, str] = {}
+    def __init__(self, groups: Iterable[ColourKey] = ()) -> None:
+        self._styles: dict[ColourKey, str] = {}
         self._by_name: dict[str, str] = {}
         self.add(groups)
 
-    def add(self, groups: Iterable[Whose]) -> None:
+    def add(self, groups: Iterable[ColourKey]) -> None:
         """Give those a colour that have none yet."""
         new = set(groups) - self._styles.keys()
         taken = set(self._styles.values())
-        for whose in sorted(new, key=lambda each: (_is_oracles(each[1]), each[1], each[0])):
-            name = whose[1]
+        for key in sorted(new, key=lambda each: (_is_oracles(each[1]), each[1], each[0])):
+            name = key[1]
             first = crc32(name.encode()) % len(GROUP_STYLES)
             wanted = (*GROUP_STYLES[first:], *GROUP_STYLES[:first])
-            self._styles[whose] = next((style for style in wanted if style not in taken), "")
-            taken.add(self._styles[whose])
-            self._by_name[name] = "" if name in self._by_name else self._styles[whose]
+            self._styles[key] = next((style for style in wanted if style not in taken), "")
+            taken.add(self._styles[key])
+            self._by_name[name] = "" if name in self._by_name else self._styles[key]
 
     def style(self, name: str, con_id: int | None = None) -> str:
         """Return the style of a group, "" where it has none; without its container that of the only one of its name."""

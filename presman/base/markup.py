@@ -33,14 +33,14 @@ def element(name: str, /, *children: str, **attributes: str | float | None) -> M
 
     A trailing underscore of an attribute goes (`class_`), others become hyphens (`stroke_width`).
     """
-    told = "".join(
+    pairs = "".join(
         f' {key.rstrip("_").replace("_", "-") if key != "viewBox" else key}="{_value(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _VOID and not children:
-        return Markup(f"<{name}{told}/>")
-    return Markup(f"<{name}{told}>{joined(children)}</{name}>")
+        return Markup(f"<{name}{pairs}/>")
+    return Markup(f"<{name}{pairs}>{joined(children)}</{name}>")
 
 
 def joined(children: Iterable[str]) -> Markup:
@@ -78,9 +78,9 @@ def label(
     return element("text", text, x=x, y=y, text_anchor=anchor, fill=fill, font_size=size)
 
 
-def block(told: str, x: float, y: float, width: float, height: float, **attributes: str | float | None) -> Markup:
+def block(title: str, x: float, y: float, width: float, height: float, **attributes: str | float | None) -> Markup:
     """Return a rectangle in a drawing that tells something under the mouse."""
-    return element("rect", element("title", told), x=x, y=y, width=width, height=height, **attributes)
+    return element("rect", element("title", title), x=x, y=y, width=width, height=height, **attributes)
 
 
 def level(y: float, text: str, left: float, right: float) -> Markup:

@@ -216,9 +216,9 @@ def _output_of(status: RunStatus) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _runs_on_disk() -> Iterator[tuple[Path, FoundRun]]:
-    there = folder()
+    directory = folder()
     try:
-        paths = sorted(there / name for name in os.listdir(there) if name.endswith(".json"))  # noqa: PTH208
+        paths = sorted(directory / name for name in os.listdir(directory) if name.endswith(".json"))  # noqa: PTH208
     except FileNotFoundError:
         return
     _forget_halves({path.stem for path in paths})
@@ -310,15 +310,15 @@ class _Reporter:
         self._file.remove()
 
     def _run(self) -> None:
-        told = False
+        complained = False
         while True:
             try:
                 self._file.write(self._status())
-                told = False
+                complained = False
             except OSError as error:
-                if not told:
+                if not complained:
                     _complain(error, self._report)
-                told = True
+                complained = True
             if self._ended.wait(self._every):
                 return
 

@@ -21,15 +21,15 @@ from presman.cli.whatif_command import add_observed, arrivals_of
 from presman.reports.advise_load import SeenPlan, seen_plan
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import KINDS, Scored
-from presman.reports.advise_told import as_page, as_text
+from presman.reports.advise_text import as_page, as_text
 from presman.reports.whatif_cpu import CpuDemands
 from presman.services.live import ReadingCame
 
 _DEFAULT = "target,limits,levels,shares"
 _OF_CPU = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
 """What a limit of CPU may be called."""
-_TOLD_EACH = 5.0
-"""Seconds between two words about how the search goes."""
+_NOTE_EVERY = 5.0
+"""Seconds between two notes of how far the search is."""
 
 
 def arguments() -> Parser:
@@ -157,15 +157,15 @@ class _Progress:
 
     def __init__(self, goal: Goal) -> None:
         self._goal = goal
-        self._next = time.monotonic() + _TOLD_EACH
+        self._next = time.monotonic() + _NOTE_EVERY
 
     def hear(self, replayed: int, best: Scored) -> None:
         """Take word of a choice that was replayed."""
         if time.monotonic() >= self._next:
-            self._next = time.monotonic() + _TOLD_EACH
+            self._next = time.monotonic() + _NOTE_EVERY
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
-            told = f"{self._goal.percentile} of {self._goal.group} {wait}"
-            console.note(f"{replayed} choices replayed, best so far: {told}; Ctrl-C keeps it")
+            best_wait = f"{self._goal.percentile} of {self._goal.group} {wait}"
+            console.note(f"{replayed} choices replayed, best so far: {best_wait}; Ctrl-C keeps it")
 
 
 def _check(arrivals: list[Arrival], names: list[str], option: str) -> None:

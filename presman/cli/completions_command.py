@@ -101,12 +101,12 @@ def _text(name: str) -> str:
 def _refuse_foreign(path: Path) -> None:
     """Raise Failure if there is a file that presman did not write."""
     try:
-        there = path.read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
-    if MARK not in there.lower():
+    if MARK not in text.lower():
         raise Failure(f"{path} exists and was not written by presman: move it away first", exit_codes.OUTPUT)
 
 

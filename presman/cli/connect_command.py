@@ -193,8 +193,8 @@ def _write(answers: Answers, path: Path, config: Config, section: str | None) ->
     name = _section(answers, config, section)
     values = answers.values(password=keeping.in_file, command=keeping.command)
     console.show(f"\n[{name}]\n" + "".join(f"{option} = {_shown(option, text)}\n" for option, text in values.items()))
-    there = "" if exists(path) else ", a new file that only you can read"
-    if not ask_yes(f"Write this into {path}{there}?", usual=True):
+    is_new = "" if exists(path) else ", a new file that only you can read"
+    if not ask_yes(f"Write this into {path}{is_new}?", usual=True):
         raise EOFError
     _keep(answers, keeping)
     write_section(path, name, values, secret=bool({"password", "wallet_password"} & set(values)))

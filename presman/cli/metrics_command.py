@@ -165,29 +165,29 @@ def credentials_of(config: Config) -> Credentials | None:
     """Return who may scrape, None for everybody. Raises Failure."""
     from presman.services.metrics.web_server import Credentials
 
-    own = config.defaults
-    password = own.metrics_password
-    if own.metrics_password_command is not None:
+    defaults = config.defaults
+    password = defaults.metrics_password
+    if defaults.metrics_password_command is not None:
         if config.path and others_may_change(config.path):
             raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
         from presman.config.credentials import PasswordCommandError, password_of
 
         try:
-            password = password_of(own.metrics_password_command)
+            password = password_of(defaults.metrics_password_command)
         except PasswordCommandError as error:
             raise Failure(f"metrics_{error}") from None
     if password is None:
         password = of_environment(METRICS_PASSWORD)
-    if own.metrics_user is None and password is None:
+    if defaults.metrics_user is None and password is None:
         return None
-    if own.metrics_user is None or password is None:
+    if defaults.metrics_user is None or password is None:
         given, lacks = (
             ("a password", "metrics_user") if password else ("metrics_user", f"a password (or {METRICS_PASSWORD})")
         )
         raise Failure(f"{config.path or 'config.ini'}: there is {given} for metrics, but not {lacks}")
-    if ":" in own.metrics_user:
+    if ":" in defaults.metrics_user:
         raise Failure(f"{config.path}: metrics_user has a colon, which no browser and no Prometheus can send")
-    return Credentials(own.metrics_user, password)
+    return Credentials(defaults.metrics_user, password)
 
 
 def refuse_strangers(options: Namespace, credentials: Credentials | None) -> None:

@@ -129,22 +129,22 @@ def resolve(
         bound_memory()
     for warning in target.warnings:
         console.note(f"warning: {warning}", "setting", "warning")
-    own = target.settings
+    settings = target.settings
     packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
-        options.packs or own.packs or "", ()
+        options.packs or settings.packs or "", ()
     )
     return Resolved(
         target,
-        options.refresh or own.refresh or DEFAULT_REFRESH,
-        Scope(options.scope) if options.scope else own.scope or Scope.CLUSTER,
-        options.theme or own.theme,
-        own.measure,
+        options.refresh or settings.refresh or DEFAULT_REFRESH,
+        Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER,
+        options.theme or settings.theme,
+        settings.measure,
         packs,
-        options.poll_timeout or own.poll_timeout,
-        bool(getattr(options, "bell", False) or own.bell),
-        own.alerts or (),
-        _command(own, config),
-        own.goals or (),
+        options.poll_timeout or settings.poll_timeout,
+        bool(getattr(options, "bell", False) or settings.bell),
+        settings.alerts or (),
+        _command(settings, config),
+        settings.goals or (),
         _renewal(text, target, config, options),
     )
 

@@ -128,7 +128,7 @@ def _show_cpu(options: Namespace) -> None:
         demands.take(Facts.of(came.previous, came.snapshot, cache), came.reading)
     if not demands.found:
         raise Failure(
-            f"no plan divided CPU while presman watched{demands.untold and f': {demands.untold}'}", exit_codes.SOURCE
+            f"no plan divided CPU while presman watched{demands.hidden and f': {demands.hidden}'}", exit_codes.SOURCE
         )
     known = list(groups_with_cpu(demands.found))
     changes: dict[str, CpuChange] = {}
@@ -137,15 +137,15 @@ def _show_cpu(options: Namespace) -> None:
             if name not in known:
                 text = f"--{option.replace('_', '-')}: no CPU of {name!r} was seen"
                 raise Failure(f"{text}, {did_you_mean(name, known)}")
-            own = int(value) if field == "level" else value
-            changes[name] = changes.get(name, CpuChange())._replace(**{field: own})
-    if demands.untold:
-        console.note(f"some polls are left out: {demands.untold}")
+            amount = int(value) if field == "level" else value
+            changes[name] = changes.get(name, CpuChange())._replace(**{field: amount})
+    if demands.hidden:
+        console.note(f"some polls are left out: {demands.hidden}")
     console.show(cpu_report(demands.found, changes))
 
 
-def arrivals_of(options: Namespace, heard: Callable[[ReadingCame], None] = lambda _: None) -> list[Arrival]:
-    """Return the statements that the options name; of a target `heard` is told each poll. Raises Failure."""
+def arrivals_of(options: Namespace, on_poll: Callable[[ReadingCame], None] = lambda _: None) -> list[Arrival]:
+    """Return the statements that the options name; `on_poll` is called with each poll of a target. Raises Failure."""
     from presman.config.target import is_recording
 
     text = options.target or ""
@@ -156,7 +156,7 @@ def arrivals_of(options: Namespace, heard: Callable[[ReadingCame], None] = lambd
             raise Failure(str(error)) from error
     if options.live_minutes is None and not text:
         raise Failure(NEEDED)
-    return _watched(options, heard)
+    return _watched(options, on_poll)
 
 
 def watched_moments(options: Namespace) -> Iterator[ReadingCame]:
@@ -175,13 +175,13 @@ def watched_moments(options: Namespace) -> Iterator[ReadingCame]:
     yield from Polling(resolved, detail_level=DetailLevel.NARROW).moments(duration=duration)
 
 
-def _watched(options: Namespace, heard: Callable[[ReadingCame], None]) -> list[Arrival]:
+def _watched(options: Namespace, on_poll: Callable[[ReadingCame], None]) -> list[Arrival]:
     """Return the arrivals on a target."""
     following = ArrivalTracker()
     found: list[Arrival] = []
     for came in watched_moments(options):
         found += following.add(came.reading)
-        heard(came)
+        on_poll(came)
     found += following.rest()
     if not found:
         raise Failure("no parallel statement was seen", exit_codes.SOURCE)

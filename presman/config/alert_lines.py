@@ -59,18 +59,18 @@ def _line(line: str) -> AlertSetting:
     rule = RULE_BOOK.get(key)
     if rule is None:
         raise ValueError(f"no alert {key!r}, {did_you_mean(key, RULE_BOOK)}")
-    said: dict[str, Any] = {"key": key}
+    fields: dict[str, Any] = {"key": key}
     if words and "=" not in words[0]:
         if not rule.subject:
             raise ValueError(f"{key} is about the whole database, not about {words[0]!r}")
-        said["subject"] = words.pop(0)
+        fields["subject"] = words.pop(0)
     for word in words:
         name, mark, value = word.partition("=")
         read = _WORDS.get(name) if mark else None
         if read is None:
             raise ValueError(f"{key}: {word!r} is none of {', '.join(f'{each}=' for each in _WORDS)}")
-        said["hold" if name == "for" else name] = read(value, rule)
-    return _checked(AlertSetting(**said), rule)
+        fields["hold" if name == "for" else name] = read(value, rule)
+    return _checked(AlertSetting(**fields), rule)
 
 
 def _checked(setting: AlertSetting, rule: AlertRule) -> AlertSetting:

@@ -190,9 +190,9 @@ class Settings(Struct, frozen=True):
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
-        own = {"connection", "user", "password", "password_command"}
+        login = {"connection", "user", "password", "password_command"}
         found = {
-            name: mine if (mine := getattr(self, name)) is not None or name in own else getattr(defaults, name)
+            name: mine if (mine := getattr(self, name)) is not None or name in login else getattr(defaults, name)
             for name in self.__struct_fields__
         }
         if self.alerts and defaults.alerts:
@@ -244,18 +244,18 @@ def load_config(path: Path | str | None = None) -> Config:
     named = os.environ.get("PRESMAN_CONFIG")
     if named:
         return read_config(Path(named))
-    unseen = []
+    warnings = []
     for location in locations():
         try:
             is_file = stat.S_ISREG(location.stat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            unseen.append(f"{location} was not read: {error.strerror or error}")
+            warnings.append(f"{location} was not read: {error.strerror or error}")
             continue
         if is_file:
             return replace(read_config(location), nearby=location == locations()[0])
-    return Config(warnings=tuple(unseen))
+    return Config(warnings=tuple(warnings))
 
 
 def locations() -> tuple[Path, ...]:

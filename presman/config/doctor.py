@@ -233,7 +233,7 @@ def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
 def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacking: Mapping[str, str]) -> Iterator[str]:
     """Run every query once that this database has an answer to, and say what it saw."""
     cures: dict[str, None] = {}
-    told, untold = 0, dict[str, None]()
+    answered, unread = 0, dict[str, None]()
     queries = load(release).values()
     allowed = [query for query in queries if query.pack == "none" or query.pack in packs]
     yield ""
@@ -247,10 +247,10 @@ def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacki
         if section.problem and section.problem.cure:
             cures[section.problem.cure] = None
         if section.problem or _is_unseen(query, section):
-            untold[query.view_in(source.scope)] = None
-        told += not section.problem and not section.absent
+            unread[query.view_in(source.scope)] = None
+        answered += not section.problem and not section.absent
     yield ""
-    yield from _advice(cures, untold, told)
+    yield from _advice(cures, unread, answered)
     yield from _packs([query for query in queries if query.pack != "none"], packs)
 
 
@@ -276,12 +276,12 @@ def _is_unseen(query: Query, section: Section) -> bool:
     return section.absent >= set(field_types(query.record))
 
 
-def _advice(cures: Mapping[str, None], untold: Mapping[str, None], told: int) -> Iterator[str]:
-    if not cures and not untold:
-        yield f"Nothing is missing: {counted(told, 'query was', 'queries were')} answered in full."
+def _advice(cures: Mapping[str, None], unread: Mapping[str, None], answered: int) -> Iterator[str]:
+    if not cures and not unread:
+        yield f"Nothing is missing: {counted(answered, 'query was', 'queries were')} answered in full."
         return
-    if untold:
-        yield f"These could not be read: {', '.join(untold)}."
+    if unread:
+        yield f"These could not be read: {', '.join(unread)}."
     if not cures:
         return
     yield "What would help:"

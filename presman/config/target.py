@@ -312,9 +312,9 @@ def recording_target(text: str, settings: Settings) -> Target:
     known = ("database", "at", "from", "to")
     if "://" in text:  # a URL has options of its own
         location, _, tail = text.partition("?")
-        own = parse_qsl(tail, keep_blank_values=True)
-        options = {key: value for key, value in own if key in known}
-        rest = urlencode([(key, value) for key, value in own if key not in known])
+        pairs = parse_qsl(tail, keep_blank_values=True)
+        options = {key: value for key, value in pairs if key in known}
+        rest = urlencode([(key, value) for key, value in pairs if key not in known])
         location += f"?{rest}" if rest else ""
     else:
         location, options = options_of(text, known, "recording")

@@ -109,9 +109,9 @@ def brief(name: str, span: Latency | None) -> Line:
         return ((f" {name:<7}", "title"), ("no wait has ended", "dim"))
     rate = span.waits_per_s
     mean = span.mean_us if span.mean_us is not None else span.estimated_mean_us
-    told = f"{compact(rate)}/s" if rate is not None and rate >= 1 else f"{count(span.waits)} waits"
+    amount = f"{compact(rate)}/s" if rate is not None and rate >= 1 else f"{count(span.waits)} waits"
     parts = [
-        f"{told:<8}",
+        f"{amount:<8}",
         f"{f'avg {_short_time(mean)}{_error(span)}':<20}",
         *(f"{what} {percentile_bound(span.percentiles[index]):<7}" for what, index in (("p50", 0), ("p99", 3))),
         f"max {bound_text(span.longest)}",

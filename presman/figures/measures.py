@@ -72,9 +72,9 @@ COMMON: tuple[Figure[Reading], ...] = (
 
 def groups(reading: Reading) -> Sequence[GroupReading]:
     """Return the groups of each instance, under its number; on one instance the cluster's rows are that instance's."""
-    apart = tuple(group for group in reading.groups if group.inst_id)
-    if apart:
-        return apart
+    by_instance = tuple(group for group in reading.groups if group.inst_id)
+    if by_instance:
+        return by_instance
     instances = reading.header.instances
     only = instances[0].inst_id if instances else 1
     return tuple(group._replace(inst_id=only) for group in reading.cluster_groups())

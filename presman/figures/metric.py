@@ -185,8 +185,8 @@ class Subject(Struct, Generic[T], frozen=True):
         for row in self.rows(observation):
             values = tuple(get(row) for get in self.labels.values())
             if values not in found:
-                own = {name: value for name, value in zip(self.labels, values, strict=True) if value}
-                found[values] = row, {**common, **own}
+                labels = {name: value for name, value in zip(self.labels, values, strict=True) if value}
+                found[values] = row, {**common, **labels}
         return list(found.values())
 
 

@@ -56,22 +56,22 @@ def _switched(row: SessionReading) -> str:
     return f"{row.group} ◂ {origin}" if origin and origin != row.group else row.group
 
 
-def why_there(row: SessionReading) -> str:
+def why_in_group(row: SessionReading) -> str:
     """Return how a session came to its group: what switched it, the rule that mapped it, what the plan lacks."""
-    told = []
+    reasons = []
     origin = row.original_group or row.mapped_group
     if origin and origin != row.group:
-        told.append(f"switched to {row.group}")
+        reasons.append(f"switched to {row.group}")
     if row.last_action:
         reason = f" ({row.last_action_reason})" if row.last_action_reason else ""
         at = f" at {clock(row.last_action_time)}" if row.last_action_time else ""
-        told.append(f"last action: {row.last_action}{reason}{at}")
+        reasons.append(f"last action: {row.last_action}{reason}{at}")
     if row.mapped_group:
         by = f" by {row.mapping_attribute}" if row.mapping_attribute else ""
-        told.append(f"mapped to {row.mapped_group}{by}")
+        reasons.append(f"mapped to {row.mapped_group}{by}")
     if row.original_group and row.mapped_group and row.original_group != row.mapped_group:
-        told.append(f"which the plan does not name, so {row.original_group}")
-    return "; ".join(told)
+        reasons.append(f"which the plan does not name, so {row.original_group}")
+    return "; ".join(reasons)
 
 
 # fmt: off
@@ -109,7 +109,7 @@ SESSIONS: Table[SessionReading] = Table(
                 "state", width=15, narrow=False),
         Session("why", "why in its group", NAME,
                 f"{_INFO}: MAPPED_CONSUMER_GROUP and MAPPING_ATTRIBUTE, ORIG_CONSUMER_GROUP_ID, and since 12.1 "
-                "LAST_ACTION, LAST_ACTION_REASON and LAST_ACTION_TIME, in the view's words.", why_there,
+                "LAST_ACTION, LAST_ACTION_REASON and LAST_ACTION_TIME, in the view's words.", why_in_group,
                 narrow=False, most=60),
         Session("waited_s", "for", SECONDS, "Age of the current wait (V$SESSION.WAIT_TIME_MICRO). At the poll.",
                 "waited", narrow=False),

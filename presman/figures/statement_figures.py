@@ -34,12 +34,12 @@ def running_state(row: RunningStatement) -> str:
     """Return what a running statement is about, its trouble first."""
     if row.status == "KILLED":
         return "✕ killed, being cleaned up"
-    whose = f"{row.kind.name}, " if row.kind is not None else ""
+    kind = f"{row.kind.name}, " if row.kind is not None else ""
     if row.idle is not None:
-        return f"○ {whose}{'sniped' if row.status == 'SNIPED' else 'idle holder'} {row.idle_time}"
-    doing = whose + (one_line(row.event, 40) or "its coordinator is not visible")
+        return f"○ {kind}{'sniped' if row.status == 'SNIPED' else 'idle holder'} {row.idle_time}"
+    doing = kind + (one_line(row.event, 40) or "its coordinator is not visible")
     if row.queued:
-        doing = f"{whose}queued with another statement"
+        doing = f"{kind}queued with another statement"
     if row.blocker:
         doing = f"{doing}, blocked by {row.blocker}"
     if row.downgraded > 0:

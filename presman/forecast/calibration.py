@@ -137,12 +137,12 @@ class QueueCalibration:
         distances = sorted([*(found for at, found in self._known if at >= since), *self._late(now, since)])
         self.factor = _holding(_STANDING, distances) if len(distances) >= FEW else None
         for who, standing in shown[:: max(1, ceil(len(shown) / _OF_ONE_LOOK))]:
-            own = self._open.setdefault(who, [])
-            own[:] = [*(each for each in own if each.at >= since), standing]
+            standings = self._open.setdefault(who, [])
+            standings[:] = [*(each for each in standings if each.at >= since), standing]
 
     def _late(self, now: float, since: float) -> list[float]:
         """Return the distances, so far, of those who still wait behind their medians."""
-        still = (each for own in self._open.values() for each in own if each.at >= since)
+        still = (each for standings in self._open.values() for each in standings if each.at >= since)
         return [each.raw.distance(now - each.at, each.least) for each in still if now - each.at > each.raw.median]
 
 

@@ -246,7 +246,7 @@ class Forecaster:
 
     def _forget_old(self, at: datetime, rules: QueueRules) -> None:
         """Forget the courses that were played long ago, or by other rules; of the last few only what is too old."""
-        now = rules.target, rules.plan, {key: [each.allowed for each in own] for key, own in rules.limits.items()}
+        now = rules.target, rules.plan, {key: [each.allowed for each in limits] for key, limits in rules.limits.items()}
         if now != self._rules:
             self._forget_courses()
         self._rules = now
@@ -290,9 +290,9 @@ class Forecaster:
                 if (alike[0].waited or 0.0) < broken - SAME_WAIT:
                     after = _BEHIND_BROKEN
                 times = self._times(alike, reading.at.timestamp())
-                own = [self._start(row, times, after, rules, reading.at) for row in alike]
-                found |= {row.executing(): each for row, each in zip(alike, own, strict=True)}
-                after = next((each for each in own if each.median is not None), after)
+                starts = [self._start(row, times, after, rules, reading.at) for row in alike]
+                found |= {row.executing(): each for row, each in zip(alike, starts, strict=True)}
+                after = next((each for each in starts if each.median is not None), after)
                 if any(self._wait(row) in self._missed for row in alike):
                     after = _BEHIND_BROKEN
         return found

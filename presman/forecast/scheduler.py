@@ -397,8 +397,8 @@ def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) ->
         if served:
             total = sum(child.weights[level] for child, _ in served)
             return {
-                group: part * child.weights[level] / total * own
+                group: part * child.weights[level] / total * chance
                 for child, found in served
-                for group, own in found.items()
+                for group, chance in found.items()
             }
-    return {group: part * own / len(below) for _, found in below for group, own in found.items()}
+    return {group: part * chance / len(below) for _, found in below for group, chance in found.items()}

@@ -123,8 +123,8 @@ class SeenStatements:
                 noted = self._remaining_of.setdefault(each.executing(), [])
                 if not noted or reading.at - noted[-1][0] >= _APART:
                     noted.append((reading.at, each.remaining))
-        there = {each.executing() for each in reading.running}
-        self._remaining_of = {who: noted for who, noted in self._remaining_of.items() if who in there}
+        running = {each.executing() for each in reading.running}
+        self._remaining_of = {who: noted for who, noted in self._remaining_of.items() if who in running}
 
     @property
     def watched(self) -> float:
@@ -194,8 +194,8 @@ def _kinds(run: StatementRun, at: datetime) -> Iterable[tuple[Hashable, Lasted]]
     if run.started is None:
         return
     end = run.ended or at
-    seen_from = ((run.first_seen or run.started) - run.started).total_seconds()
-    lasted = Lasted((end - run.started).total_seconds(), run.ended is not None, max(0.0, seen_from))
+    first_age = ((run.first_seen or run.started) - run.started).total_seconds()
+    lasted = Lasted((end - run.started).total_seconds(), run.ended is not None, max(0.0, first_age))
     yield _ALL, lasted
     yield (run.con_id, run.group), lasted
     if run.sql_id:

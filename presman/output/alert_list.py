@@ -21,13 +21,13 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
     lines = [] if reading is None else [f"{reading.header.database or reading.target}: alerts by rule"]
     for rule in RULE_BOOK.values():
         alerts = [alert for alert in found if alert.key == rule.key]
-        own = [each for each in settings if each.key == rule.key]
-        state = "" if reading is None else f"{_state(rule, alerts, own, reading, lacking):<10}"
-        lines.append(f"{state}{rule.key:<19} {_usual(rule, own):<9} {rule.text}".rstrip())
+        of_rule = [each for each in settings if each.key == rule.key]
+        state = "" if reading is None else f"{_state(rule, alerts, of_rule, reading, lacking):<10}"
+        lines.append(f"{state}{rule.key:<19} {_usual(rule, of_rule):<9} {rule.text}".rstrip())
         indent = " " * (len(state) + 20)
         if rule.amount:
             lines.append(f"{indent}thresholds: {rule.amount}{f', per {rule.subject}' if rule.subject else ''}")
-        lines += [f"{indent}set: {_in_words(each, rule)}{astray.get(each, '')}" for each in own]
+        lines += [f"{indent}set: {_in_words(each, rule)}{astray.get(each, '')}" for each in of_rule]
         lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
     if reading is not None:
@@ -39,20 +39,20 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
     return "\n".join(lines) + "\n"
 
 
-def _usual(rule: AlertRule, own: list[AlertSetting]) -> str:
+def _usual(rule: AlertRule, of_rule: list[AlertSetting]) -> str:
     """Return how severe a rule is: as words for all it is about, else as it usually is."""
-    severity = next((each.severity for each in own if each.severity and not each.subject), None)
-    return SEVERITY_WORDS[severity] if severity else "silent" if rule.asked and not own else rule.usual
+    severity = next((each.severity for each in of_rule if each.severity and not each.subject), None)
+    return SEVERITY_WORDS[severity] if severity else "silent" if rule.asked and not of_rule else rule.usual
 
 
 def _state(
-    rule: AlertRule, alerts: list[Alert], own: list[AlertSetting], reading: Reading, lacking: tuple[str, ...]
+    rule: AlertRule, alerts: list[Alert], of_rule: list[AlertSetting], reading: Reading, lacking: tuple[str, ...]
 ) -> str:
     if alerts:
         return SEVERITY_WORDS[min((alert.state for alert in alerts), key=_RANK.index)]
-    if any(each.severity == "off" and not each.subject for each in own):
+    if any(each.severity == "off" and not each.subject for each in of_rule):
         return "off"
-    if rule.asked and not own:
+    if rule.asked and not of_rule:
         return "silent"
     if rule.key == "not_known":
         return "unknown" if lacking or reading.late or any(each.lacking for each in reading.basis) else "ok"

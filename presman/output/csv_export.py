@@ -27,9 +27,9 @@ from presman.rows.snapshot import Snapshot
 
 VIEW = "V$RSRCMGRMETRIC_HISTORY"
 
-_Told = Mapping[str, Callable[[GroupMetricHistory], Cell]]
+_Figures = Mapping[str, Callable[[GroupMetricHistory], Cell]]
 
-_FIGURES: Mapping[str, _Told] = {
+_FIGURES: Mapping[str, _Figures] = {
     "cpu": {
         "used_cpus": lambda row: row.avg_running_sessions,
         "waited_cpus": lambda row: row.avg_waiting_sessions,
@@ -78,7 +78,7 @@ def past_minutes(snapshot: Snapshot, measure: str) -> Iterator[PastMinute]:
         yield PastMinute(at, seconds, tuple(_cells(row, database, _FIGURES[measure]) for row in rows), tuple(names))
 
 
-def _cells(row: GroupMetricHistory, database: str, figures: _Told) -> Mapping[str, Cell]:
+def _cells(row: GroupMetricHistory, database: str, figures: _Figures) -> Mapping[str, Cell]:
     return {
         "time": row.end_time, "database": database, "interval_s": row.intsize_csec / 100, "inst_id": row.inst_id,
         "con_id": row.con_id, "consumer_group": row.consumer_group_name,

@@ -168,8 +168,8 @@ def check_writable(path: Path) -> None:
 def _remove_empty(path: Path, descriptor: int) -> None:
     """Remove an open file that nothing is in, if that is what its name still leads to."""
     with suppress(OSError):
-        own = os.fstat(descriptor)
-        if own.st_size == 0 and os.path.samestat(own, path.stat(follow_symlinks=False)):
+        status = os.fstat(descriptor)
+        if status.st_size == 0 and os.path.samestat(status, path.stat(follow_symlinks=False)):
             path.unlink()
 
 

@@ -166,6 +166,6 @@ def plain(value: Any) -> Any:
 @cache
 def names(kind: type[Any]) -> tuple[str, ...]:
     """Return what a record says of itself: its fields, then its properties."""
-    own = tuple(kind.__struct_fields__ if issubclass(kind, Struct) else kind._fields)
+    fields = tuple(kind.__struct_fields__ if issubclass(kind, Struct) else kind._fields)
     derived = tuple(sorted(name for name, member in vars(kind).items() if isinstance(member, property)))
-    return own + derived
+    return fields + derived

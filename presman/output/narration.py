@@ -21,8 +21,8 @@ SUMMARY = 300.0
 
 _OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_ENDED})
 _CHANGES = frozenset({kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED})
-_TOLD = _OF_ALERTS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
-"""Events that are said: those that no alert tells of, and the alerts."""
+_NARRATED = _OF_ALERTS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
+"""Events that get a sentence: alerts, and what no alert covers."""
 
 
 class Narration:
@@ -54,7 +54,7 @@ class Narration:
 
     def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         events = self._events.add(reading, snapshot)
-        yield from (each.text for each in events if each.kind in _TOLD)
+        yield from (each.text for each in events if each.kind in _NARRATED)
         yield from self._changed_troubles(reading)
         yield from self._changed_step(reading)
         alerts = self._events.alerts

@@ -51,8 +51,8 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
             how_many = "" if unavailable else f" ({len(rows)}{cut})"
             lines += ["", *_wrapped(f"-- {part.table.title}{how_many}", width)]
             made = _table(part.table, rows, width, unavailable, part.least(moment))
-            tells = part.table is QUEUE and any(QUEUE.column("starts_in_s").head in line for line in made[:1])
-            lines += [*made, *(_wrapped(_foreseen(reading), width) if tells else ())]
+            has_forecast = part.table is QUEUE and any(QUEUE.column("starts_in_s").head in line for line in made[:1])
+            lines += [*made, *(_wrapped(_foreseen(reading), width) if has_forecast else ())]
     for found in reading.outliers:
         lines += ["", *_outliers(found, width)]
     return _join(lines)

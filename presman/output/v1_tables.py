@@ -36,10 +36,10 @@ class V1Table(Struct, frozen=True):
 
     def values(self, column: int) -> dict[str, Value]:
         """Return the value of `column` per group; where there are several instances, per ``GROUP@instance``."""
-        apart = self.name > 0 and len({row[0] for row in self.rows}) > 1
+        several_instances = self.name > 0 and len({row[0] for row in self.rows}) > 1
         found: dict[str, Value] = {}
         for row in self.rows:
-            name = f"{row[self.name]}@{row[0]}" if apart else str(row[self.name])
+            name = f"{row[self.name]}@{row[0]}" if several_instances else str(row[self.name])
             if name in found:  # a group that is in several subplans
                 name += f" ({sum(other.split(' (')[0] == name for other in found) + 1})"
             found[name] = row[column]
@@ -73,9 +73,9 @@ def parameters(snapshot: Snapshot) -> dict[str, str]:
     found: dict[str, list[str]] = {name: [] for name in PARAMETERS}
     seen: set[tuple[int, str]] = set()
     for row in sorted(snapshot.rows(Parameter), key=lambda row: row.con_id):
-        own = (row.inst_id, row.name) not in seen  # else a container's own value
+        is_instance_wide = (row.inst_id, row.name) not in seen  # else a container's own value
         seen.add((row.inst_id, row.name))
-        if own and row.name in found and row.value not in found[row.name]:
+        if is_instance_wide and row.name in found and row.value not in found[row.name]:
             found[row.name].append(row.value)
     return {name: "/".join(values) for name, values in found.items()}
 
@@ -113,12 +113,12 @@ def session_io(snapshot: Snapshot, _reading: Reading) -> V1Table:
     sums: dict[tuple[int, str], list[int]] = {}
     for row in sessions:
         if group := row.current_consumer_group or names.get(row.current_consumer_group_id, ""):
-            own = sums.setdefault((row.inst_id, label(group, row.con_id)), [0] * 6)
-            own[:] = [before + more for before, more in zip(own, (1, *_MEGABYTES(row), row.sql_canceled), strict=True)]
+            io = sums.setdefault((row.inst_id, label(group, row.con_id)), [0] * 6)
+            io[:] = [before + more for before, more in zip(io, (1, *_MEGABYTES(row), row.sql_canceled), strict=True)]
     totals: dict[int, int] = {}
     for (inst_id, _), figures in sums.items():
         totals[inst_id] = totals.get(inst_id, 0) + sum(figures[1:5])
-    rows = ((*key, *own, (total := sum(own[1:5])), _percent(total, totals[key[0]])) for key, own in sums.items())
+    rows = ((*key, *io, (total := sum(io[1:5])), _percent(total, totals[key[0]])) for key, io in sums.items())
     return _table(SESSION_IO, rows)
 
 

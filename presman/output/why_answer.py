@@ -73,9 +73,9 @@ class ReasonHistory:
         """Take the next reading."""
         self.begun = self.begun or reading.at
         for row in reading.queue:
-            own = self._seen.setdefault(row.executing(), [])
-            if not own or own[-1].reason is not row.reason:
-                own.append(ReasonSince(reading.at, row.reason))
+            reasons = self._seen.setdefault(row.executing(), [])
+            if not reasons or reasons[-1].reason is not row.reason:
+                reasons.append(ReasonSince(reading.at, row.reason))
 
     def of(self, row: ParallelStatement) -> tuple[ReasonSince, ...]:
         """Return those of a statement, the oldest first."""
@@ -102,8 +102,8 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
 
 
 def _nobody(reading: Reading, asked: AskedStatement) -> str:
-    there = f"{counted(len(reading.queue), 'statement')} queued, {len(reading.running)} in parallel"
-    return f"{asked} is neither queued nor running in parallel ({there})"
+    counts = f"{counted(len(reading.queue), 'statement')} queued, {len(reading.running)} in parallel"
+    return f"{asked} is neither queued nor running in parallel ({counts})"
 
 
 def _running(row: RunningStatement, history: ReasonHistory) -> Iterator[str]:
@@ -154,9 +154,9 @@ def _holder(each: RunningStatement) -> str:
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
     """Yield for which reasons it waited, and from when on that is known: what came before the first look is not."""
     seen = history.of(row)
-    unseen = bool(seen) and seen[0].since == history.begun
-    if len(seen) > 1 or unseen:
-        before = "; nothing was read before that, so why it waited then is not known" if unseen else ""
+    from_start = bool(seen) and seen[0].since == history.begun
+    if len(seen) > 1 or from_start:
+        before = "; nothing was read before that, so why it waited then is not known" if from_start else ""
         yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in seen)}{before}"
 
 
@@ -174,9 +174,9 @@ def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, 
         found["statement"] = plain(row)
         found |= {"watched_since": plain(history.begun), "reasons": [plain(each._asdict()) for each in history.of(row)]}
     if isinstance(row, QueuedStatement):
-        own = unblock_of(row, reading)
-        head = None if own is None else own.head
+        unblock = unblock_of(row, reading)
+        head = None if unblock is None else unblock.head
         found |= {"reason": word(row.reason), "sentence": "" if head is None else head.sentence}
         found |= {"starts": plain(row.starts), "forecast": plain(reading.forecast)}
-        found["unblock"] = None if own is None else unblock_document(own)
+        found["unblock"] = None if unblock is None else unblock_document(unblock)
     return json.dumps(found, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"

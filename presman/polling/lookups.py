@@ -126,8 +126,8 @@ class BusyTexts:
 
 def text_of(statement: CursorKey, rows: Iterable[SqlText]) -> tuple[SqlText, ...]:
     """Return the text of a statement among those of several: its own cursor's, or else that of another of its own."""
-    own = [row for row in rows if row.sql_id == statement.sql_id]
-    return tuple(sorted(own, key=lambda row: row.child_number != statement.child_number)[:1])
+    texts = [row for row in rows if row.sql_id == statement.sql_id]
+    return tuple(sorted(texts, key=lambda row: row.child_number != statement.child_number)[:1])
 
 
 MOST_HELD = 5
@@ -154,23 +154,23 @@ def statements_on_show(
         for row in px_sessions
         if row.qcsid and not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
     }
-    own: dict[tuple[int, int], list[CursorKey]] = {session_key: [] for session_key in coordinators.values()}
-    told: dict[tuple[int, int], CursorKey] = {}
+    shown: dict[tuple[int, int], list[CursorKey]] = {session_key: [] for session_key in coordinators.values()}
+    present: dict[tuple[int, int], CursorKey] = {}
     waiting: list[Session] = []
     held: Counter[CursorKey] = Counter()
     for session in sessions:
         session_key = (session.inst_id, session.sid)
         if session.sql_id and is_queued(session.event, session.state):
             waiting.append(session)
-        elif session_key in own:
-            own[session_key] = _shown_by(session)
+        elif session_key in shown:
+            shown[session_key] = _shown_by(session)
         elif session_key in coordinators:
             if session.sql_id:
-                told.setdefault(coordinators[session_key], _present(session))
+                present.setdefault(coordinators[session_key], _present(session))
         elif session.sql_id and is_held(session.event, session.state, ""):
             held[_present(session)] += 1
     largest = [session_key for session_key, _ in Counter(coordinators.values()).most_common()]
-    running = [held_for for session_key in largest if (held_for := _held_for(own[session_key], told.get(session_key)))]
+    running = [cursor for session_key in largest if (cursor := _held_for(shown[session_key], present.get(session_key)))]
     heads, queued = _heads_and_others(waiting)
     most_held = [statement for statement, _ in held.most_common(MOST_HELD)]
     return list(dict.fromkeys([*heads, *running, *queued, *most_held]))
@@ -187,11 +187,11 @@ def _heads_and_others(waiting: Iterable[Session]) -> tuple[list[CursorKey], list
     return list(heads.values()), others
 
 
-def _held_for(shown: Sequence[CursorKey], told: CursorKey | None) -> CursorKey | None:
+def _held_for(shown: Sequence[CursorKey], present: CursorKey | None) -> CursorKey | None:
     """Return the statement that servers are held for: theirs, as the cursor of their coordinator's instance."""
-    if told is None:
+    if present is None:
         return shown[0] if shown else None
-    return next((each for each in shown if each.sql_id == told.sql_id), told)
+    return next((each for each in shown if each.sql_id == present.sql_id), present)
 
 
 def _shown_by(session: Session) -> list[CursorKey]:
@@ -264,7 +264,7 @@ class Lookups:
             found += lookups
         return found
 
-    def untold(self, statements: Iterable[CursorKey], now: datetime) -> list[CursorKey]:
+    def texts_due(self, statements: Iterable[CursorKey], now: datetime) -> list[CursorKey]:
         """Return those of the statements whose texts are to be asked for at `now`."""
         return [each for each in statements if self._is_due(SqlText, each, now)]
 

@@ -64,8 +64,8 @@ class NamedSessions:
 
     def learn(self, asked: Iterable[SessionKey], found: Iterable[Session], now: datetime) -> None:
         """Remember who is no user's session."""
-        there = {(row.inst_id, row.sid) for row in found}
-        self._missing |= {key: now for key in asked if key not in there}
+        present = {(row.inst_id, row.sid) for row in found}
+        self._missing |= {key: now for key in asked if key not in present}
 
 
 def requests(query: Query, keys: Sequence[SessionKey]) -> list[Request]:

@@ -318,8 +318,8 @@ class Poller:
         """Return the question about the texts of the busiest statements, where it is time for it."""
         if not self._needs.texts or SqlText not in self._queries or not self._busy.is_due(now):
             return None
-        apart = {lookup.statement for lookup in asked}
-        wanted = [each for each in self._lookups.untold(self._busy.ranked, now) if each not in apart]
+        asked_alone = {lookup.statement for lookup in asked}
+        wanted = [each for each in self._lookups.texts_due(self._busy.ranked, now) if each not in asked_alone]
         return self._busy.lookup(wanted, self._queries[SqlText], now) if wanted else None
 
     def _begin_epoch(self, keep: int = 0) -> None:

@@ -104,7 +104,7 @@ class Sampler:
         """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
         own, do not all poll at once; None: an interval after the poll before."""
         self._woken = threading.Condition()
-        self._poll_now = self._is_told_to = self._stopping = self._forgets = self._has_previewed = False
+        self._poll_now = self._must_answer = self._stopping = self._forgets = self._has_previewed = False
         self._focus: Focus | None = None
         self._detail_level = DetailLevel.WHOLE
         self._requests: list[tuple[type[Any], Mapping[str, Any], bool]] = []
@@ -189,11 +189,11 @@ class Sampler:
         A read that cannot be cancelled is left to the daemon thread, which dies with the process.
         """
         with self._woken:
-            was_told, self._stopping = self._stopping, True
+            was_stopping, self._stopping = self._stopping, True
             self._woken.notify_all()
         if not self.is_alive or threading.current_thread() is self._thread:
             return True
-        if not was_told:
+        if not was_stopping:
             try:  # in a thread of its own: cancelling may itself wait for the network
                 start(threading.Thread(target=self._cancel_until_over, name="presman-cancel", daemon=True))
             except RuntimeError:  # no thread can be had
@@ -266,7 +266,7 @@ class Sampler:
         return self.polled.lose(lost)
 
     def _poll(self) -> Snapshot:
-        poller = self.polled.prepare(self._focus, insists=self._is_told_to)
+        poller = self.polled.prepare(self._focus, insists=self._must_answer)
         if self._stopping:  # what was imported meanwhile may have taken its time
             raise SourceError("stopped")
         with self._woken:
@@ -301,4 +301,4 @@ class Sampler:
                 if left <= 0:
                     break
                 self._woken.wait(min(left, threading.TIMEOUT_MAX))
-            self._is_told_to, self._poll_now = self._poll_now, False
+            self._must_answer, self._poll_now = self._poll_now, False

@@ -249,8 +249,8 @@ def _common(instant: Instant) -> list[str]:
 def _expression(each: KeptFigure, place: str, instant: Instant) -> str:
     column = f'{place}."{each.column}"'
     if each.is_numbered:
-        own = f"w.database_id = {place}.database_id AND w.word_id = {column}"
-        return f'(SELECT w.word FROM words w WHERE {own}) AS "{each.key}"'
+        condition = f"w.database_id = {place}.database_id AND w.word_id = {column}"
+        return f'(SELECT w.word FROM words w WHERE {condition}) AS "{each.key}"'
     if each.counts:
         return f'(p.at - {column}) / {MICRO}.0 AS "{each.key}"'
     if each.is_long:

@@ -163,7 +163,7 @@ class StoredRows:
         """Sentences about what could not be read until now, one for all damaged polls of a store."""
         stores = dict.fromkeys(name for name, _ in self._lost)
         lost = {store: [each for (name, _), each in self._lost.items() if name == store] for store in stores}
-        return self._messages + [f"{name}: {_lost_polls(own)}; the others can be read" for name, own in lost.items()]
+        return self._messages + [f"{name}: {_lost_polls(bad)}; the others can be read" for name, bad in lost.items()]
 
     @property
     def reasons(self) -> list[str]:
@@ -224,18 +224,18 @@ class Playback(StoredRows):
 
     def at(self, index: int) -> datetime:
         """Return the instant of a poll. Raises IndexError, RecordingError."""
-        chain, own = self._index.find(index)
-        return instant(instant_of(chain, own) if own else chain.first_at)
+        chain, poll = self._index.find(index)
+        return instant(instant_of(chain, poll) if poll else chain.first_at)
 
     def snapshot(self, index: int) -> Snapshot:
         """Return a poll as it was. Raises IndexError, and LostPollError where it is damaged."""
-        chain, own = self._index.find(index)
+        chain, poll = self._index.find(index)
         try:
-            return self._reader.snapshot(chain, own)
+            return self._reader.snapshot(chain, poll)
         except DamagedError as error:
-            there = self._reader.polls_there(chain)
-            since = instant_of(chain, there) if there else chain.first_at
-            lost = self._lost[chain.store.name, chain.chain] = _LostChain(since, chain.polls - there, str(error))
+            readable = self._reader.polls_there(chain)
+            since = instant_of(chain, readable) if readable else chain.first_at
+            lost = self._lost[chain.store.name, chain.chain] = _LostChain(since, chain.polls - readable, str(error))
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
     def readable(self, indexes: range) -> Iterator[int]:
@@ -251,10 +251,10 @@ class Playback(StoredRows):
 
     def _behind_damage(self, indexes: range) -> range:
         """Return those of some indexes, of which the first cannot be read, that may be."""
-        chain, own = self._index.find(indexes[0])
-        back, there = indexes.step < 0, self._reader.polls_there(chain)
-        rest = indexes[max(1, own + 1 - there) if back else chain.polls - own :]
-        if not rest or (back and there):
+        chain, poll = self._index.find(indexes[0])
+        back, readable = indexes.step < 0, self._reader.polls_there(chain)
+        rest = indexes[max(1, poll + 1 - readable) if back else chain.polls - poll :]
+        if not rest or (back and readable):
             return rest
         store = self._index.find(rest[0])[0].store
         for each, reason in self._reader.pass_over(store, self._index.run(rest), back=back):
@@ -317,9 +317,9 @@ class Playback(StoredRows):
         sums = [[0, 0, 0, 0] for _ in range(count)]
 
         def add(row: Row) -> None:
-            own = sums[row["place"]] if 0 <= row["place"] < count else [0, 0, 0, 0]
-            own[0] = max(own[0], row["queued"] or 0)
-            own[1:] = [own[1] + (row["waited"] or 0), own[2] + (row["used"] or 0), own[3] + row["polls"]]
+            cell = sums[row["place"]] if 0 <= row["place"] < count else [0, 0, 0, 0]
+            cell[0] = max(cell[0], row["queued"] or 0)
+            cell[1:] = [cell[1] + (row["waited"] or 0), cell[2] + (row["used"] or 0), cell[3] + row["polls"]]
 
         for store, database_id in self._parts:
             binds = {"start": start, "width": width, "database_id": database_id}
@@ -353,8 +353,8 @@ class Playback(StoredRows):
         of_stores = [[each for each in chains if each.store is store] for store, _ in self._parts]
         return [
             DamagedPolls(instant(each.first_at), instant(each.last_at), each.polls)
-            for own in filter(None, of_stores)
-            for each, reason in zip(own, why_damaged(own[0].store, own), strict=True)
+            for lost in filter(None, of_stores)
+            for each, reason in zip(lost, why_damaged(lost[0].store, lost), strict=True)
             if reason
         ]
 

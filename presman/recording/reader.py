@@ -50,7 +50,7 @@ class Recording:
                 parts.setdefault(target, []).append((store, number))
                 about[target] = (name, kind)
             self.damage += store.damage
-        return tuple(Playback(target, *about[target], own) for target, own in sorted(parts.items()))
+        return tuple(Playback(target, *about[target], pieces) for target, pieces in sorted(parts.items()))
 
     def __enter__(self) -> Self:
         return self
@@ -68,10 +68,10 @@ class Recording:
         texts = [*self.damage, *playback.damage]
         found = []
         for store in self._stores:
-            own = [text for text in texts if text.startswith((f"{store.name}:", f"{store.name} "))]
-            texts = [text for text in texts if text not in own]
-            if own:
-                found.append("; ".join([own[0], *(text.removeprefix(store.name).lstrip(": ") for text in own[1:])]))
+            about = [text for text in texts if text.startswith((f"{store.name}:", f"{store.name} "))]
+            texts = [text for text in texts if text not in about]
+            if about:
+                found.append("; ".join([about[0], *(text.removeprefix(store.name).lstrip(": ") for text in about[1:])]))
         return texts + found
 
     def was_replaced(self) -> bool:

@@ -161,8 +161,8 @@ class Redactor:
                 if record == "Parameter"
                 else lambda value, row: self._name(_OF_ATTRIBUTE.get(row.attribute, "value"), value)
             )
-        own = {"program": self._program, "sql_text": self._statement, "other_xml": _facts}.get(field, _left_out)
-        return lambda value, _: own(value)
+        redact = {"program": self._program, "sql_text": self._statement, "other_xml": _facts}.get(field, _left_out)
+        return lambda value, _: redact(value)
 
     def _name(self, what: str, value: str) -> str:
         """Return the other name of a name; what is Oracle's own, and what is empty, stays."""

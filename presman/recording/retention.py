@@ -177,8 +177,8 @@ def _is_of(database_id: Any, targets: Sequence[str] | None) -> ColumnElement[boo
     if targets is None:
         return true()
     c = schema.DATABASES.c
-    own: ColumnElement[bool] = database_id.in_(select(c.database_id).where(c.target.in_(targets)))
-    return own
+    condition: ColumnElement[bool] = database_id.in_(select(c.database_id).where(c.target.in_(targets)))
+    return condition
 
 
 def how_many(chains: int, over: float, *, is_file: bool) -> int:

@@ -180,11 +180,11 @@ def update(table: sa.Table, changed: Sequence[str], key: Sequence[str], clocks: 
 
     `clocks` are columns that become the store's present time, in microseconds since 1970.
     """
-    values, own = _equal(changed), " AND ".join(_equal(key))
+    values, condition = _equal(changed), " AND ".join(_equal(key))
     texts = {}
     for kind, mark in _MARKS.items():
         now = [f"{_quoted(name)} = {NOW[kind]}" for name in clocks]
-        texts[kind] = f'UPDATE "{table.name}" SET {", ".join([*values, *now])} WHERE {own}'.replace("?", mark)
+        texts[kind] = f'UPDATE "{table.name}" SET {", ".join([*values, *now])} WHERE {condition}'.replace("?", mark)
     return RowCommand(texts, (*changed, *key))
 
 

@@ -92,12 +92,12 @@ def foreign_definition(found: list[Definition]) -> str:
 
     An older presman has made some of them of other columns, and joined otherwise, but it used no other words.
     """
-    own, words = _own(), _words_by_kind()
+    ours, words = _own(), _words_by_kind()
     if len(found) >= _MOST:  # the rest was not looked at
         return f"schema of {_MOST} definitions or more"
     for each in found:
         is_of_key = each.kind == "index" and not each.sql and each.table in METADATA.tables
-        is_own = each.name in own and own[each.name][:3] == each[:3] and words[each.kind].issuperset(_words(each.sql))
+        is_own = each.name in ours and ours[each.name][:3] == each[:3] and words[each.kind].issuperset(_words(each.sql))
         if not is_own and not is_of_key:
             return one_line(clean(f"{each.kind} {each.name}"), 80)
     return ""
@@ -105,8 +105,8 @@ def foreign_definition(found: list[Definition]) -> str:
 
 def is_damaged(found: list[Definition]) -> bool:
     """Whether definitions may be those of presman with some bytes changed: each is as long as its own."""
-    own, changed = list(_own().values()), [each for each in found if each.sql]
-    lengths = [tuple(map(len, each)) for each in own]
+    ours, changed = list(_own().values()), [each for each in found if each.sql]
+    lengths = [tuple(map(len, each)) for each in ours]
     return [tuple(map(len, each)) for each in changed] == lengths[: len(changed)]
 
 
@@ -138,7 +138,7 @@ def _own() -> Mapping[str, Definition]:
     tables = {each.name: str(CreateTable(each).compile(dialect=dialect)).strip() for each in METADATA.tables.values()}
     views = {name: f'CREATE VIEW "{name}" AS {select}' for name, select in selects("sqlite").items()}
     kinds = (("table", tables), ("view", views))
-    return {name: Definition(kind, name, name, sql) for kind, own in kinds for name, sql in own.items()}
+    return {name: Definition(kind, name, name, sql) for kind, texts in kinds for name, sql in texts.items()}
 
 
 @cache

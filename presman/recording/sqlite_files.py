@@ -83,8 +83,8 @@ def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
         if path.stat().st_size:
             verified(connection)
         else:
-            own = f"application_id={APPLICATION_ID}", f"user_version={LAYOUT}"
-            for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *own):
+            marks = f"application_id={APPLICATION_ID}", f"user_version={LAYOUT}"
+            for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *marks):
                 connection.execute(f"PRAGMA {pragma}")
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "cache_size=-1024"):
             connection.execute(f"PRAGMA {pragma}")
@@ -222,11 +222,11 @@ def cut_short(path: Path) -> str:
     """Say how much of a file is missing, by the number of pages and their size in its header; "" if it is all there."""
     with path.open("rb") as file:
         header = file.read(32)
-        there = file.seek(0, os.SEEK_END)
+        size = file.seek(0, os.SEEK_END)
     whole = int.from_bytes(header[16:18]) * int.from_bytes(header[28:32])
-    if len(header) < 32 or there >= whole:
+    if len(header) < 32 or size >= whole:
         return ""
-    missing = f"{there / 1e6:.1f} of {whole / 1e6:.1f} MB are there"
+    missing = f"{size / 1e6:.1f} of {whole / 1e6:.1f} MB are there"
     return f"it is cut short, {missing}: what is left is looked for"
 
 

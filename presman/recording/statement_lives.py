@@ -46,8 +46,8 @@ class _Written(NamedTuple):
 
     def now(self) -> dict[str, Any]:
         """Return what is known of it now."""
-        own = {} if self.since is None else {"queued_at": None, "started_at": kept(self.since)}
-        return _life(self.run) | own
+        times = {} if self.since is None else {"queued_at": None, "started_at": kept(self.since)}
+        return _life(self.run) | times
 
 
 class StatementLives:
@@ -85,7 +85,7 @@ class StatementLives:
             changed += [self._row(each, before) for each in over if each.seen < before]
         else:
             changed += [self._row(each._replace(life=each.now()), reading.at) for each in over]
-        there: dict[int, _Written] = {}
+        still_open: dict[int, _Written] = {}
         for run in self._runs.open:
             known, since = self._open.get(id(run)), None
             if known is not None and before is not None and _holds_other(known):
@@ -100,8 +100,8 @@ class StatementLives:
             elif known.life != (life := known.now()) or reading.at - known.seen >= SEEN_EVERY:
                 known = known._replace(life=life, seen=reading.at)
                 changed.append(self._row(known, reading.at))
-            there[id(run)] = known
-        self._open = there
+            still_open[id(run)] = known
+        self._open = still_open
         run_named(connection, _NEW_LIFE, new)
         run_named(connection, _CHANGE, changed)
         self._arrive(reading, poll, connection)
@@ -113,8 +113,8 @@ class StatementLives:
             run_named(connection, _CHANGE, [self._row(each, last) for each in self._open.values() if each.seen < last])
 
     def _row(self, written: _Written, seen: datetime) -> dict[str, Any]:
-        own = {"last_seen": kept(seen), "database_id": self._database_id, "statement": written.number}
-        return written.life | own
+        keys = {"last_seen": kept(seen), "database_id": self._database_id, "statement": written.number}
+        return written.life | keys
 
     def _arrive(self, reading: Reading, poll: int, connection: Connection) -> None:
         rows = []

@@ -199,21 +199,21 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
 
     A group that was there in some of a bin's polls only had nothing in the others.
     """
-    there = {each.key for each in bins}
+    keys = {each.key for each in bins}
     found: list[GroupBin] = []
     for part in filter(partial(has_groups, playback), playback.parts(start, end)):
         step, spans = sampled(part)
         counts = playback.made(lambda row: (row["bin"], row["polls"], row["known"]), part, _BINS_SAMPLED,
                            width=width, step=step)  # fmt: skip
-        own = {number: (polls, known) for number, polls, known in counts}
+        polls_of_bin = {number: (polls, known) for number, polls, known in counts}
         statement, binds = (_BY_POLL, {}) if width < SPAN else (_BY_SPAN, {"spans": spans})
-        rows = playback.made(partial(_group_bin, part, own), part, statement, width=width, **binds)
-        found += [each for each in rows if each is not None and each.key in there]
+        rows = playback.made(partial(_group_bin, part, polls_of_bin), part, statement, width=width, **binds)
+        found += [each for each in rows if each is not None and each.key in keys]
     return found
 
 
-def _group_bin(part: PlaybackPart, own: Mapping[int, tuple[int, int]], row: Row) -> GroupBin | None:
-    among = own.get(row["bin"])
+def _group_bin(part: PlaybackPart, polls_of_bin: Mapping[int, tuple[int, int]], row: Row) -> GroupBin | None:
+    among = polls_of_bin.get(row["bin"])
     if among is None:
         return None
     polls, known = among
@@ -280,7 +280,7 @@ def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) 
         for number, bucket_id, waits in _waits(playback, part, width) if names else ():
             if waits and is_number(waits) and bucket_id in names:
                 sums[names[bucket_id]][part.store.name, number] += waits
-    return [BucketBin(key, *of, waits) for of, own in sums.items() for key, waits in own.items()]
+    return [BucketBin(key, *of, waits) for of, buckets in sums.items() for key, waits in buckets.items()]
 
 
 def _buckets(playback: Playback, part: PlaybackPart) -> dict[int, tuple[str, int]]:
@@ -448,9 +448,9 @@ def statement_sums(playback: Playback, start: datetime, end: datetime) -> list[S
     binds = {"start": microseconds(start), "end": microseconds(end), "new_from": 0}
     sums: dict[tuple[str, str, str], StatementSum] = {}
     for part in playback.parts(start, end):
-        for own in playback.made(_sum, part, _SUMS, **binds):
-            before = sums.get(own[:3])
-            sums[own[:3]] = own if before is None else _added(before, own)
+        for part_sum in playback.made(_sum, part, _SUMS, **binds):
+            before = sums.get(part_sum[:3])
+            sums[part_sum[:3]] = part_sum if before is None else _added(before, part_sum)
         for last in playback.made(itemgetter("at"), part, _LAST_OF_PART):
             binds |= {"start": last, "new_from": last}
     return sorted(sums.values(), key=lambda each: (-each.server_seconds, -each.queued, each.sql_id))

@@ -152,12 +152,12 @@ def _of_part(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
     drawn = _drawn(playback, part, rows) if rows else {}
     values = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows, where they are damaged
     columns = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
-    there = [poll in polls for poll in range(part.first, part.last + 1)]
+    inside = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
     for who, indexes in drawn.items():
-        own = list(compress(indexes, there))
+        used = list(compress(indexes, inside))
         for figure, column in zip(figures, columns, strict=True):
-            line = array("d", [column[index] for index in own])
+            line = array("d", [column[index] for index in used])
             if not all(map(isnan, line)):
                 known[figure, who] = line
     times, seconds = (array("d", [each[index] for each in polls.values()]) for index in (0, 1))
@@ -299,11 +299,11 @@ class BinnedWaits:
             if poll is not None:
                 self._seconds[poll.bin] += poll.seconds
         for upper, counts in sums.items():
-            own = self._waits[upper]
+            line = self._waits[upper]
             for poll, count in zip(polls, counts, strict=True):
                 if count and poll is not None:
-                    own.extend([0.0] * (poll.bin + 1 - len(own)))
-                    own[poll.bin] += count
+                    line.extend([0.0] * (poll.bin + 1 - len(line)))
+                    line[poll.bin] += count
 
     def bins(self) -> Sequence[LatencyBin]:
         """Return the bins in order of time."""
@@ -311,8 +311,8 @@ class BinnedWaits:
 
         def made(place: int) -> LatencyBin:
             number = numbers[place]
-            there = ((upper, int(own[number])) for upper, own in self._waits.items() if number < len(own))
-            return LatencyBin(self._seconds[number], {upper: waits for upper, waits in there if waits})
+            counts = ((upper, int(by_bin[number])) for upper, by_bin in self._waits.items() if number < len(by_bin))
+            return LatencyBin(self._seconds[number], {upper: waits for upper, waits in counts if waits})
 
         return MadeAnew(made, len(numbers))
 
@@ -340,8 +340,8 @@ def latency_bins(playback: Playback, start: datetime, end: datetime, width: int)
         waits = playback.streamed(part, _WAITS) if has_histograms(playback, part) else ()
         for (span, event), buckets in groupby(waits, key=itemgetter(0, 1)):
             if _is_whole(span):
-                own = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
-                found[clean(str(event))].add(*_summed(own, buckets))
+                span_polls = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
+                found[clean(str(event))].add(*_summed(span_polls, buckets))
     return {event: bins for event, each in found.items() if (bins := each.bins())}
 
 
@@ -361,15 +361,15 @@ def _summed(
 
     Those are by the upper bound of their bucket, poll by poll, over all instances.
     """
-    there = unknown = 0
+    present = unknown = 0
     sums: dict[int, list[int]] = {}
     for _, _, upper, first, last, known, *waits in buckets:
         if not _is_sane(upper, first, last, known) or not all(each is None or type(each) is int for each in waits):
             continue
-        there |= (1 << (last + 1)) - (1 << first)
+        present |= (1 << (last + 1)) - (1 << first)
         unknown |= 0 if known else 1 << first
-        own = sums.setdefault(upper, [0] * SPAN)
+        line = sums.setdefault(upper, [0] * SPAN)
         for index, count in enumerate(waits):
             if count:
-                own[index] += count
-    return [poll if (there & ~unknown) >> index & 1 else None for index, poll in enumerate(polls)], sums
+                line[index] += count
+    return [poll if (present & ~unknown) >> index & 1 else None for index, poll in enumerate(polls)], sums

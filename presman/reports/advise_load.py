@@ -188,10 +188,10 @@ class ObservedLoad(Struct, frozen=True):
 
     def allowed(self, group: Group, percent: int) -> int:
         """Return the servers that a group may hold at a limit: within a container's limit percent are of less."""
-        now, own = self.rules.limits.get(group), self.percent(group)
-        if now is None or own == 0 or abs(self.rules.target * own // 100 - now) <= 1:
+        now, present = self.rules.limits.get(group), self.percent(group)
+        if now is None or present == 0 or abs(self.rules.target * present // 100 - now) <= 1:
             return self.rules.target * percent // 100
-        return now * percent // own
+        return now * percent // present
 
     def level(self, group: Group) -> int | None:
         """Return the level of a group, 1 to 8, None where it is not known or it has none."""
@@ -258,8 +258,8 @@ class ReplayOutcome(NamedTuple):
 def rules_of(seen: ObservedLoad, choice: Choice) -> Rules:
     """Return the rules of the replay under a choice. A limit is percent: it grows with the target."""
     rules = seen.rules
-    own: dict[Knob, int] = {(each.kind, each.group): each.value for each in choice}
-    target = own.get(("target", None), rules.target)
+    values: dict[Knob, int] = {(each.kind, each.group): each.value for each in choice}
+    target = values.get(("target", None), rules.target)
     limits = dict(rules.limits)
     for kind, group, value in sorted(choice, key=str):  # a limit of servers comes after that of CPU, and counts
         if group is not None and seen.limits_servers(kind, group):
@@ -268,7 +268,7 @@ def rules_of(seen: ObservedLoad, choice: Choice) -> Rules:
     timeouts = {group: float(value) for kind, group, value in choice if kind == "timeouts" and group is not None}
     plan = rules.plan
     if isinstance(plan, PlanBranch):
-        plan = _moved(plan, seen, own)
+        plan = _moved(plan, seen, values)
     return replace(rules, target=target, limits=limits, timeouts={**rules.timeouts, **timeouts}, plan=plan)
 
 
@@ -283,11 +283,11 @@ def short_of_cpu(seen: ObservedLoad, choice: Choice) -> Iterator[tuple[Group, in
             yield group, percent
 
 
-def _moved(branch: PlanBranch, seen: ObservedLoad, own: Mapping[Knob, int]) -> PlanBranch:
+def _moved(branch: PlanBranch, seen: ObservedLoad, values: Mapping[Knob, int]) -> PlanBranch:
     """Return a plan with groups on other levels, or with other parts of them."""
     if branch.group is None:
-        return replace(branch, children=tuple(_moved(each, seen, own) for each in branch.children))
-    level, share = own.get(("levels", branch.group)), own.get(("shares", branch.group))
+        return replace(branch, children=tuple(_moved(each, seen, values) for each in branch.children))
+    level, share = values.get(("levels", branch.group)), values.get(("shares", branch.group))
     weights = branch.weights
     if share is not None:
         factor = share / seen.percentage(branch.group)
@@ -328,21 +328,21 @@ def other_days(seen: ObservedLoad, many: int, *, held_back: bool) -> Iterator[Ar
 
 
 def _drawn(
-    came: Sequence[float], own: tuple[int, int], spans: tuple[float, float], length: float, random: Random
+    came: Sequence[float], section: tuple[int, int], spans: tuple[float, float], length: float, random: Random
 ) -> list[tuple[float, int]]:
-    """Return when which statements come, of the numbers `own` that came within `spans`.
+    """Return when which statements come, of those of `section` that came within `spans`.
 
     Stretches are drawn, and a day is drawn from these: so days differ by what comes by chance, and once more by how
     little is known of what comes usually.
     """
     begin, size = spans[0], (spans[1] - spans[0]) / _STRETCHES
-    ring = [*came[own[0] : own[1]], *(at + spans[1] - begin for at in came[own[0] : own[1]])]
+    ring = [*came[section[0] : section[1]], *(at + spans[1] - begin for at in came[section[0] : section[1]])]
     known = [random.uniform(*spans) for _ in range(_STRETCHES)]
     found = []
     for place in range(ceil(length / size)):
         start = random.choice(known)
         for index in range(bisect_left(ring, start), bisect_left(ring, start + size)):
-            found.append((place * size + ring[index] - start, own[0] + index % (own[1] - own[0])))
+            found.append((place * size + ring[index] - start, section[0] + index % (section[1] - section[0])))
     return sorted(each for each in found if each[0] <= length)
 
 

@@ -1,4 +1,4 @@
-"""Advice as values: the curves, the choices, how sure it is, the scripts. `advise_told.py` has words for them."""
+"""Advice as values: the curves, the choices, how sure it is, the scripts. `advise_text.py` has words for them."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def advise(
     arrivals: Sequence[Arrival],
     plan: SeenPlan,
     wanted: AdviceWanted,
-    heard: Callable[[int, Scored], None] = lambda *_: None,
+    on_choice: Callable[[int, Scored], None] = lambda *_: None,
     cpu: Sequence[CpuDemand] = (),
 ) -> AdviceFound:
     """Return advice on statements by time, each goal's group among them. KeyboardInterrupt ends the search early.
@@ -183,7 +183,7 @@ def advise(
     curves, needed = list[WaitCurve](), None
     try:
         if not verdict:
-            search.run(heard)
+            search.run(on_choice)
             finals = _finals(search, before, courses, 5 if quick else _few(arrivals, 19, 5))
             needed = None if _is_met(finals, goals) else servers_needed(seen, goals, courses)
         if finals and finals[0][0]:
@@ -235,10 +235,10 @@ def least(part: float) -> int:
 
 
 def _finding(goal: Goal, before: ReplayOutcome, seen: ObservedLoad) -> GoalFinding:
-    own = [each.waited for each in seen.arrivals[seen.skipped :] if each.group == goal.group]
+    waits = [each.waited for each in seen.arrivals[seen.skipped :] if each.group == goal.group]
     now = quantile(before.of(goal.group), goal.part)
     return GoalFinding(
-        str(goal), goal.seconds, goal.percentile, len(own), least(goal.part), quantile(own, goal.part), _finite(now)
+        str(goal), goal.seconds, goal.percentile, len(waits), least(goal.part), quantile(waits, goal.part), _finite(now)
     )
 
 
@@ -307,12 +307,12 @@ def _promised(
     later = after.of(goal.group, range(len(seen.early.arrivals), len(seen.arrivals)))
     if later:
         found = replace(found, held_back=len(later), within=within(later))
-    waits = [own for day in days if (own := day.of(goal.group))]
+    waits = [of_goal for day in days if (of_goal := day.of(goal.group))]
     if not waits or len(waits) < len(days):
         return found
-    far = [quantile(own, goal.part) for own in waits]
+    far = [quantile(of_goal, goal.part) for of_goal in waits]
     median, low, high = (_finite(each) for each in (quantile(far, 0.5), *bounds(far)))
-    least_within, most_within = bounds([within(own) for own in waits])
+    least_within, most_within = bounds([within(of_goal) for of_goal in waits])
     return replace(found, advised=median, advised_low=low, advised_high=high, low=least_within, high=most_within)
 
 
@@ -393,18 +393,18 @@ def _replayed_choice(
     seen: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
 ) -> ReplayedChoice:
     changes = tuple(in_words(seen, each) for each in sorted(choice, key=str))
-    there = {*after.groups[seen.skipped :]}
-    groups = tuple(_group_waits(group, before, after) for group in seen.groups if group in there)
+    replayed = {*after.groups[seen.skipped :]}
+    groups = tuple(_group_waits(group, before, after) for group in seen.groups if group in replayed)
     return ReplayedChoice(changes, _meets(after, goals), after.replayed.peak, groups)
 
 
 def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome) -> GroupWaits:
-    own, both = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group], (before, after)
-    waits = [[outcome.waits[n] for n in own] for outcome in both]
+    members, both = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group], (before, after)
+    waits = [[outcome.waits[n] for n in members] for outcome in both]
     (m1, m2), (q1, q2) = ([_finite(quantile(each, part)) for each in waits] for part in (0.5, 0.95))
-    unstarted = [sum(n in outcome.unstarted for n in own) for outcome in both]
-    longer = sum(after.slower[n] for n in own) / len(own)
-    return GroupWaits(group.con_id, group.name, len(own), m1, m2, q1, q2, unstarted[0], unstarted[1], longer)
+    unstarted = [sum(n in outcome.unstarted for n in members) for outcome in both]
+    longer = sum(after.slower[n] for n in members) / len(members)
+    return GroupWaits(group.con_id, group.name, len(members), m1, m2, q1, q2, unstarted[0], unstarted[1], longer)
 
 
 def in_words(seen: ObservedLoad, change: Change) -> str:

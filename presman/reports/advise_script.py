@@ -117,18 +117,18 @@ def _levels(seen: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], 
         return []
     before = {group: list(row[4:12]) for group, row in seen.plan.directives.items()}
     after: dict[Group, list[int]] = {}
-    for group, own in before.items():
-        after[group] = list(own)
+    for group, parts in before.items():
+        after[group] = list(parts)
         if group in shares:
-            after[group] = [shares[group] if part == max(own) else part for part in own]
+            after[group] = [shares[group] if part == max(parts) else part for part in parts]
         if group in levels:
             top = max(after[group])
             after[group] = [top if index == levels[group] - 1 else 0 for index in range(LEVELS)]
     for index in range(LEVELS):
-        total = sum(own[index] for own in after.values())
-        if total > max(100, sum(own[index] for own in before.values())):
-            for own in after.values():
-                own[index] = max(1, 100 * own[index] // total) if own[index] else 0
+        total = sum(parts[index] for parts in after.values())
+        if total > max(100, sum(parts[index] for parts in before.values())):
+            for parts in after.values():
+                parts[index] = max(1, 100 * parts[index] // total) if parts[index] else 0
     return [(group, before[group], after[group]) for group in before if before[group] != after[group]]
 
 

@@ -54,8 +54,8 @@ def sizes(seen: ObservedLoad, group: Group) -> list[int]:
 
 def _limits(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
     """Return limits in steps of the group's usual statement: room for one, for two, and so on."""
-    own = sizes(seen, group)
-    steps = percents(seen, group, median_low(own)) if own else []
+    degrees = sizes(seen, group)
+    steps = percents(seen, group, median_low(degrees)) if degrees else []
     return tuple(value for value in _thinned(steps) if value != seen.percent(group))
 
 
@@ -68,19 +68,19 @@ def percents(seen: ObservedLoad, group: Group, step: int) -> list[int]:
 
 
 def _levels(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
-    own = seen.level(group)
-    if own is None:
+    present = seen.level(group)
+    if present is None:
         return ()
     used = {level for each in seen.groups if (level := seen.level(each)) is not None}
-    return tuple(level for level in sorted(used | {min(LEVELS, max(used) + 1)}) if level != own)
+    return tuple(level for level in sorted(used | {min(LEVELS, max(used) + 1)}) if level != present)
 
 
 def _shares(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
     if seen.level(group) is None:
         return ()
-    own = seen.percentage(group)
-    values = {max(1, round(own * factor)) for factor in (0.25, 0.5, 2, 4)}
-    return tuple(sorted(value for value in values - {own} if value <= 100))
+    present = seen.percentage(group)
+    values = {max(1, round(present * factor)) for factor in (0.25, 0.5, 2, 4)}
+    return tuple(sorted(value for value in values - {present} if value <= 100))
 
 
 def _degrees(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
@@ -158,17 +158,17 @@ class ChoiceJudge(NamedTuple):
 
     def _lost(self, group: Group, after: ReplayOutcome) -> tuple[float, bool]:
         """Return what a group loses, 1 if its delays double, and whether that is worth the name."""
-        own = [n for n in self.indexes if after.groups[n] == group]
-        sooner, later = self._delays(self.before, own), self._delays(after, own)
+        members = [n for n in self.indexes if after.groups[n] == group]
+        sooner, later = self._delays(self.before, members), self._delays(after, members)
         pairs = [(quantile(sooner, part), quantile(later, part)) for part in (0.5, 0.95)]
-        unstarted = sum(n in after.unstarted for n in own) - sum(n in self.before.unstarted for n in own)
+        unstarted = sum(n in after.unstarted for n in members) - sum(n in self.before.unstarted for n in members)
         loss = max(_loss(*pair) for pair in pairs)
         worse = unstarted > 0 or any(after > 1.05 * before + 1 for before, after in pairs)
-        return max(loss, _UNSTARTED * unstarted / len(own)), worse
+        return max(loss, _UNSTARTED * unstarted / len(members)), worse
 
     @staticmethod
-    def _delays(outcome: ReplayOutcome, own: Sequence[int]) -> list[float]:
-        return [outcome.waits[n] + outcome.slower[n] for n in own]
+    def _delays(outcome: ReplayOutcome, members: Sequence[int]) -> list[float]:
+        return [outcome.waits[n] + outcome.slower[n] for n in members]
 
 
 _MISSED = 4.0
@@ -212,7 +212,7 @@ class Search:
         self._tried: set[Choice] = set()
         self._outcomes: set[tuple[frozenset[Knob], Scored]] = set()
         self._judge: ChoiceJudge | None = None
-        self._heard: Callable[[int, Scored], None] = lambda *_: None
+        self._on_choice: Callable[[int, Scored], None] = lambda *_: None
 
     def _rank(self, choice: Choice) -> tuple[bool, float, int, list[Change]]:
         found = self.scored[choice]
@@ -223,9 +223,9 @@ class Search:
         least = len(self.goals) + price(self.seen, choice)
         return (False, least, len(choice), sorted(choice, key=str)) <= self._rank(self.best)
 
-    def run(self, heard: Callable[[int, Scored], None]) -> None:
-        """Search; `heard` is told how many choices were replayed, and the best one's score."""
-        self._heard = heard
+    def run(self, on_choice: Callable[[int, Scored], None]) -> None:
+        """Search; `on_choice` is called with how many choices were replayed, and the best score."""
+        self._on_choice = on_choice
         self.score(PRESENT)
         generous = self._generous()
         parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
@@ -246,7 +246,7 @@ class Search:
             self.scored[choice] = self._judge(choice, after)
             if self.best not in self.scored or self._rank(choice) < self._rank(self.best):
                 self.best = choice
-            self._heard(len(self.scored), self.scored[self.best])
+            self._on_choice(len(self.scored), self.scored[self.best])
         return self.scored[choice]
 
     def judge(self, before: ReplayOutcome, end: int) -> ChoiceJudge:

@@ -35,8 +35,8 @@ def page(title: str, *body: Markup) -> str:
 
 def section(title: str, *parts: str, note: str = "") -> Markup:
     """Return a section with its heading and a line on what it shows."""
-    told = [element("p", note, class_="note")] if note else []
-    return element("section", element("h2", title), *told, *parts)
+    paragraphs = [element("p", note, class_="note")] if note else []
+    return element("section", element("h2", title), *paragraphs, *parts)
 
 
 def bullets(texts: Iterable[str], style: str | None = None) -> Markup:
@@ -61,8 +61,8 @@ def heading(
 ) -> Markup:
     """Return the head of a page: what it is about, notes, the zone of its times, and which presman made it when."""
     rests = f"All times in {zone_of(times)}. By presman {__version__}, {made_at(made, times)}."
-    told = [element("p", f"Note: {note}.") for note in notes]
-    return element("header", element("h1", title), *parts, *told, element("p", rests, class_="note"))
+    paragraphs = [element("p", f"Note: {note}.") for note in notes]
+    return element("header", element("h1", title), *parts, *paragraphs, element("p", rests, class_="note"))
 
 
 def zone_of(times: Sequence[datetime]) -> str:

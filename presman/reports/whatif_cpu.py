@@ -57,11 +57,11 @@ class CpuDemand(NamedTuple):
 
 
 class CpuDemands:
-    """The demands of the polls that it hears of; `untold` is why none is known of some, "" where all are."""
+    """The demands at all polls that it takes; `hidden` is why some polls have none, "" where all have."""
 
     def __init__(self) -> None:
         self.found: list[CpuDemand] = []
-        self.untold = ""
+        self.hidden = ""
 
     def take(self, facts: Facts, reading: Reading) -> None:
         """Take a poll. One whose division of CPUs is not known counts for nothing."""
@@ -73,7 +73,7 @@ class CpuDemands:
             at = CLUSTER if alone else inst_id
             rows = [row for row in reading.groups if row.inst_id == at and row.used is not None]
             hidden = next((row.hidden for row in rows if row.hidden and (row.con_id, row.name) in shares.shares), "")
-            self.untold = self.untold or hidden
+            self.hidden = self.hidden or hidden
             if hidden or not rows or instance.num_cpus <= 0:
                 continue
             loads = {
@@ -144,9 +144,9 @@ def replay_cpu(demands: Iterable[CpuDemand], changes: Mapping[str, CpuChange]) -
         same, then = given(demand, demand.shares), given(demand, other)
         for key, load in demand.loads.items():
             lacks = [load.wanted, *(load.wanted - got for got in (load.used, same[key], then[key]))]
-            own = sums.setdefault(key, [0.0] * 4)
-            sums[key] = [have + demand.seconds * more for have, more in zip(own, lacks, strict=True)]
-    return {key: GroupCpu(*own) for key, own in sums.items()}
+            total = sums.setdefault(key, [0.0] * 4)
+            sums[key] = [have + demand.seconds * more for have, more in zip(total, lacks, strict=True)]
+    return {key: GroupCpu(*total) for key, total in sums.items()}
 
 
 def cpu_report(demands: Sequence[CpuDemand], changes: Mapping[str, CpuChange]) -> str:
@@ -162,8 +162,8 @@ def cpu_report(demands: Sequence[CpuDemand], changes: Mapping[str, CpuChange]) -
         f"{'group':<26} {'wanted':>9} {'throttled: observed':>20} {'replayed':>16} {'what if':>16}",
     ]
     lines += [_line(key, each) for key, each in sorted(found.items()) if each.wanted >= 1.0 or key[1] in changes]
-    if said := _never_short(found.values(), wanted):
-        lines += ["", said]
+    if sentence := _never_short(found.values(), wanted):
+        lines += ["", sentence]
     return "\n".join([*lines, "", "assumptions:", *(f"  - {text}" for text in ASSUMPTIONS)]) + "\n"
 
 

@@ -34,13 +34,13 @@ _UNKNOWN_TARGET = 1_000_000
 
 
 class PlanLimit(NamedTuple):
-    """A limit: whose it is, its name, what it is `now` (None: there is none) and `then` (None: it stays).
+    """A limit: its group, its name, what it is `now` (None: there is none) and `then` (None: it stays).
 
     `why_most` says what makes `most` the most.
     """
 
     knob: Knob
-    whose: str
+    title: str
     name: str
     now: int | None
     unit: str
@@ -82,13 +82,13 @@ class PresentLimits(Struct, frozen=True):
         plan, target = self.load.plan, self.load.rules.target
         places = {group: place for place, group in enumerate(self.titles)}
         groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
-        own = [limit for group in groups for limit in self._of_group(group)]
-        yield from (limit for limit in own if limit.knob[1] == first)
+        limits = [limit for group in groups for limit in self._of_group(group)]
+        yield from (limit for limit in limits if limit.knob[1] == first)
         if target < _UNKNOWN_TARGET:
             step = max(1, target // (16 * plan.instances)) * plan.instances
             most, why = plan.maximum or 10 * target, " (PARALLEL_MAX_SERVERS)" if plan.maximum else ""
             yield PlanLimit(TARGET, "all", "PARALLEL_SERVERS_TARGET", target, " servers", most, step, why_most=why)
-        yield from (limit for limit in own if limit.knob[1] != first)
+        yield from (limit for limit in limits if limit.knob[1] != first)
 
     def _of_group(self, group: Group) -> Iterator[PlanLimit]:
         load, row = self.load, self.load.plan.directives[group]
@@ -103,8 +103,8 @@ class PresentLimits(Struct, frozen=True):
         for kind, (name, before, unit, most, step) in _OF_GROUPS.items():
             if now[kind] is not None or kind == "degree":
                 called = before if before and load.plan.is_old else name
-                whose = self.titles.get(group, group.name)
-                yield PlanLimit((kind, group), whose, called, now[kind], unit, most, step)
+                title = self.titles.get(group, group.name)
+                yield PlanLimit((kind, group), title, called, now[kind], unit, most, step)
 
     def possible(self, choice: Choice) -> Choice:
         """Return the changes of groups that the plan still has."""
@@ -126,7 +126,7 @@ class PresentLimits(Struct, frozen=True):
         """Return how many CPUs groups lack at this poll now and under a choice."""
         demands = self.demands.found
         if not demands:
-            return f"What CPU groups would get is not known{self.demands.untold and f': {self.demands.untold}'}."
+            return f"What CPU groups would get is not known{self.demands.hidden and f': {self.demands.hidden}'}."
         seconds = demands[0].seconds
         lacks = [
             f"{name} {number(each.replayed / seconds)} -> {number(each.changed / seconds)}"
@@ -185,8 +185,8 @@ def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
 
 
 def _binding(head: QueueHead, group: Group) -> Knob:
-    own = any(each.group for each in head.shortages) or head.cause is Cause.GROUP
-    if own or (head.cause is Cause.NEVER_FITS and not head.starts_alone):
+    by_group = any(each.group for each in head.shortages) or head.cause is Cause.GROUP
+    if by_group or (head.cause is Cause.NEVER_FITS and not head.starts_alone):
         return "limits", group
     return ("shares", group) if head.cause is Cause.NOT_CHOSEN else TARGET
 

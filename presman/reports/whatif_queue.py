@@ -105,8 +105,8 @@ class QueueCourses:
         before: dict[tuple[int, str], ChangedStart] = {}
         for row in sorted(reading.queue, key=lambda row: row.position):
             place, first = places.get(row.executing()), before.get((row.con_id, row.group))
-            own = [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
-            found.append(self._later(row, own, first))
+            starts = [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
+            found.append(self._later(row, starts, first))
             before[row.con_id, row.group] = found[-1]
         return sorted(found, key=lambda each: (each.row.position, -(each.row.waited or 0.0)))
 
@@ -122,18 +122,18 @@ class QueueCourses:
         return pairs
 
     def _later(
-        self, row: QueuedStatement, own: Sequence[tuple[_Start, _Start]], first: ChangedStart | None
+        self, row: QueuedStatement, courses: Sequence[tuple[_Start, _Start]], first: ChangedStart | None
     ) -> ChangedStart:
         """Return the starts of a statement in courses, which is not before the `first` of its queue."""
-        nows, thens = [now for now, _ in own], [then for _, then in own]
+        nows, thens = [now for now, _ in courses], [then for _, then in courses]
         starts = row.starts or PENDING
-        if (starts == PENDING or is_not_within(starts)) and len(own) >= ENOUGH:
+        if (starts == PENDING or is_not_within(starts)) and len(courses) >= ENOUGH:
             starts = _not_before(first and first.row.starts, self._start(row, nows, self._interval(nows)))
         then = _not_before(first and first.then, self._then(row, starts, nows, thens))
-        sooner = sum(now.least - then.seconds > _SAME for now, then in own)
-        later = sum(then.least - now.seconds > _SAME for now, then in own)
+        sooner = sum(now.least - then.seconds > _SAME for now, then in courses)
+        later = sum(then.least - now.seconds > _SAME for now, then in courses)
         beyond = _beyond(starts, nows), _beyond(then, thens)
-        return ChangedStart(replace(row, starts=starts), then, sooner, later, len(own), *beyond)
+        return ChangedStart(replace(row, starts=starts), then, sooner, later, len(courses), *beyond)
 
     def _then(
         self, row: QueuedStatement, shown: StartForecast, nows: Sequence[_Start], thens: Sequence[_Start]

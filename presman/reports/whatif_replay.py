@@ -261,9 +261,9 @@ def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
 
 
 def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
-    own = min(LEVELS, max(1, rules.levels.get(group, 1))) - 1
+    present = min(LEVELS, max(1, rules.levels.get(group, 1))) - 1
     weight = max(rules.weights.get(group, 0.0), 1e-6)
-    return tuple(weight if level == own else 0.0 for level in range(LEVELS))
+    return tuple(weight if level == present else 0.0 for level in range(LEVELS))
 
 
 class _Play:

@@ -39,7 +39,7 @@ def to_records(record: RecordType, rows: Iterable[tuple[Any, ...]], zone: tzinfo
     return tuple([make(row) for row in rows])
 
 
-def untold(record: RecordType, rows: Sequence[Sequence[Any]]) -> frozenset[str]:
+def null_counters(record: RecordType, rows: Sequence[Sequence[Any]]) -> frozenset[str]:
     """Return the counters of `record` that are NULL in every row: what nobody counted is not 0."""
     if record not in COUNTERS or not rows:
         return frozenset()
@@ -95,10 +95,10 @@ def _maker(record: RecordType, zone: tzinfo) -> Callable[[tuple[Any, ...]], Any]
         environment[f"c{index}"] = _converter(kind, name, zone)
         null = {int: "0", float: "0.0", str: "''"}.get(kind, "None") if not optional else "None"
         # Most values are of the right type already, and a call costs three times as much as this look.
-        own = f"v if v.__class__ is {kind.__name__} else " if kind in {int, float} else ""
+        shortcut = f"v if v.__class__ is {kind.__name__} else " if kind in {int, float} else ""
         if environment[f"c{index}"] is _text:
-            own = f"short(v) if v.__class__ is str and len(v) <= {LONGEST} else "
-        values.append(f"{null} if (v := r[{index}]) is None else {own}c{index}(v)")
+            shortcut = f"short(v) if v.__class__ is str and len(v) <= {LONGEST} else "
+        values.append(f"{null} if (v := r[{index}]) is None else {shortcut}c{index}(v)")
     # The text holds field numbers, a limit and the names of types only: nothing from outside is compiled.
     code = f"lambda r: new(record, ({', '.join(values)},))"
     return eval(code, environment)  # type: ignore[no-any-return]  # noqa: S307

@@ -358,8 +358,8 @@ class Recorder:
             return
         self._trimmed = now
         try:
-            own = [each.target.name for each in self.databases]
-            removed = trim(self.location, self._limits, datetime.now(UTC), own)
+            targets = [each.target.name for each in self.databases]
+            removed = trim(self.location, self._limits, datetime.now(UTC), targets)
         except RecordingError as error:
             self._report(LogEvent("not_trimmed", f"old polls could not be removed: {error}", "warning"))
             return

@@ -108,7 +108,7 @@ class SimulatorSource:
         if self._database is None or self._publisher is None:
             raise SourceError(f"{self.name} is closed")
         at = simulation.origin + timedelta(seconds=simulation.now)
-        own = {**USUAL_BINDS, "inst_id": 1, "own_inst_id": 1, "own_sid": simulation.own_sid}
+        binds = {**USUAL_BINDS, "inst_id": 1, "own_inst_id": 1, "own_sid": simulation.own_sid}
         sections = []
         for request in requests:
             view = request.query.view_in(self.scope)
@@ -117,7 +117,7 @@ class SimulatorSource:
                 sections.append(Section(at=at, problem=problem))
                 continue
             self._publisher.refresh(request.query.sql(self.scope))
-            section = self._database.run(request.query, self.scope, {**own, **request.binds})
+            section = self._database.run(request.query, self.scope, {**binds, **request.binds})
             sections.append(Section(section.rows, at, section.seconds, section.problem))
         return Answer(at, tuple(sections))
 

@@ -12,7 +12,7 @@ from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import CLUSTER
 from presman.analysis.trends.series import Series, completed
-from presman.base.colours import CLASS_STYLES, OTHERS, GroupColours, Whose
+from presman.base.colours import CLASS_STYLES, OTHERS, ColourKey, GroupColours
 from presman.tabs.parts import GroupLevel, Moment, OverTime
 
 BRIDGE = 120.0
@@ -27,18 +27,18 @@ MOST = 5
 _LITTLE = 0.01
 """The part of all that is too little for an area."""
 
-Styles = Callable[[Whose], str]
+Styles = Callable[[ColourKey], str]
 """The style of a group, a container or a wait class, "" where it has none of its own."""
 
 
 class Area(NamedTuple):
     """One area of a chart: its name, whose values it sums up, and their sums, None where nothing was measured.
 
-    The last area may be all others: `whose` is empty then. `style` names its colour.
+    The last area may be all others: `keys` is empty then. `style` names its colour.
     """
 
     name: str
-    whose: tuple[Whose, ...]
+    keys: tuple[ColourKey, ...]
     values: tuple[float | None, ...]
     style: str = OTHERS
 
@@ -109,8 +109,8 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
             start = completed(datetime.fromtimestamp(at, UTC), width) - count // 2 * width
         cursor = int(min(count - 1, max(0, (at - start) // width)))
     found = {
-        whose: moment.series.buckets((measure, CLUSTER, *whose), start, width, count)
-        for whose in moment.series.names(measure, CLUSTER)
+        key: moment.series.buckets((measure, CLUSTER, *key), start, width, count)
+        for key in moment.series.names(measure, CLUSTER)
     }
     containers = {group.con_id: group.container for group in reading.groups if group.container}
     areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))), containers, _styles(moment, measure))
@@ -119,7 +119,9 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
     return ChartData(f"{title}, {choices.window} min", areas, ticks, count, capacity, cursor, changes, start, width)
 
 
-def without_gaps(found: Mapping[Whose, Sequence[float | None]], bridge: int) -> dict[Whose, tuple[float | None, ...]]:
+def without_gaps(
+    found: Mapping[ColourKey, Sequence[float | None]], bridge: int
+) -> dict[ColourKey, tuple[float | None, ...]]:
     """Fill the stretches without a poll where polls are further apart than stretches, up to `bridge` of them.
 
     What a poll says is about the time before it, so they have the values of the next one. Where anything was
@@ -133,32 +135,31 @@ def without_gaps(found: Mapping[Whose, Sequence[float | None]], bridge: int) -> 
         source[first : index + 1] = [index] * (index + 1 - first)
         last = index
     return {
-        whose: tuple(None if index is None else values[index] or 0.0 for index in source)
-        for whose, values in found.items()
+        key: tuple(None if index is None else values[index] or 0.0 for index in source) for key, values in found.items()
     }
 
 
 def _styles(moment: Moment, measure: str) -> Styles:
-    """Return the styles of whose areas the chart of a measure has: wait classes, containers or groups."""
+    """Return the styles of the areas in a chart of a measure: of wait classes, containers or groups."""
     if measure == "active":
-        return lambda whose: CLASS_STYLES.get(whose[1], "")
+        return lambda key: CLASS_STYLES.get(key[1], "")
     colours = moment.colours
     if measure.startswith("pdb"):
         colours = GroupColours(moment.series.names("pdb_used", CLUSTER))
-    return lambda whose: colours.style(whose[1], whose[0])
+    return lambda key: colours.style(key[1], key[0])
 
 
 def _areas(
-    found: Mapping[Whose, tuple[float | None, ...]], containers: Mapping[int, str], style: Styles
+    found: Mapping[ColourKey, tuple[float | None, ...]], containers: Mapping[int, str], style: Styles
 ) -> tuple[Area, ...]:
     """Return the groups with most of it by name (with the container's where several have it), and the sum of others."""
-    sums = {whose: sum(value or 0.0 for value in values) for whose, values in found.items()}
-    ranked = sorted((whose for whose in sums if sums[whose] > 0), key=lambda whose: (-sums[whose], whose))
-    most = [whose for whose in ranked if sums[whose] >= _LITTLE * sum(sums.values())]
+    sums = {key: sum(value or 0.0 for value in values) for key, values in found.items()}
+    ranked = sorted((key for key in sums if sums[key] > 0), key=lambda key: (-sums[key], key))
+    most = [key for key in ranked if sums[key] >= _LITTLE * sum(sums.values())]
     if len(most) > MOST + (len(most) == len(ranked)):  # one alone need not be called others
         most = most[:MOST]
-    most = [whose for whose in most if style(whose)]  # one without a colour is among the others
-    named = sorted(most, key=lambda whose: (whose[1], whose[0]))
+    most = [key for key in most if style(key)]  # one without a colour is among the others
+    named = sorted(most, key=lambda key: (key[1], key[0]))
     names = [name for _, name in named]
     areas = [
         Area(
@@ -169,24 +170,24 @@ def _areas(
         )
         for con, name in named
     ]
-    rest = [found[whose] for whose in ranked if whose not in most]
+    rest = [found[key] for key in ranked if key not in most]
     if rest:
         sums_of_rest = (None if each[0] is None else sum(filter(None, each)) for each in zip(*rest, strict=True))
         areas.append(Area(OTHERS, (), tuple(sums_of_rest)))
     if not areas:  # nothing was measured, or nothing of it was used
         measured = sorted(item for item in found.items() if any(value is not None for value in item[1]))
-        return tuple(Area(whose[1], (whose,), values, style(whose) or OTHERS) for whose, values in measured[:1])
+        return tuple(Area(key[1], (key,), values, style(key) or OTHERS) for key, values in measured[:1])
     return tuple(areas)
 
 
 def levels_of(areas: Sequence[Area], levels: Sequence[GroupLevel]) -> list[tuple[float | None, float | None]]:
     """Return (value, limit) of each area at an instant; the others are whatever has no area of its own."""
-    named = {whose for area in areas for whose in area.whose}
+    named = {key for area in areas for key in area.keys}
     found = []
     for area in areas:
-        own = [each for each in levels if ((each.con_id, each.name) in (area.whose or named)) == bool(area.whose)]
-        values = [each.value for each in own if each.value is not None]
-        limit = own[0].limit if area.whose and own else None
+        of_area = [each for each in levels if ((each.con_id, each.name) in (area.keys or named)) == bool(area.keys)]
+        values = [each.value for each in of_area if each.value is not None]
+        limit = of_area[0].limit if area.keys and of_area else None
         found.append((sum(values) if values else None, limit))
     return found
 

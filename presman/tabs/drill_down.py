@@ -122,8 +122,8 @@ def _has(scope: DrillScope, row: ParallelStatement | SessionReading) -> bool:
 
 
 def _coordinator(row: SessionReading) -> tuple[int, int, int]:
-    own = row.inst_id, row.sid, row.serial
-    return (row.coordinator or own) if row.px_role == SERVER else own
+    session = row.inst_id, row.sid, row.serial
+    return (row.coordinator or session) if row.px_role == SERVER else session
 
 
 def _groups(scope: DrillScope, reading: Reading) -> tuple[GroupReading, ...]:
@@ -157,7 +157,7 @@ _NOTHING = ScopeContents((), (), (), ())
 
 
 @once
-def there(moment: Moment) -> ScopeContents:
+def contents(moment: Moment) -> ScopeContents:
     """Return what is in the scope on show."""
     scopes = moment.choices.scopes
     return contents_of(scopes[-1], moment.reading) if scopes else _NOTHING
@@ -165,7 +165,7 @@ def there(moment: Moment) -> ScopeContents:
 
 def groups(moment: Moment) -> tuple[GroupReading, ...]:
     """Return the groups of an instance or a container."""
-    return there(moment).groups
+    return contents(moment).groups
 
 
 def unseen_groups(moment: Moment) -> str:
@@ -178,19 +178,19 @@ def unseen_groups(moment: Moment) -> str:
 @once
 def queue(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return its queued statements. In a statement they are its executions, and never folded."""
-    rows = there(moment).queue
+    rows = contents(moment).queue
     return rows if moment.choices.unfolded or _is_statement(moment) else collapse_queue(rows)
 
 
 def running(moment: Moment) -> tuple[RunningStatement, ...]:
     """Return its running parallel statements."""
-    return there(moment).running
+    return contents(moment).running
 
 
 @once
 def sessions(moment: Moment) -> tuple[SessionReading, ...]:
     """Return its sessions."""
-    return collapse_sessions(there(moment).sessions, unfolded=moment.choices.unfolded)
+    return collapse_sessions(contents(moment).sessions, unfolded=moment.choices.unfolded)
 
 
 @once
@@ -216,7 +216,7 @@ def session_note(moment: Moment) -> str:
 
 def _not_listed(moment: Moment) -> str:
     """Return how many idle sessions of the scope are not listed, "" where all are."""
-    total, listed = _counted(moment), len(there(moment).sessions)
+    total, listed = _counted(moment), len(contents(moment).sessions)
     if moment.reading.unlisted == 0 or total == listed:
         return ""
     return not_listed(moment, None if total is None else total - listed)
@@ -225,7 +225,7 @@ def _not_listed(moment: Moment) -> str:
 @once
 def _counted(moment: Moment) -> int | None:
     """Return how many sessions there are in the scope, listed or not; None where nobody knows."""
-    snapshot, listed = moment.snapshot, len(there(moment).sessions)
+    snapshot, listed = moment.snapshot, len(contents(moment).sessions)
     if moment.reading.unlisted == 0:
         return listed
     if moment.reading.unlisted is None or snapshot is None or not moment.choices.scopes:
@@ -240,7 +240,7 @@ def _is_statement(moment: Moment) -> bool:
 
 def about(moment: Moment) -> list[Line]:
     """Return where one is, how much of what is there, and what is said of a group."""
-    found, scopes = there(moment), moment.choices.scopes
+    found, scopes = contents(moment), moment.choices.scopes
     active = sum(row.status == "ACTIVE" for row in found.sessions)
     total = _counted(moment)
     number = f"{counted(len(found.sessions), 'session')} listed" if total is None else counted(total, "session")
@@ -258,8 +258,8 @@ def about(moment: Moment) -> list[Line]:
 
 def _not_counted(moment: Moment) -> str:
     """Return how many of the servers of a group's statements its count, which the tables show, leaves out."""
-    own = [row for row in _own_group(moment) if row.inst_id == CLUSTER or len(moment.reading.header.instances) < 2]
-    beside = sum(holdings(moment.reading, row.con_id, row.name).uncounted for row in own)
+    rows = [row for row in _own_group(moment) if row.inst_id == CLUSTER or len(moment.reading.header.instances) < 2]
+    beside = sum(holdings(moment.reading, row.con_id, row.name).uncounted for row in rows)
     return f", {beside} of them not counted (did not queue)" if beside else ""
 
 
@@ -380,10 +380,10 @@ def with_cursor(statement: Statement, reading: Reading, texts: SqlTexts) -> Stat
     if statement.inst_id and statement.child is not None:
         return statement
     rows = (row for rows in (reading.running, reading.queue, reading.sessions) for row in rows)
-    own = [row for row in rows if row.sql_id == statement.sql_id and statement.con_id in {None, row.con_id}]
-    own.sort(key=lambda row: statement.inst_id not in {0, row.inst_id})
-    if own:
-        return statement._replace(inst_id=own[0].inst_id, child=own[0].child or 0)
+    cursors = [row for row in rows if row.sql_id == statement.sql_id and statement.con_id in {None, row.con_id}]
+    cursors.sort(key=lambda row: statement.inst_id not in {0, row.inst_id})
+    if cursors:
+        return statement._replace(inst_id=cursors[0].inst_id, child=cursors[0].child or 0)
     read = texts.find(statement.sql_id)
     if read is not None:
         return statement._replace(inst_id=read.inst_id, child=read.child_number)

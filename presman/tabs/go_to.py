@@ -82,8 +82,8 @@ def _of_reading(wanted: str, reading: Reading) -> Iterator[Destination]:
     if match := _SESSION.fullmatch(wanted):
         found = [row for row in reading.sessions if _is_meant(row, match)]
         if len(found) > 1:
-            there = " or ".join(f"{row.inst_id}:{row.sid}" for row in found)
-            yield Destination(trouble=f"{wanted} may be {there}.")
+            candidates = " or ".join(f"{row.inst_id}:{row.sid}" for row in found)
+            yield Destination(trouble=f"{wanted} may be {candidates}.")
         elif found:
             yield Destination(session=found[0])
     if (sql_id := wanted.lower()) in _sql_ids(sql_id, reading):

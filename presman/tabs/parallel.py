@@ -68,10 +68,10 @@ def _uncounted(reading: Reading) -> str:
     The statement of an idle holder may have bypassed the queue, though its group queues: no view tells.
     """
     counts = Counted.of(reading)
-    own = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
-    if sum(each.servers for each in own) != reading.unmanaged_servers:
+    outside = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
+    if sum(each.servers for each in outside) != reading.unmanaged_servers:
         return " (statements that did not queue, GV$ queries)"
-    return f": {', '.join(each.who for each in own[:_NAMED])}{' …' if len(own) > _NAMED else ''}"
+    return f": {', '.join(each.who for each in outside[:_NAMED])}{' …' if len(outside) > _NAMED else ''}"
 
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:

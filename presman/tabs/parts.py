@@ -249,9 +249,9 @@ class Moment:
         if not self.choices.by_instance:
             return cluster
         order = {(group.con_id, group.name): index for index, group in enumerate(cluster)}
-        apart = [group for group in self.reading.groups if group.inst_id != CLUSTER]
-        apart.sort(key=lambda group: (order.get((group.con_id, group.name), len(order)), group.inst_id))
-        return tuple(apart) or cluster
+        by_instance = [group for group in self.reading.groups if group.inst_id != CLUSTER]
+        by_instance.sort(key=lambda group: (order.get((group.con_id, group.name), len(order)), group.inst_id))
+        return tuple(by_instance) or cluster
 
 
 @once

@@ -21,8 +21,8 @@ def containers(moment: Moment) -> tuple[PdbReading, ...]:
 def chosen(moment: Moment, *, by_instance: bool) -> tuple[PdbReading, ...]:
     """Return the containers side by side, or (where there are several instances) on each of them."""
     found = containers(moment)
-    apart = tuple(row for row in found if row.inst_id != CLUSTER) if by_instance else ()
-    return apart or tuple(row for row in found if row.inst_id == CLUSTER)
+    rows = tuple(row for row in found if row.inst_id != CLUSTER) if by_instance else ()
+    return rows or tuple(row for row in found if row.inst_id == CLUSTER)
 
 
 def shown(moment: Moment) -> tuple[PdbReading, ...]:

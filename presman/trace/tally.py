@@ -95,7 +95,7 @@ class Tally:
             exact = other.bits is None
             self._add_rounded(other.counts, count_over=exact)
             if not exact:
-                self._over = [own + others for own, others in zip(self._over, other._over, strict=True)]
+                self._over = [mine + others for mine, others in zip(self._over, other._over, strict=True)]
 
     def round_to(self, bits: int) -> None:
         """Keep only the `bits` leading bits of each value from now on."""

@@ -123,9 +123,9 @@ class TerminalDriver(LinuxDriver):
         if os.getpgrp() == session or (leads and os.getsid(os.getppid()) != session):
             return False
         self.suspend_application_mode()
-        heard = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        before = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
         os.killpg(0, signal.SIGTSTP)
-        signal.signal(signal.SIGTSTP, heard)
+        signal.signal(signal.SIGTSTP, before)
         os.kill(os.getpid(), signal.SIGSTOP)  # SIGCONT will wake it: _go_on takes the terminal again
         return True
 

@@ -212,7 +212,7 @@ class Monitor:
 _MINUTES_BACK = "15"
 """Where one goes who asks for no time: what a DBA who is called looks at first."""
 
-_SAID = 4
+_IN_MESSAGE = 4
 """Events of one poll that are named when one goes there."""
 
 
@@ -297,9 +297,9 @@ class Moments:
     def show(self, event: DatabaseEvent) -> None:
         """Go to what happened, and say what it was, with what else happened by that poll."""
         self.go_to(event.at)
-        there = [each.text for each in self.monitor.events if each.at == event.at]
-        more = [f"+{len(there) - _SAID} more: E lists them"] if len(there) > _SAID else []
-        self.notify(" · ".join([*there[:_SAID], *more]), timeout=8)
+        events = [each.text for each in self.monitor.events if each.at == event.at]
+        more = [f"+{len(events) - _IN_MESSAGE} more: E lists them"] if len(events) > _IN_MESSAGE else []
+        self.notify(" · ".join([*events[:_IN_MESSAGE], *more]), timeout=8)
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, as far back as polls are kept."""

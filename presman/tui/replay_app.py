@@ -315,7 +315,7 @@ def _fitted(values: Sequence[float | None], width: int) -> list[float | None]:
     found: list[float | None] = []
     for cell in range(width):
         start = cell * len(values) // width
-        own = values[start : max(start + 1, (cell + 1) * len(values) // width)]
-        known = [value for value in own if value is not None]
+        cells = values[start : max(start + 1, (cell + 1) * len(values) // width)]
+        known = [value for value in cells if value is not None]
         found.append(max(known) if known else None)
     return found

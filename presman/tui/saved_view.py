@@ -172,6 +172,6 @@ class ViewSaver:
 
     def forget(self) -> str:
         """Do away with what is saved, and return what to say of it; what is on the screen stays as it is."""
-        there = forget()
+        had_settings = forget()
         self.saved = SavedView()
-        return "Settings are forgotten: the next start is as config.ini says." if there else "Nothing was kept."
+        return "Settings are forgotten: the next start is as config.ini says." if had_settings else "Nothing was kept."

@@ -199,8 +199,8 @@ async def run_until_ended(app: TerminalApp) -> None:
     def end(number: int, _frame: object) -> None:
         loop.call_soon_threadsafe(partial(app.exit, return_code=128 + number))
 
-    heard = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores SIGHUP
-    before = {number: signal.signal(number, end) for number in heard}
+    handled = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores SIGHUP
+    before = {number: signal.signal(number, end) for number in handled}
     try:
         await app.run_async()
     finally:

@@ -17,7 +17,7 @@ from presman.figures.figure import NAME, TEXT, Figure, Table
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import Knob
 from presman.reports.advise_report import Advice, ReplayedChoice
-from presman.reports.advise_told import closing, still_takes, wait_words
+from presman.reports.advise_text import closing, still_takes, wait_words
 from presman.reports.whatif_limits import LimitChanges, PlanLimit
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
@@ -53,7 +53,7 @@ LIMITS: Table[PlanLimit] = Table(
     "what_if_limits",
     "What if",
     (
-        _Limit("whose", "Group", NAME, "The group it is a limit of.", "whose", width=12, most=24),
+        _Limit("title", "Group", NAME, "The group it is a limit of.", "title", width=12, most=24),
         _Limit("limit", "Limit", NAME, "What Oracle calls it.", "name", width=24, flexible=True),
         _Limit("now", "Now", TEXT, "What is in force.", lambda row: _words(row, row.now), width=11),
         _Limit("then", "What if", TEXT, "What it would be.", lambda row: _words(row, row.then, ""), width=11),
@@ -116,7 +116,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._changes, self._answers, self._advice = LimitChanges(), WhatIfAnswers(), LiveAdvice(self.post_message)
         self._asked: tuple[Reading | None, object] = (None, None)
         self._is_busy = False
-        self._said = ""
+        self._message = ""
         self._limits, self._choices = Grid(LIMITS, counted=False), Grid(CHOICES)
         self._facts, self._keys = Sentences(id="what-if-facts", step=3), LineView()
         self._queue = QueueOnShow(monitor, (self._limits, self._choices), self._facts, self._keys)
@@ -171,10 +171,10 @@ class WhatIfScreen(ModalScreen[None]):
         self._queue.show(self._changes.choice, self._is_busy)
         self._show_facts()
 
-    def _show_facts(self, said: str | None = None) -> None:
+    def _show_facts(self, text: str | None = None) -> None:
         """Show what is to be said of the queue, or of advice while its choices are on show."""
-        self._said = self._said if said is None else said
-        found, lines = self._advice.found, [self._said]
+        self._message = self._message if text is None else text
+        found, lines = self._advice.found, [self._message]
         if found is not None and self._choices.display:
             lines = advice_words(found.advice, self._advice.goal_text, self._choices.row)
         else:
@@ -239,7 +239,7 @@ class WhatIfScreen(ModalScreen[None]):
 
     def on_advised(self, event: Advised) -> None:
         """Show the choices, or why there are none; then it can be asked again, when more was seen."""
-        advice, self._said = event.found.advice, ""
+        advice, self._message = event.found.advice, ""
         if advice.choices:
             self._advice.found = event.found
             self._choices.show_rows(advice.choices)

@@ -119,8 +119,8 @@ def test_what_is_no_longer_there_is_a_row_without_text_and_what_was_not_asked_is
     lookup = BusyTexts().lookup(keys[:2], QUERY, START)
     lookups.learn_texts(lookup, Section((text("there"),)), START)
     assert lookups.sections((), keys)[SqlText].rows == (text("there"), text("gone", words=""))
-    assert lookups.untold(keys, after(59)) == keys[2:]
-    assert lookups.untold(keys, after(60)) == keys[1:], "it may have come back"
+    assert lookups.texts_due(keys, after(59)) == keys[2:]
+    assert lookups.texts_due(keys, after(60)) == keys[1:], "it may have come back"
 
 
 def test_a_view_that_refuses_is_told_and_one_that_takes_too_long_says_nothing_of_one_text() -> None:

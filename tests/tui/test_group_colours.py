@@ -17,7 +17,7 @@ from textual.theme import BUILTIN_THEMES
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
-from presman.base.colours import CLASS_STYLES, GROUP_HUES, GROUP_STYLES, HUES, GroupColours, Whose
+from presman.base.colours import CLASS_STYLES, GROUP_HUES, GROUP_STYLES, HUES, ColourKey, GroupColours
 from presman.figures.drawing.lines import plain
 from presman.recording.reader import Recording
 from presman.reports.report.incident import gather
@@ -38,18 +38,18 @@ Names = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ABCDEFGHIJKL")), 
 
 
 @given(Names, Names)
-def test_no_two_groups_have_one_colour_and_no_group_changes_its(first: list[Whose], later: list[Whose]) -> None:
+def test_no_two_groups_have_one_colour_and_no_group_changes_its(first: list[ColourKey], later: list[ColourKey]) -> None:
     colours = GroupColours(first)
-    before = {whose: colours.style(whose[1], whose[0]) for whose in first}
+    before = {key: colours.style(key[1], key[0]) for key in first}
     colours.add(later)
-    styles = {whose: colours.style(whose[1], whose[0]) for whose in {*first, *later}}
-    assert all(styles[whose] == style for whose, style in before.items())
+    styles = {key: colours.style(key[1], key[0]) for key in {*first, *later}}
+    assert all(styles[key] == style for key, style in before.items())
     given_ones = [style for style in styles.values() if style]
     assert len(given_ones) == len(set(given_ones)) == min(len(GROUP_STYLES), len(styles))
 
 
 @given(Names)
-def test_the_order_in_which_groups_are_named_is_nothing(groups: list[Whose]) -> None:
+def test_the_order_in_which_groups_are_named_is_nothing(groups: list[ColourKey]) -> None:
     one, other = GroupColours(groups), GroupColours(reversed(groups))
     assert all(one.style(name, con_id) == other.style(name, con_id) for con_id, name in groups)
 
@@ -70,8 +70,8 @@ def test_the_name_says_which_colour() -> None:
 def test_every_group_of_a_scenario_has_one_colour_in_charts_and_report(scenario: str) -> None:
     """What a screen that was there from the start gave them, poll by poll, is what is worked out of all at once."""
     watch, series = Watch(), Series()
-    everybody: set[Whose] = set()
-    found: dict[Whose, set[str]] = defaultdict(set)
+    everybody: set[ColourKey] = set()
+    found: dict[ColourKey, set[str]] = defaultdict(set)
     readings = [reading for _, reading in polled(scenario, 300 if THOROUGH else 12)]
     for reading in readings:
         series.add(reading)
@@ -79,17 +79,17 @@ def test_every_group_of_a_scenario_has_one_colour_in_charts_and_report(scenario:
         moment = Moment(reading, watch=watch, series=series)
         everybody |= {(group.con_id, group.name) for group in reading.groups}
         for measure in ("used", "waiting", "io"):
-            areas = [each for each in chart_data(moment, measure, measure, None).areas if each.whose]
+            areas = [each for each in chart_data(moment, measure, measure, None).areas if each.keys]
             drawn = [each.style for each in areas if any(each.values)]
             assert len(drawn) == len(set(drawn)), "no colour stands for two groups on one chart"
             for area in areas:
-                found[area.whose[0]].add(area.style)
-        for whose in everybody:
-            found[whose].add(moment.colours.style(whose[1], whose[0]))
+                found[area.keys[0]].add(area.style)
+        for key in everybody:
+            found[key].add(moment.colours.style(key[1], key[0]))
     assert {len(styles) for styles in found.values()} == {1}, "no group has two colours"
     assert len(everybody) <= len(GROUP_STYLES)
     of_report = GroupColours(everybody)
-    assert found == {whose: {of_report.style(whose[1], whose[0])} for whose in everybody}
+    assert found == {key: {of_report.style(key[1], key[0])} for key in everybody}
     assert len({of_report.style(name, con_id) for con_id, name in everybody}) == len(everybody)
 
 

@@ -58,7 +58,7 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
         assert "Sooner in" not in screen, "nothing is changed yet"
         row = panel(acting)._limits.row
         assert row is not None
-        assert row.knob[1] is None or row.whose == reading.queue[0].group
+        assert row.knob[1] is None or row.title == reading.queue[0].group
         assert "The last of the " in screen
         await acting.keys("right")
         await waited(acting, answered(acting))
@@ -233,7 +233,7 @@ async def test_the_group_of_a_list_and_of_a_page_is_the_one_that_is_meant() -> N
             assert grid is not None
             await acting.keys("W")
             await waited(acting, answered(acting))
-            assert panel(acting)._limits.row.whose == name  # type: ignore[union-attr]
+            assert panel(acting)._limits.row.title == name  # type: ignore[union-attr]
             await acting.keys("q", "q")
 
 

@@ -139,7 +139,7 @@ def contenders(
         group_title(other): taken
         for other in reading.heads
         if (other.con_id, other.group) != (head.con_id, head.group)
-        and not _is_apart(head, other)
+        and not _on_different_instances(head, other)
         and (taken := _could_take(other, _before(head, other, reading), freed)) > 0
     }
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
@@ -163,7 +163,7 @@ def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
         for each in reading.heads
         if (each.con_id, each.group) != (head.con_id, head.group)
         and (everybody or (container and each.con_id == head.con_id))
-        and not _is_apart(head, each)
+        and not _on_different_instances(head, each)
         and _before(head, each, reading)
     ]
     return tuple(sorted({group_title(head), *others})) if others else ()
@@ -188,10 +188,10 @@ def _most(head: QueueHead) -> float:
     return head.wants.high if known and head.wants is not None else inf
 
 
-def _is_apart(head: QueueHead, other: QueueHead) -> bool:
+def _on_different_instances(head: QueueHead, other: QueueHead) -> bool:
     """Whether the two may run on no instance in common."""
-    here, there = ({i for each in one.shortages for i in each.inst_ids} for one in (head, other))
-    return bool(here and there and not here & there)
+    first, second = ({i for each in one.shortages for i in each.inst_ids} for one in (head, other))
+    return bool(first and second and not first & second)
 
 
 def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedStatement]:
@@ -216,8 +216,8 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
     if other.allowed is None:
         return wanted
     whole = other.con_id > 2  # its limit may be that of its container
-    own = (each for each in freed if each.con_id == other.con_id and (whole or each.group == other.group))
-    room = other.allowed - (other.held or 0) + sum(each.servers for each in own)
+    usable = (each for each in freed if each.con_id == other.con_id and (whole or each.group == other.group))
+    room = other.allowed - (other.held or 0) + sum(each.servers for each in usable)
     needs = first.low if first is not None and first.source is not WantsSource.MEAN else 0
     return min(wanted, room) if room > 0 and room >= needs else 0
 

@@ -164,7 +164,7 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
         if not found.rivals or not _helps_nobody(effect):
             can = "may" if found.rivals else "can"
             same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
-            helps = f"then {_whose(found.head)} {can} start{same}"
+            helps = f"then {_head_in_words(found.head)} {can} start{same}"
             holders = tuple(each.statement for each in chosen)
             return _end(holders, reading, helps, f"{_name(found.head)} {can} start", _name(found.head), effect)
     return None
@@ -192,7 +192,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         helping = {each.statement.executing(): each for each in found.candidates}
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
         if queues and idle:
-            each, doubt = idle[0].statement, _counted_apart(idle[0].statement, reading)
+            each, doubt = idle[0].statement, _not_counted_note(idle[0].statement, reading)
             served = [name for name in queues if not doubt or name != group_title(each)]
             wanted = f"that {listed(served)} want{'s' * (len(served) == 1)}"
             keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} {wanted}{doubt}"
@@ -204,13 +204,13 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
     return None
 
 
-def _counted_apart(each: RunningStatement, reading: Reading) -> str:
+def _not_counted_note(each: RunningStatement, reading: Reading) -> str:
     """Return that the limit that holds its own group back does not count an idle holder's servers, or may not.
 
     "" where it does, and where that limit holds nobody back: then its group wants these servers as the others do.
     """
-    own = (each.con_id, each.group)
-    holds = any((limit.con_id, limit.group) == own for head in reading.heads for limit in head.shortages)
+    group = (each.con_id, each.group)
+    holds = any((limit.con_id, limit.group) == group for head in reading.heads for limit in head.shortages)
     if not holds or not why_not_counted(each, reading):
         return ""
     does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
@@ -278,7 +278,7 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
 def _too_large(found: Unblock) -> ToDo:
     """Return what to do about a head that wants more than there is: one waits where the end of the others is known."""
     head = found.head
-    name, whose = _name(head), _whose(head)
+    name, who = _name(head), _head_in_words(head)
     if head.starts_alone and found.by_itself:
         return _wait_for(found, "may start")
     helps, short = "a lower DOP or another group lets it start", f"{name}'s head is {head.why}: a lower DOP helps"
@@ -288,30 +288,30 @@ def _too_large(found: Unblock) -> ToDo:
     if head.starts_alone and head.in_use == 0:
         helps = "no servers are in use and it is still queued, so give it a lower DOP"
         short = f"{name}'s head is {head.why}: a lower DOP helps"
-    return ToDo(Step.CHANGE, f"{whose} is {head.why}: {helps}", short, "parallel", subject=name)
+    return ToDo(Step.CHANGE, f"{who} is {head.why}: {helps}", short, "parallel", subject=name)
 
 
 def _name(head: QueueHead) -> str:
     return group_title(head) if head.group else "the queue"
 
 
-def _whose(head: QueueHead) -> str:
+def _head_in_words(head: QueueHead) -> str:
     """Return the head in words; where several have waited the same, that it is one of them."""
     return f"one of the first {head.equals + 1} of {_name(head)}" if head.equals else f"the head of {_name(head)}"
 
 
 def _wait_for(found: Unblock, starts: str) -> ToDo:
     """Return that one waits for who should end: promised only where nobody else could take the servers."""
-    name, whose, last = _name(found.head), _whose(found.head), found.by_itself[-1]
+    name, who, last = _name(found.head), _head_in_words(found.head), found.by_itself[-1]
     about, when = in_about(time_left(last)), _when(found, last)
     if found.rivals:
-        text = f"wait: {whose} may start {about}, {when}; {want_the_same(found.rivals)}"
+        text = f"wait: {who} may start {about}, {when}; {want_the_same(found.rivals)}"
         short = f"wait: {name} may start {about}; so may {listed(found.rivals)}"
         return ToDo(Step.WAIT, text, short, "parallel", subject=name)
     if found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
-        text = f"wait: {whose} may start only when no servers are in use, {about}, {when} ({found.head.why})"
+        text = f"wait: {who} may start only when no servers are in use, {about}, {when} ({found.head.why})"
         return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
-    text = f"wait: {whose} {starts} {about}, {when}"
+    text = f"wait: {who} {starts} {about}, {when}"
     short = f"wait: {name} {starts.partition(' by ')[0]} {about}"
     return ToDo(Step.WAIT, text, short, "parallel", subject=name)
 
@@ -363,29 +363,29 @@ def _lasting_cure(reading: Reading) -> str:
 
 def _patience(found: Unblock, reading: Reading) -> ToDo:
     """Return that one waits, as long as that is known, or that somebody must decide whose work to end."""
-    name, whose, cause = _name(found.head), _whose(found.head), found.head.cause
+    name, who, cause = _name(found.head), _head_in_words(found.head), found.head.cause
     step, text, short = Step.WAIT, "", ""
     if cause is Cause.UNEXPLAINED:
         step, short = Step.LOOK, f"check what else limits {name}"
-        text = f"check what else limits {whose}: the servers it wants are free, yet it is still queued"
+        text = f"check what else limits {who}: the servers it wants are free, yet it is still queued"
     elif cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
-        text, short = f"wait: {whose} {found.head.sentence}", f"wait: {name}'s head is {cause.value}"
+        text, short = f"wait: {who} {found.head.sentence}", f"wait: {name}'s head is {cause.value}"
     elif found.unknown:
         step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
-        text = f"find out who holds the servers that {whose} wants: {found.unknown}"
+        text = f"find out who holds the servers that {who} wants: {found.unknown}"
     elif found.by_itself:
         return _wait_for(found, "can start")
     elif found.refused is not None:
         text = short = f"wait: {refused_holder(found.refused)}"
     elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
         text = (
-            f"{late.who} should have ended by now but still runs, so when {whose} starts is not known: wait, or decide "
+            f"{late.who} should have ended by now but still runs, so when {who} starts is not known: wait, or decide "
         )
         text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now but still runs"
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
     else:
-        text = f"no idle session holds servers that {whose} could use: wait, or decide whose work to end"
+        text = f"no idle session holds servers that {who} could use: wait, or decide whose work to end"
         text += _slowed_by_io(found, reading)
         short = f"wait, or decide whose work to end for {name}"
     return ToDo(step, text, short, "parallel", subject=name)
@@ -394,8 +394,8 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
     """Return which I/O limit makes what runs in the head's container take longer, "" where none does."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
-    own = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if own is None else f"; {own.held_by or 'its I/O limit'} slows down what runs in {own.name}"
+    pdb = next((each for each in held if each.con_id == found.head.con_id), None)
+    return "" if pdb is None else f"; {pdb.held_by or 'its I/O limit'} slows down what runs in {pdb.name}"
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
@@ -424,7 +424,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     if why == pause(each) and not found.in_vain:  # time is all that speaks against it
         offer = f"once it is idle for {duration(LONG_IDLE)}"
         why, short = f"{why} (DO offers it {offer})", f"{keeps}, idle {each.idle_time}: end it {offer}"
-    return f"wait: {keeps} that {_whose(found.head)} could use; {why}{_lasting_cure(reading)}", short
+    return f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}{_lasting_cure(reading)}", short
 
 
 def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
@@ -432,7 +432,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
 
     What is enough changes with each statement that ends: so how many servers more it takes is told, too.
     """
-    each, whose = candidate.statement, _whose(found.head)
+    each, who = candidate.statement, _head_in_words(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     why = "whether the queue counts its servers here is not known"
     short = f"wait: ending {each.who} may not help {_name(found.head)}"
@@ -441,7 +441,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     if _helps_nobody(candidate.effect):
         why = _NO_USE
     elif candidate.frees == candidate.perhaps and more > 0:
-        why = f"{whose} is short of {counted(missing, 'server')}: ending it is enough once {more} more are free"
+        why = f"{who} is short of {counted(missing, 'server')}: ending it is enough once {more} more are free"
         short = f"wait: ending {each.who} lets {_name(found.head)} start once {more} more are free"
     return f"{held}; {why}; wait, or decide whose work to end", short
 
@@ -449,8 +449,8 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
 def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str]:
     """Return that the servers of an idle holder are none that the head could use."""
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-    apart = no_use(each, reading).get(group_title(found.head), "")
-    why = refusal(each) or f"ending it would not let {_whose(found.head)} start{f': {apart}' if apart else ''}"
+    cause = no_use(each, reading).get(group_title(found.head), "")
+    why = refusal(each) or f"ending it would not let {_head_in_words(found.head)} start{f': {cause}' if cause else ''}"
     text = f"{held}, but {why}; wait, or decide whose work to end"
     return text, f"wait: ending {each.who} does not let {_name(found.head)} start"
 

@@ -84,11 +84,11 @@ def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
     found = {}
     for head in reading.heads:
         if head.shortages and freeing(statement, head.shortages, counts) is None:
-            found[group_title(head)] = _apart(statement, head.shortages[0], counts)
+            found[group_title(head)] = _why_no_use(statement, head.shortages[0], counts)
     return found
 
 
-def _apart(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:
+def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:
     """Return why a statement holds nothing of what a limit leaves too little of."""
     if not shortage.everybody and statement.con_id != shortage.con_id:
         return f"it is in another container{f', {statement.container}' if statement.container else ''}"
@@ -258,11 +258,11 @@ def sentence(found: Unblock, doubtful: int) -> str:
     return f"{queues_behind_itself(found.itself)}; without it {words}" if found.itself is not None else words
 
 
-def queues_behind_itself(own: RunningStatement) -> str:
+def queues_behind_itself(holder: RunningStatement) -> str:
     """Say that the session that is queued holds servers itself: its end would end the statement that waits, too."""
-    held = counted(own.servers, "server")
+    held = counted(holder.servers, "server")
     cure = "close it, or raise the limit"
-    return f"{own.who} is queued behind itself: its open cursor keeps {held} ({cure})"
+    return f"{holder.who} is queued behind itself: its open cursor keeps {held} ({cure})"
 
 
 def _blocked_first(blocked: Sequence[RunningStatement]) -> str:

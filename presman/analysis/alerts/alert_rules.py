@@ -94,12 +94,12 @@ def host_shared(reading: Reading) -> list[Alert]:
             continue
         short = f"{number(others)} of the host's {each.host_cpus:.0f} CPUs are used by others{_where(each, reading)}"
         busy = f"the host is {100 * each.host_busy:.0f} % busy"
-        text = f"CPU: {busy}, {short}: {_whose(reading, each, others)}"
+        text = f"CPU: {busy}, {short}: {_limited_by(reading, each, others)}"
         found.append(Alert("warn", "▲", text, short, "host_shared", _subject(each, reading)))
     return found
 
 
-def _whose(reading: Reading, instance: InstanceReading, others: float) -> str:
+def _limited_by(reading: Reading, instance: InstanceReading, others: float) -> str:
     """Return who may limit what others use of a host: its other instances are of this database."""
     beside = _used_beside(reading, instance)
     if not beside:
@@ -120,8 +120,8 @@ def _used(reading: Reading, inst_id: int) -> float | None:
 
     A group without a row in V$RSRC_CONSUMER_GROUP uses none.
     """
-    own = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
-    used = [None if group.doubt else group.used for group in own]
+    groups = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
+    used = [None if group.doubt else group.used for group in groups]
     return None if None in used or not used else sum(each for each in used if each is not None)
 
 

@@ -62,12 +62,12 @@ def merged(settings: Iterable[AlertSetting]) -> AlertSettings:
 
 def _together(first: AlertSetting, others: Iterable[AlertSetting]) -> AlertSetting:
     for each in others:
-        said = {
+        settings = {
             item.name: value
             for item in fields(AlertSetting)
             if getattr(first, item.name) is None and (value := getattr(each, item.name)) is not None
         }
         if first.has_thresholds or first.severity is not None:  # thresholds go together, and a severity replaces them
-            said = {name: value for name, value in said.items() if name in {"hold", "percentile"}}
-        first = replace(first, **said)
+            settings = {name: value for name, value in settings.items() if name in {"hold", "percentile"}}
+        first = replace(first, **settings)
     return first

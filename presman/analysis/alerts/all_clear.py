@@ -18,9 +18,9 @@ _CLEARED_BY = {
 
 def all_clear(reading: Reading) -> list[Alert]:
     """Say what is known not to be there, for which time and by which views; nothing of what they did not tell."""
-    there = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
-    there |= {"queue"} if reading.queue else set()
-    known = [each for each in reading.basis if not each.lacking and each.what not in there]
+    alerted = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
+    alerted |= {"queue"} if reading.queue else set()
+    known = [each for each in reading.basis if not each.lacking and each.what not in alerted]
     if not known:
         return []
     where = f" in {reading.header.container}" if reading.header.container else ""

@@ -44,7 +44,7 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     return Alert(state, "✕" if head.is_critical else "▲", head_sentence(head), short, "queue_waits", name, amount)
 
 
-class _AtTimeout(NamedTuple):
+class _TimeoutWording(NamedTuple):
     """What is told of statements about to run into their timeout: how bad it is, what they do, the parameter's part."""
 
     state: Severity
@@ -54,11 +54,11 @@ class _AtTimeout(NamedTuple):
 
 
 _AT_TIMEOUT = {
-    "CANCEL": _AtTimeout("bad", "✕", "time{s} out within {soon}", "PARALLEL_QUEUE_TIMEOUT"),
-    "RUN": _AtTimeout(
+    "CANCEL": _TimeoutWording("bad", "✕", "time{s} out within {soon}", "PARALLEL_QUEUE_TIMEOUT"),
+    "RUN": _TimeoutWording(
         "note", "▶", "start{s} at {its} timeout, within {soon}, perhaps with fewer servers", "PQ_TIMEOUT_ACTION RUN"
     ),
-    "": _AtTimeout(
+    "": _TimeoutWording(
         "warn",
         "▲",
         "reach{es} {its} timeout within {soon}",
@@ -74,13 +74,13 @@ def timeouts(reading: Reading) -> list[Alert]:
     return [_timeout(found, _AT_TIMEOUT[action]) for action, found in by_action.items() if found]
 
 
-def _timeout(soon: list[QueuedStatement], said: _AtTimeout) -> Alert:
+def _timeout(soon: list[QueuedStatement], wording: _TimeoutWording) -> Alert:
     first = min(soon, key=lambda each: each.timeout_left or 0.0)
     words = {"s": "s", "es": "es", "its": "its"} if len(soon) == 1 else {"s": "", "es": "", "its": "their"}
-    short = f"{len(soon)} queued {said.does.format(soon=duration(SOON), **words)}"
+    short = f"{len(soon)} queued {wording.does.format(soon=duration(SOON), **words)}"
     who = f"{first.group} {first.sql_id or first.user} in {duration(first.timeout_left)}"
-    text = f"{short}, the first: {who} ({said.why})"
-    return Alert(said.state, said.glyph, text, short, "queue_timeout", group_title(first))
+    text = f"{short}, the first: {who} ({wording.why})"
+    return Alert(wording.state, wording.glyph, text, short, "queue_timeout", group_title(first))
 
 
 def idle_holders(reading: Reading) -> list[Alert]:

@@ -107,8 +107,8 @@ def least_cpus(plans: PlanFacts, inst_id: int, con_id: int, cpus: float) -> floa
 
 def whole_least_cpus(plans: PlanFacts, inst_id: int, cpus: float) -> float:
     """Return CPU_MIN_COUNT of the whole, which is CPU_COUNT unless it was set."""
-    own = (plans.system.parameters.amount(inst_id, con_id, "cpu_min_count") for con_id in (0, ROOT))
-    return next((amount for amount in own if amount), cpus)
+    amounts = (plans.system.parameters.amount(inst_id, con_id, "cpu_min_count") for con_id in (0, ROOT))
+    return next((amount for amount in amounts if amount), cpus)
 
 
 def _limits(
@@ -118,14 +118,14 @@ def _limits(
     shown = plans.plan_rows.get((inst_id, con_id))
     if plans.autonomous and shown is not None and 0 < (shown.utilization_limit or 0) < cpus:
         yield "UTILIZATION_LIMIT", (shown.utilization_limit or 0) / cpus
-    own = plans.system.parameters.setting(inst_id, con_id, "cpu_count")
+    cpu_count = plans.system.parameters.setting(inst_id, con_id, "cpu_count")
     limit = percent_fraction(row.utilization_limit) if row else None
     # Inside a container whose CPU_COUNT is less than the host has the CPUs of which this is a part are not seen.
-    whole = not own or plans.inside != con_id or own >= (plans.system.host_cpus(inst_id) or cpus)
+    whole = not cpu_count or plans.inside != con_id or cpu_count >= (plans.system.host_cpus(inst_id) or cpus)
     if limit is not None and whole:
         yield "UTILIZATION_LIMIT", limit
-    if own and own < cpus:
-        yield "CPU_COUNT", own / cpus
+    if cpu_count and cpu_count < cpus:
+        yield "CPU_COUNT", cpu_count / cpus
 
 
 class _CdbPlan(NamedTuple):

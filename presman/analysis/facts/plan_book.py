@@ -340,9 +340,9 @@ def _entitle(parent: Branch, whole: float, rooms: Mapping[int, float], claims: d
     if parent.key is not None:
         claims[parent.key] = claims.get(parent.key, 0.0) + whole
         return
-    own = [rooms[id(child)] for child in parent.branches]
-    amounts = _divide(parent, whole, own)
-    for child, room, amount in zip(parent.branches, own, amounts, strict=True):
+    rooms_below = [rooms[id(child)] for child in parent.branches]
+    amounts = _divide(parent, whole, rooms_below)
+    for child, room, amount in zip(parent.branches, rooms_below, amounts, strict=True):
         if room > 0:
             _entitle(child, amount, rooms, claims)
 

@@ -134,8 +134,8 @@ class PlanFacts(Struct, frozen=True, dict=True):
         found: dict[int, dict[int, str]] = {}
         for inst_id, con_id in self.plan_rows:
             if con_id > SEED and not self.system.is_closed(inst_id, con_id):
-                own = found.setdefault(inst_id, dict(self.system.open_pdbs(inst_id)))
-                own.setdefault(con_id, self.system.pdb_names.get(con_id, ""))
+                names = found.setdefault(inst_id, dict(self.system.open_pdbs(inst_id)))
+                names.setdefault(con_id, self.system.pdb_names.get(con_id, ""))
         return found
 
     def cpu_managed(self, inst_id: int, con_id: int) -> bool:
@@ -201,9 +201,9 @@ class PlanFacts(Struct, frozen=True, dict=True):
         """
         known = self.capacities
         containers = (con_id, ROOT, 0) if self.inside is None else (con_id, self.inside)
-        own = next((cpus for container in containers if (cpus := known.get((inst_id, container), 0)) > 0), 0)
-        if own > 0:
-            return float(own)
+        cpu_count = next((cpus for container in containers if (cpus := known.get((inst_id, container), 0)) > 0), 0)
+        if cpu_count > 0:
+            return float(cpu_count)
         row = self.top_rows.get(inst_id)
         if row is not None and self.autonomous and row.utilization_limit:
             return float(row.utilization_limit)

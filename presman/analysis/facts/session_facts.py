@@ -61,14 +61,14 @@ def operations(
             parts[inst_id, sid, row.sql_id][row.opname, row.target].append(row)
     found = {}
     for work, named in parts.items():
-        whole = [_operation(name, target, own, age) for (name, target), own in named.items()]
+        whole = [_operation(name, target, parts_of_work, age) for (name, target), parts_of_work in named.items()]
         found[work] = tuple(sorted(whole, key=lambda each: (-(each.remaining or 0.0), each.name, each.target)))
     return found
 
 
 def _operation(name: str, target: str, rows: list[SessionLongops], age: float) -> Operation:
-    told = [row.time_remaining for row in rows if row.time_remaining is not None]
-    remaining = max(told) - age if told else None
+    remaining_times = [row.time_remaining for row in rows if row.time_remaining is not None]
+    remaining = max(remaining_times) - age if remaining_times else None
     return Operation(
         name=name,
         target=target,
@@ -165,8 +165,8 @@ class SessionFacts(Struct, frozen=True, dict=True):
     def original_group(self, info: SessionInfo) -> str:
         """Return the group the active plan put a session in at first, "" if not known. Ids are each container's own."""
         name = self._names_by_container.get((info.con_id, info.orig_consumer_group_id), "")
-        own = info.con_id <= ROOT or len(self.system.pdbs) < 2
-        return name or (self.group_names.get(info.orig_consumer_group_id, "") if own else "")
+        ids_are_unique = info.con_id <= ROOT or len(self.system.pdbs) < 2
+        return name or (self.group_names.get(info.orig_consumer_group_id, "") if ids_are_unique else "")
 
     def group_of(self, session: Session) -> str:
         """Return the consumer group a session is in now."""

@@ -255,11 +255,11 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
     limit = _limit(shares.limits.get(key), counted.metrics.get(group_key), frame.capacity) if frame.capacity else None
-    untold = not frame.capacity or here.hidden == entitlement.SERVER_WIDE
+    guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts = counted.parallel.get(group_key, _NONE)
-    row = _told(found, counts, here.facts.snapshot)
+    row = _with_counts(found, counts, here.facts.snapshot)
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
     rated = deltas if deltas is not None and seconds else None
@@ -273,7 +273,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         here.capacities[con_id],
         limit,
         share,
-        None if untold else due if limit is None else min(due, limit),  # guaranteed
+        None if guarantee_unknown else due if limit is None else min(due, limit),  # guaranteed
         claim * frame.capacity if claim is not None and frame.whole_plan else None,  # entitled
         verdict,
         row.active_sessions,
@@ -304,7 +304,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     )
 
 
-def _told(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snapshot) -> ConsumerGroup:
+def _with_counts(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snapshot) -> ConsumerGroup:
     """Return a group's row; what V$RSRC_CONSUMER_GROUP does not tell of it now is counted in the views of sessions.
 
     What neither tells is None.
@@ -350,12 +350,12 @@ def _cluster(
     number, percent = server_pools.allowed((first.con_id, first.name), facts, budgets)
     if len(rows) == 1:
         return first._replace(inst_id=CLUSTER, servers_limit=number, servers_limit_percent=percent, all_used=together)
-    each = there = _by_field(rows)
+    each = measured = _by_field(rows)
     if None in each.used:  # an instance on which V$RSRC_CONSUMER_GROUP has no row of the group adds nothing
-        there = _by_field([row for row in rows if row.usage is not None] or rows)
+        measured = _by_field([row for row in rows if row.usage is not None] or rows)
     capacity, claims, allowed = sum(each.capacity), _known(each.entitled), _known(each.limit_allowed)
     found: dict[str, Any] = {name: _sum(getattr(each, name)) for name in _ADDED}
-    found |= {name: _sum(getattr(there, name)) for name in _ADDED_WHERE_THERE}
+    found |= {name: _sum(getattr(measured, name)) for name in _ADDED_WHERE_THERE}
     found |= {name: max(_known(getattr(each, name)), default=None) for name in _MOST}
     return first._replace(
         inst_id=CLUSTER,
@@ -364,7 +364,7 @@ def _cluster(
         share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
         entitled=sum(claims) if claims else None,
         verdict=first.verdict if each.verdict.count(first.verdict) == len(rows) else entitlement.worst(each.verdict),
-        io=None if None in there.io else counter_deltas.together(there.io),
+        io=None if None in measured.io else counter_deltas.together(measured.io),
         servers_limit=number,
         servers_limit_percent=percent,
         totals=QueueTotals._make(sums_of(each.totals)),
@@ -374,7 +374,7 @@ def _cluster(
         limited_by=next((row.limited_by for row in rows if row.limit_allowed is not None), ""),
         limit_used=_sum(_known(each.limit_used)) if allowed else None,
         limit_allowed=sum(allowed) if allowed else None,
-        usage=together_used(there.usage),
+        usage=together_used(measured.usage),
         **found,
     )
 

@@ -111,16 +111,16 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
     if not reading.header.cdb:
         return ()
     facts = Facts.of(previous, current)
-    apart = [
+    by_instance = [
         _by_its_groups(row, reading.instance_groups(row.inst_id))
         for instance in reading.header.instances
         for row in _instance(facts, instance)
     ]
     by_container: dict[int, list[PdbReading]] = {}
-    for row in apart:
+    for row in by_instance:
         by_container.setdefault(row.con_id, []).append(row)
     cluster = [_together(rows) for _, rows in sorted(by_container.items())]
-    return tuple(cluster + (apart if len(reading.header.instances) > 1 else []))
+    return tuple(cluster + (by_instance if len(reading.header.instances) > 1 else []))
 
 
 def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReading:
@@ -128,16 +128,16 @@ def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReadin
 
     The plan's tree adds up what groups are due, too: where each of them knows it, that is the one figure.
     """
-    own = [group for group in groups if group.con_id == row.con_id]
-    due = None if row.entitled is None else sum_of_known([group.entitled for group in own])
+    members = [group for group in groups if group.con_id == row.con_id]
+    due = None if row.entitled is None else sum_of_known([group.entitled for group in members])
     due = row.entitled if due is None else due if row.limit is None else min(due, row.limit)
-    return replace(row, entitled=due, **held_by_own_limits(own, row.waiting))
+    return replace(row, entitled=due, **held_by_own_limits(members, row.waiting))
 
 
 def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:
     """Return the rows with I/O limits, those of instances where there are several: a limit holds on each of them."""
-    apart = tuple(row for row in rows if row.inst_id != CLUSTER)
-    return tuple(row for row in apart or rows if row.iops_limit is not None or row.mb_limit is not None)
+    by_instance = tuple(row for row in rows if row.inst_id != CLUSTER)
+    return tuple(row for row in by_instance or rows if row.iops_limit is not None or row.mb_limit is not None)
 
 
 def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
@@ -188,9 +188,9 @@ def _hidden(facts: Facts, inst_id: int) -> str:
 def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
     branches = []
     for con_id, name in names.items():
-        own = given.get(con_id, Allotment())
-        cap = f"{name} ({own.limited_by})"
-        branches.append(Branch(name, (own.weight,), (con_id, name), own.limit, own.servers, cap=cap))
+        allotment = given.get(con_id, Allotment())
+        cap = f"{name} ({allotment.limited_by})"
+        branches.append(Branch(name, (allotment.weight,), (con_id, name), allotment.limit, allotment.servers, cap=cap))
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
 
 
@@ -269,11 +269,11 @@ def _together(rows: list[PdbReading]) -> PdbReading:
     def each(name: str, of: Sequence[PdbReading] = rows) -> list[Any]:
         return [getattr(row, name) for row in of]
 
-    there = [row for row in rows if row.usage is not None] or rows
+    measured = [row for row in rows if row.usage is not None] or rows
     held = [row for row in rows if row.limited_by]
-    capacity, ios = sum(each("capacity")), [row.io for row in there if row.io is not None]
+    capacity, ios = sum(each("capacity")), [row.io for row in measured if row.io is not None]
     found: dict[str, Any] = {name: added(each(name)) for name in _ADDED}
-    found |= {name: added(each(name, there)) for name in _ADDED_WHERE_COUNTED}
+    found |= {name: added(each(name, measured)) for name in _ADDED_WHERE_COUNTED}
     found |= {name: sum_of_known(each(name)) for name in _ADDED_WHERE_KNOWN}
     found |= {name: max((value for value in each(name) if value is not None), default=None) for name in _MOST}
     if len({row.limited_by for row in held}) == 1:
@@ -286,9 +286,9 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         capacity=capacity,
         share=sum(row.share * row.capacity for row in rows) / capacity if capacity else rows[0].share,
         verdict=entitlement.worst(each("verdict")),
-        io=together(ios) if len(ios) == len(there) else None,
+        io=together(ios) if len(ios) == len(measured) else None,
         io_verdict=worst_io(each("io_verdict")),
-        usage=together_used(each("usage", there)),
+        usage=together_used(each("usage", measured)),
         held_by=max(rows, key=lambda row: row.io_throttle_ms or 0.0).held_by,
         **found,
     )
@@ -310,7 +310,7 @@ Limited: TypeAlias = "LimitedContainer | PdbReading"
 def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
     """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
     requests, megabytes = (
-        next((own for each in (con_id, 0, ROOT) if (own := facts.system.parameters.setting(inst_id, each, name))), None)
+        next((cap for each in (con_id, 0, ROOT) if (cap := facts.system.parameters.setting(inst_id, each, name))), None)
         for name in ("max_iops", "max_mbps")
     )
     return requests, megabytes
@@ -387,8 +387,8 @@ _NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
 
 def grown_counters(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
     """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
-    untold = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COLUMNS)
-    if untold or not facts.deltas.same_window(inst_id, ROOT):
+    cpu_missing = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COLUMNS)
+    if cpu_missing or not facts.deltas.same_window(inst_id, ROOT):
         return {}
     before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
     found = {}

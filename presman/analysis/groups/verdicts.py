@@ -207,9 +207,9 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: 
     due = missing = 0.0
     for row in rows:
         if row.verdict in _JUDGED and row.entitled is not None and row.wanted is not None and row.used is not None:
-            own = min(row.wanted, row.entitled)
-            due += own
-            missing += max(0.0, own - row.used) if row.verdict is Verdict.STARVED else 0.0
+            claim = min(row.wanted, row.entitled)
+            due += claim
+            missing += max(0.0, claim - row.used) if row.verdict is Verdict.STARVED else 0.0
     doubt = next((row.doubt for row in rows if row.doubt), "")
     used = [row.used for row in rows if row.used is not None and not doubt]
     total = sum(used) if used else None

@@ -246,15 +246,15 @@ def _throttled(reading: Reading) -> dict[int, float]:
 
 def _column(block: bytes, inst_id: int, event: int) -> LatencyColumn:
     poll = _decoder.decode(block)
-    own = [each for each in poll.events if each.event == event and inst_id in (CLUSTER, each.inst_id)]
+    events = [each for each in poll.events if each.event == event and inst_id in (CLUSTER, each.inst_id)]
     held = poll.throttled.get(inst_id, poll.throttled.get(CLUSTER))
-    if not poll.seconds or any(each.counts is None for each in own):
+    if not poll.seconds or any(each.counts is None for each in events):
         return LatencyColumn(poll.at, None, {}, None, held)
     counts = Counter[int]()
-    for each in own:
+    for each in events:
         counts.update(each.counts)
-    measured = [each.waited for each in own if each.waited is not None]
-    waited = EventWaits(*map(sum, zip((0, 0), *measured, strict=True))) if len(measured) == len(own) else None
+    measured = [each.waited for each in events if each.waited is not None]
+    waited = EventWaits(*map(sum, zip((0, 0), *measured, strict=True))) if len(measured) == len(events) else None
     return LatencyColumn(poll.at, poll.seconds, dict(counts), waited, held)
 
 

@@ -49,8 +49,8 @@ def redo(facts: Facts, waits: Iterable[WaitReading]) -> tuple[RedoHealth, ...]:
     whole = _health(CLUSTER, found, sum(rates.values()) if rates else None)
     if len(inst_ids) == 1:
         return (whole,)
-    apart = [_health(each, [wait for wait in found if wait.inst_id == each], rates.get(each)) for each in inst_ids]
-    return (whole, *apart)
+    instances = [_health(each, [wait for wait in found if wait.inst_id == each], rates.get(each)) for each in inst_ids]
+    return (whole, *instances)
 
 
 def _rates(facts: Facts) -> dict[int, float]:
@@ -136,10 +136,10 @@ def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tup
     """Return why the latencies of `rows`, in the order they were read, are not believed; empty if they may be true."""
     found = []
     for instance in sorted({inst_id for inst_id, _, _ in rows}):
-        own = [value for inst_id, _, value in rows if inst_id == instance]
-        if len(own) >= GROWING and all(earlier < later for earlier, later in pairwise(own)):
+        values = [value for inst_id, _, value in rows if inst_id == instance]
+        if len(values) >= GROWING and all(earlier < later for earlier, later in pairwise(values)):
             found.append(
-                f"instance {instance}: each of the {len(own)} values is larger than the one before: "
+                f"instance {instance}: each of the {len(values)} values is larger than the one before: "
                 "a clock or a counter, not a latency"
             )
     if any(value < 0 for _, _, value in rows):
@@ -322,11 +322,11 @@ def _read_before(facts: Facts) -> set[int]:
     return {row.inst_id for row in facts.deltas.before(SystemEvent)} - facts.deltas.restarted
 
 
-def _event_waits(told: tuple[int | None, int | None] | None) -> EventWaits | None:
+def _event_waits(totals: tuple[int | None, int | None] | None) -> EventWaits | None:
     """Return waits and their time, None where one of the two is not told."""
-    if told is None or told[0] is None or told[1] is None:
+    if totals is None or totals[0] is None or totals[1] is None:
         return None
-    return EventWaits(told[0], told[1])
+    return EventWaits(totals[0], totals[1])
 
 
 def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:

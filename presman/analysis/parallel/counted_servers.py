@@ -104,8 +104,8 @@ def holdings(reading: Reading, con_id: int, group: str) -> GroupHoldings:
     """Return what the statements of a group hold; what it does not count is 0 where that is not known."""
     held = _sum(each for each in reading.running if (each.con_id, each.group) == (con_id, group))
     rows = (each for each in reading.cluster_groups() if (each.con_id, each.name) == (con_id, group))
-    own = next(rows, None)
-    return GroupHoldings(held, 0 if own is None or own.px_servers is None else max(0, held - own.px_servers))
+    first = next(rows, None)
+    return GroupHoldings(held, 0 if first is None or first.px_servers is None else max(0, held - first.px_servers))
 
 
 def why_not_counted(statement: RunningStatement, reading: Reading) -> str:

@@ -118,14 +118,14 @@ def cost(row: CursorTotals) -> CursorCost:
 
 def _servers(facts: Facts, inst_id: int, rows: Iterable[PxStatistic], names: Mapping[int, str]) -> Iterable[ServerWork]:
     """Yield the servers of the coordinator in the order of their sets; another instance may have the same SID."""
-    own = [row for row in rows if row.degree is not None and row.qcinst_id in {inst_id, None}]
+    working = [row for row in rows if row.degree is not None and row.qcinst_id in {inst_id, None}]
     before = {
         (row.inst_id, row.sid, row.statistic): row.value for row in facts.deltas.before(PxStatistic) if row.degree
     }
     seconds = facts.deltas.interval(PxStatistic)
     by_server: dict[tuple[int, int, int, int], dict[str, int]] = defaultdict(dict)
     grown: dict[tuple[int, int], int | None] = {}
-    for row in own:
+    for row in working:
         name = names.get(row.statistic, "")
         by_server[row.server_set or 0, row.server or 0, row.inst_id, row.sid][name] = row.value
         if name == CPU:

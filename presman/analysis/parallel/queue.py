@@ -167,9 +167,9 @@ class WantedServers(Struct, frozen=True, dict=True):
             return Servers(mean, mean, WantsSource.MEAN) if mean > 1 else None
         if dop < 2:
             return None
-        told = info.pq_servers if info else None
-        if told and told % dop == 0 and told <= _SMALL * dop:
-            return Servers(told, told, WantsSource.PQ_SERVERS)
+        reported = info.pq_servers if info else None
+        if reported and reported % dop == 0 and reported <= _SMALL * dop:
+            return Servers(reported, reported, WantsSource.PQ_SERVERS)
         child = session.sql_child_number
         least = 2 if self.facts.plans.autonomous else 1
         if sets := self.running.get((session.sql_id, child)):
@@ -210,7 +210,7 @@ def means(rows: Iterable[GroupMetric]) -> dict[tuple[int, str], float]:
     sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for row in rows:
         if row.avg_queued_parallel_stmts is not None and row.avg_queued_parallel_servers is not None:
-            own = sums[row.con_id, row.consumer_group_name]
-            own[0] += row.avg_queued_parallel_servers
-            own[1] += row.avg_queued_parallel_stmts
+            total = sums[row.con_id, row.consumer_group_name]
+            total[0] += row.avg_queued_parallel_servers
+            total[1] += row.avg_queued_parallel_stmts
     return {key: servers / statements for key, (servers, statements) in sums.items() if statements > 0}

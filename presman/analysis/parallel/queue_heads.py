@@ -153,8 +153,8 @@ class Queues(NamedTuple):
             return state
         # The target is the cluster's, but free servers of other instances are no use to it.
         inst_ids = tuple(sorted(placed.inst_ids))
-        there = together(self.pools[inst_id] for inst_id in inst_ids)
-        return state._replace(system=budget_of(there, placed.where, inst_ids), inst_ids=inst_ids)
+        pool = together(self.pools[inst_id] for inst_id in inst_ids)
+        return state._replace(system=budget_of(pool, placed.where, inst_ids), inst_ids=inst_ids)
 
     def _ahead(self, head: QueuedStatement) -> int:
         """Return how many of other groups have waited for longer in the one queue of a container."""
@@ -179,13 +179,13 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         state = state._replace(passed_over=_is_passed_over(queues, head, state))
     directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
     cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), state)
-    tightest, own = state.tightest, queues.groups.get((head.con_id, head.group))
+    tightest, group = state.tightest, queues.groups.get((head.con_id, head.group))
     return QueueHead(
         group=head.group,
         statement=head,
         cause=cause,
         wants=head.wants,
-        held=tightest.held if tightest else own.px_servers if own else None,
+        held=tightest.held if tightest else group.px_servers if group else None,
         allowed=tightest.allowed if tightest else None,
         in_use=state.system.in_use,
         target=state.system.target,
@@ -402,8 +402,8 @@ def placement(facts: Facts, statement: QueuedStatement) -> Placement:
 
 
 def _parameter(facts: Facts, statement: QueuedStatement, name: str) -> str:
-    own = facts.system.parameters.of_container(statement.inst_id, statement.con_id, name)
-    return own or facts.system.parameters.by_name.get((statement.inst_id, name), "")
+    local = facts.system.parameters.of_container(statement.inst_id, statement.con_id, name)
+    return local or facts.system.parameters.by_name.get((statement.inst_id, name), "")
 
 
 def passed_over(

@@ -99,12 +99,12 @@ def holdings(facts: Facts) -> Holdings:
     monitors: dict[Coordinator, int] = {}
     known = facts.sessions.servers
     for coordinator, rows in _by_coordinator(facts.snapshot.rows(PxSession)).items():
-        told = [known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
-        if True in told and False not in told:
+        of_gv_query = [known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
+        if True in of_gv_query and False not in of_gv_query:
             monitors[coordinator] = len(rows)
-        elif False in told:
-            own = [row for row, gv in zip(rows, told, strict=True) if not gv]
-            statements[coordinator] = Holding.of(coordinator, own)
+        elif False in of_gv_query:
+            servers = [row for row, gv in zip(rows, of_gv_query, strict=True) if not gv]
+            statements[coordinator] = Holding.of(coordinator, servers)
         elif not known.complete:
             statements[coordinator] = Holding.of(coordinator, rows, certain=False)
     return Holdings(statements, monitors)
@@ -148,7 +148,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     server = _server_session(facts, holding)
     witness = session or server
     sql_id, child = _cursor(session, server)
-    own = session if session is not None and session.sql_id == sql_id else None
+    current = session if session is not None and session.sql_id == sql_id else None
     idle = float(session.last_call_et or 0) if session and session.status in IDLE_STATUSES else None
     blocked = _blocker(facts, holding)
     work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
@@ -176,7 +176,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         degree=holding.degree,
         requested=holding.requested,
         downgraded=holding.downgraded,
-        elapsed=None if own and _before_logon(own) else _elapsed(facts, own or server),
+        elapsed=None if current and _before_logon(current) else _elapsed(facts, current or server),
         idle=idle,
         status=session.status if session else "",
         event=doing(session.event, session.state, session.status) if session else "",
@@ -222,9 +222,9 @@ def _blocker(facts: Facts, holding: Holding) -> str:
     if not blocked:
         return ""
     inst_id, sid, _ = holding.coordinator
-    own = {(inst_id, sid), *((row.inst_id, row.sid) for row in holding.rows)}
-    names = {f"{inst}:{each}" for inst, each in own}
-    for key in sorted(own & blocked.keys(), key=lambda each: (each != (inst_id, sid), each)):
+    sessions = {(inst_id, sid), *((row.inst_id, row.sid) for row in holding.rows)}
+    names = {f"{inst}:{each}" for inst, each in sessions}
+    for key in sorted(sessions & blocked.keys(), key=lambda each: (each != (inst_id, sid), each)):
         row = blocked[key]
         final = blocker(row.state, row.inst_id, row.final_blocking_instance, row.final_blocking_session)
         near = blocker(row.state, row.inst_id, row.blocking_instance, row.blocking_session)
@@ -254,14 +254,14 @@ def _cursor(session: Session | None, server: Session | None) -> tuple[str, int |
     That is what they show themselves. The coordinator may have gone on to another one while a cursor of it keeps
     them; one that waits for its client shows what it ran last as the previous one.
     """
-    own: list[tuple[str, int | None]] = []
+    last: list[tuple[str, int | None]] = []
     if session is not None:
-        own = [(session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)]
-        own = [cursor for cursor in own if cursor[0]]
+        last = [(session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)]
+        last = [cursor for cursor in last if cursor[0]]
     if server is not None and server.sql_id:
         # Child numbers are each instance's own: the coordinator's is the one that is looked up.
-        return next((cursor for cursor in own if cursor[0] == server.sql_id), (server.sql_id, server.sql_child_number))
-    return own[0] if own else ("", None)
+        return next((cursor for cursor in last if cursor[0] == server.sql_id), (server.sql_id, server.sql_child_number))
+    return last[0] if last else ("", None)
 
 
 def _elapsed(facts: Facts, session: Session | None) -> float | None:
@@ -357,8 +357,8 @@ LATE = 60.0
 
 def minutes(facts: Facts, inst_id: int, con_id: int, name: str) -> int | None:
     """Return the minutes of one of the parameters for a container's sessions; 0 for none, None where not known."""
-    own = facts.system.parameters.setting(inst_id, con_id, name.lower())
-    return facts.system.parameters.number(inst_id, name.lower()) if own is None else own
+    local = facts.system.parameters.setting(inst_id, con_id, name.lower())
+    return facts.system.parameters.number(inst_id, name.lower()) if local is None else local
 
 
 def ends_in(facts: Facts, session: Session, idle: float) -> tuple[float | None, str]:

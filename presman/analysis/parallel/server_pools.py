@@ -71,9 +71,9 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     busy: Counter[int] = Counter()
     sees_sessions = not unavailable(facts.snapshot, PxSession)
     if not statistics:
-        told = facts.sessions.servers.serves_gv_query
+        serves_gv_query = facts.sessions.servers.serves_gv_query
         rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
-        busy.update(row.inst_id for row in rows if not told(row.inst_id, row.sid, row.serial))
+        busy.update(row.inst_id for row in rows if not serves_gv_query(row.inst_id, row.sid, row.serial))
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
         row = facts.plans.top_rows.get(inst_id)
@@ -101,8 +101,8 @@ def together(found: Iterable[ServerPool]) -> ServerPool:
 
 def is_coordinator(row: PxSession) -> bool:
     """Whether a row of V$PX_SESSION is the query coordinator itself: it has neither degree nor another's SID."""
-    own = row.sid == row.qcsid and (row.qcinst_id is None or row.qcinst_id == row.inst_id)
-    return own and row.degree is None
+    is_own_qc = row.sid == row.qcsid and (row.qcinst_id is None or row.qcinst_id == row.inst_id)
+    return is_own_qc and row.degree is None
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -127,13 +127,13 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     held = Counter[int]()
     for group in facts.snapshot.rows(ConsumerGroup):
         held[group.con_id] += group.current_pq_servers_active
-    told = Counter[int]()
+    active = Counter[int]()
     for row in facts.snapshot.rows(RsrcPdb):
-        told[row.con_id] += row.current_pq_servers_active
+        active[row.con_id] += row.current_pq_servers_active
     for con_id in facts.system.pdbs.keys() | facts.plans.own_containers:
         target = container_target(facts, con_id, whole)
         if target is not None and (whole is None or target < whole):
-            found[con_id] = ServerBudget(told[con_id] if con_id in told else held[con_id], target)
+            found[con_id] = ServerBudget(active[con_id] if con_id in active else held[con_id], target)
     return found
 
 
@@ -146,9 +146,9 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
     limits = []
     inside, inst_ids = facts.plans.inside == con_id, facts.plans.open_on(con_id)
     if not inside:
-        own = [_own_target(facts, inst_id, con_id) for inst_id in inst_ids]
-        known = [each for each in own if each is not None]
-        limits += [sum(known)] if own and len(known) == len(own) else []
+        targets = [_own_target(facts, inst_id, con_id) for inst_id in inst_ids]
+        known = [each for each in targets if each is not None]
+        limits += [sum(known)] if targets and len(known) == len(targets) else []
     given = _given(facts, con_id, inside=inside)
     limits += [] if given is None or whole is None else [whole_servers(given, whole)]
     shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]
@@ -165,9 +165,9 @@ def _own_target(facts: Facts, inst_id: int, con_id: int) -> int | None:
     PARALLEL_THREADS_PER_CPU x 2 x 4 with SGA_TARGET or MEMORY_TARGET, x 2 with PGA_AGGREGATE_TARGET, else x 1.
     """
     system = facts.system
-    own = facts.plans.own_target(inst_id, con_id)
-    if own is not None or facts.snapshot.release < OWN_TARGETS:
-        return own
+    target = facts.plans.own_target(inst_id, con_id)
+    if target is not None or facts.snapshot.release < OWN_TARGETS:
+        return target
     memory = [
         system.parameters.number(inst_id, name) for name in ("sga_target", "memory_target", "pga_aggregate_target")
     ]
@@ -210,8 +210,8 @@ def allowed(
     its plan cannot be read V$RSRCMGRMETRIC says the limit, on one instance.
     """
     if inst_id is None:
-        apart = {id(facts.division.shares[each]): each for each in facts.system.inst_ids}  # most run the same plans
-        limits = {allowed(key, facts, found, each) for each in apart.values()}
+        distinct = {id(facts.division.shares[each]): each for each in facts.system.inst_ids}  # most run the same plans
+        limits = {allowed(key, facts, found, each) for each in distinct.values()}
         return limits.pop() if len(limits) == 1 else (None, None)
     budget = found.get(key[0]) or found[ROOT]
     target = budget.target if budget.target is not None else found[ROOT].target

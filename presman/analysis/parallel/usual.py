@@ -112,14 +112,14 @@ def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, s
             continue
         length = row.intsize_csec / 100
         minutes[row.inst_id, row.end_time] = length
-        own = sums[row.con_id, row.consumer_group_name]
-        own[0] += row.avg_queued_parallel_stmts * length
-        own[1] += row.avg_active_parallel_stmts * length
-        own[2] += (row.avg_active_parallel_servers or 0.0) * length
+        total = sums[row.con_id, row.consumer_group_name]
+        total[0] += row.avg_queued_parallel_stmts * length
+        total[1] += row.avg_active_parallel_stmts * length
+        total[2] += (row.avg_active_parallel_servers or 0.0) * length
     for (inst_id, _), length in minutes.items():
         seconds[inst_id] += length
     longest = max(seconds.values(), default=0.0)
-    return {key: _hour(own, longest) for key, own in sums.items()}
+    return {key: _hour(total, longest) for key, total in sums.items()}
 
 
 def _hour(sums: list[float], seconds: float) -> Usual:

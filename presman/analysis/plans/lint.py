@@ -55,9 +55,9 @@ def instances_differ(facts: Facts) -> Iterable[Finding]:
         plans = plans_by_instance(facts, con_id)
         if len(plans) > 1:
             where = f" in {facts.system.pdbs[con_id]}" if con_id > ROOT else ""
-            told = "; ".join(f"{plan or 'no plan'} on {', '.join(map(str, on))}" for plan, on in plans.items())
+            runs = "; ".join(f"{plan or 'no plan'} on {', '.join(map(str, on))}" for plan, on in plans.items())
             text = (
-                f"The instances run different plans{where}: {told}. A session is managed by that of its own instance."
+                f"The instances run different plans{where}: {runs}. A session is managed by that of its own instance."
             )
             yield Finding("instances-differ", Severity.WARNING, next(iter(plans)), "", text, _PARAMETER)
 
@@ -138,8 +138,8 @@ def _mapped(facts: Facts, con_id: int) -> tuple[tuple[str, str, str], ...]:
 def _pool(facts: Facts, reading: Reading, con_id: int) -> ServerPool:
     """Return the servers there are for a container: limits of the CDB plan and of groups are multiplied."""
     pool = reading.header.servers
-    own = container_target(facts, con_id, pool.target) if con_id > ROOT else None
-    return pool if own is None else replace(pool, target=own if pool.target is None else min(own, pool.target))
+    target = container_target(facts, con_id, pool.target) if con_id > ROOT else None
+    return pool if target is None else replace(pool, target=target if pool.target is None else min(target, pool.target))
 
 
 def _reached(facts: Facts, con_id: int, mapped: Iterable[tuple[str, str, str]]) -> frozenset[str]:

@@ -257,7 +257,7 @@ def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
 def _least_cpus(facts: Facts, inst_id: int, here: Mapping[int, str], cpus: float) -> dict[str, float]:
     """Return CPU_MIN_COUNT of the containers open on an instance, nothing where none of them sets a number of CPUs."""
     names = ("cpu_min_count", "cpu_count")
-    own = any(facts.system.parameters.amount(inst_id, con_id, name) for con_id in here for name in names)
-    if not own or facts.snapshot.release < BY_CPU_MIN_COUNT:
+    any_set = any(facts.system.parameters.amount(inst_id, con_id, name) for con_id in here for name in names)
+    if not any_set or facts.snapshot.release < BY_CPU_MIN_COUNT:
         return {}
     return {name: least_cpus(facts.plans, inst_id, con_id, cpus) for con_id, name in here.items()}

@@ -284,8 +284,8 @@ def short_timeout(case: Case) -> Found:
 @RULES.rule(Severity.WARNING, _GUIDE)
 def window_swaps_plan(case: Case) -> Found:
     """Maintenance windows set plans of their own."""
-    own = [window for window in case.windows if window.con_id in {case.con_id, 1 if case.con_id == 0 else case.con_id}]
-    if case.top and (text := swapping_windows(own)):
+    here = [window for window in case.windows if window.con_id in {case.con_id, 1 if case.con_id == 0 else case.con_id}]
+    if case.top and (text := swapping_windows(here)):
         yield "", text
 
 
@@ -379,14 +379,14 @@ def queue_never_used(case: Case) -> Found:
             return
 
 
-def swapping_windows(own: Sequence[PlanPeriod]) -> str:
+def swapping_windows(periods: Sequence[PlanPeriod]) -> str:
     """Return what is to be said of the windows of one container if they change its plan, else ""."""
-    now = next((window for window in own if window.until is None), None)
-    swaps = {window.window or "not named": window.plan for window in own if window.by_scheduler}
+    now = next((window for window in periods if window.until is None), None)
+    swaps = {window.window or "not named": window.plan for window in periods if window.by_scheduler}
     if not swaps or now is None or not now.switches_allowed:
         return ""
-    told = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
+    swapped = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
     return (
-        f"Scheduler windows change the plan ({told}): at night or on weekends other directives apply. Set the plan "
+        f"Scheduler windows change the plan ({swapped}): at night or on weekends other directives apply. Set the plan "
         "with FORCE: to keep it, or take the plan out of the windows."
     )

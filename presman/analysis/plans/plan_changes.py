@@ -121,20 +121,20 @@ class SettingWatch:
         if not rows:
             return
         before, now = self._parameters, {(row.inst_id, row.con_id, row.name): row.value for row in rows}
-        there = {row.inst_id for row in rows}
-        gone = {key: value for key, value in before.items() if key[0] not in there}
+        instances_now = {row.inst_id for row in rows}
+        gone = {key: value for key, value in before.items() if key[0] not in instances_now}
         self._parameters = {**gone, **now}
         known = {key[0] for key in before}
         changes: dict[tuple[int, str, str | None, str | None], set[int]] = defaultdict(set)
         for key in now.keys() | before.keys():
             inst_id, con_id, name = key
             old, new = before.get(key), now.get(key)
-            if old != new and inst_id in known & there and (name != _PLAN or con_id > ROOT):
+            if old != new and inst_id in known & instances_now and (name != _PLAN or con_id > ROOT):
                 changes[con_id, name, old, new].add(inst_id)
         containers = {row.con_id: row.name for row in snapshot.rows(Pdb)}
         for (con_id, name, old, new), instances in sorted(changes.items(), key=lambda each: each[0][:2]):
             where = f" in {containers.get(con_id, f'container {con_id}')}" if con_id > ROOT else ""
-            if instances != there:
+            if instances != instances_now:
                 number = ", ".join(map(str, sorted(instances)))
                 where += f" on instance{'s' * (len(instances) > 1)} {number}"
             yield f"{name.upper()} {old or _NOT_SET} → {new or _NOT_SET}{where}"
@@ -166,11 +166,11 @@ def _compared(before: Mapping[_Name, Any], now: Mapping[_Name, Any]) -> Iterator
         old, new, plan = before.get(name), now.get(name), name[1]
         if old == new or name[:2] not in old_plans & new_plans:
             continue
-        group, whose = name[2] or "", name[2] or name[3] or name[4] or "the default"
+        group, target = name[2] or "", name[2] or name[3] or name[4] or "the default"
         if old is None or new is None:
-            yield DirectiveChange(group, "", f"{plan}: directive of {whose} {'added' if old is None else 'dropped'}")
+            yield DirectiveChange(group, "", f"{plan}: directive of {target} {'added' if old is None else 'dropped'}")
         else:
-            yield DirectiveChange(group, "", f"{plan}: {whose} {', '.join(_fields(old, new))}")
+            yield DirectiveChange(group, "", f"{plan}: {target} {', '.join(_fields(old, new))}")
 
 
 def _fields(old: Any, new: Any) -> Iterator[str]:

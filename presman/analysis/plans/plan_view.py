@@ -189,11 +189,11 @@ def _together(trees: Sequence[tuple[Branch, float]]) -> Iterable[tuple[PlanPosit
             path[each.depth :] = [each.branch.key or each.branch.name]
             parts.setdefault(tuple(path), []).append((each, cpus))
     for _, found in sorted(parts.items(), key=lambda item: _container_of(item[1][0][0].branch)):
-        first, there = found[0][0], sum(cpus for _, cpus in found)
+        first, capacity = found[0][0], sum(cpus for _, cpus in found)
         levels = (zip(*(each.by_level for each, _ in found), strict=True)) if whole else ()
         by_level = [sum(part * cpus for part, (_, cpus) in zip(level, found, strict=True)) / whole for level in levels]
         share = sum(each.share * cpus for each, cpus in found) / whole if whole else first.share
-        yield first._replace(share=share, by_level=tuple(by_level) or first.by_level), there
+        yield first._replace(share=share, by_level=tuple(by_level) or first.by_level), capacity
 
 
 def _container_of(branch: Branch) -> int:
@@ -236,7 +236,7 @@ def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
 
 def _line(
     placed: PlanPosition,
-    there: float,
+    cpus: float,
     capacity: float,
     target: int | None,
     rows: Mapping[tuple[int, str], list[GroupReading]],
@@ -245,12 +245,12 @@ def _line(
     row = directive or null_row(PlanDirective)
     below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
     found = [row for key in below for row in rows.get(key, ())]
-    own = found if branch.key is not None else []
-    held = own[0].servers_limit if own and own[0].inst_id == CLUSTER else None
+    groups = found if branch.key is not None else []
+    held = groups[0].servers_limit if groups and groups[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
-    limit = None if branch.limit is None or not there else branch.limit * there
+    limit = None if branch.limit is None or not cpus else branch.limit * cpus
     due, claim = placed.share * capacity, sum_of_known([each.entitled for each in found])
-    verdict = entitlement.worst(row.verdict for row in own) if own else None
+    verdict = entitlement.worst(row.verdict for row in groups) if groups else None
     return PlanRow(
         depth=placed.depth,
         kind=_kind(branch),
@@ -279,17 +279,17 @@ def _line(
         verdict=verdict,
         comments=row.comments,
         capacity=capacity,
-        limited_by=next((each.limited_by for each in own if each.verdict is verdict), ""),
+        limited_by=next((each.limited_by for each in groups if each.verdict is verdict), ""),
     )
 
 
 def _with_plan(line: PlanRow, facts: Facts, on: tuple[int, ...]) -> PlanRow:
-    there = [inst_id for inst_id in on if line.con_id in facts.plans.containers(inst_id)]
-    if line.kind != CONTAINER or not there:
+    open_on = [inst_id for inst_id in on if line.con_id in facts.plans.containers(inst_id)]
+    if line.kind != CONTAINER or not open_on:
         return line
-    weighed_by = facts.division.allotments(there[0])[line.con_id].weighed_by
+    weighed_by = facts.division.allotments(open_on[0])[line.con_id].weighed_by
     return line._replace(
-        runs=facts.plans.plan_of(there[0], line.con_id), weighed_by="" if weighed_by == SHARES else weighed_by
+        runs=facts.plans.plan_of(open_on[0], line.con_id), weighed_by="" if weighed_by == SHARES else weighed_by
     )
 
 
@@ -410,20 +410,20 @@ def differences(before: PlanView, after: PlanView) -> tuple[Difference, ...]:
 
 
 def _facts(line: PlanRow) -> dict[str, str]:
-    def said(value: object, unit: str = "") -> str:
+    def shown(value: object, unit: str = "") -> str:
         return "-" if value is None or value == "" else f"{value}{unit}"
 
     return {
         "level or shares": parts_text(line),
         "guaranteed": f"{100 * line.share:.2f} %",
-        "CPU limit": said(line.limit_percent, " %"),
-        "server limit": said(line.servers_percent, " %"),
-        "degree limit": said(line.degree_limit),
-        "queue timeout": said(line.queue_timeout, " s") + (f" {line.timeout_action}" if line.timeout_action else ""),
-        "queue": said(line.critical),
-        "session pool": said(line.pool),
-        "switch": said(line.switch),
-        "limits": said(line.ends),
+        "CPU limit": shown(line.limit_percent, " %"),
+        "server limit": shown(line.servers_percent, " %"),
+        "degree limit": shown(line.degree_limit),
+        "queue timeout": shown(line.queue_timeout, " s") + (f" {line.timeout_action}" if line.timeout_action else ""),
+        "queue": shown(line.critical),
+        "session pool": shown(line.pool),
+        "switch": shown(line.switch),
+        "limits": shown(line.ends),
     }
 
 

@@ -77,11 +77,11 @@ class GoalCounts:
 
     def _goal(self, index: int, runs: Iterable[StatementRun], at: datetime, step: float) -> GoalReading:
         goal, minutes = self._goals[index], self._minutes[index]
-        there = {_who(run): run for run in runs if run.group == goal.group}
-        counted = self._counted[index] & there.keys()
+        running = {_who(run): run for run in runs if run.group == goal.group}
+        counted = self._counted[index] & running.keys()
         found = {
             who: judged(goal, run, at, step if run.first_seen == at else inf)
-            for who, run in there.items()
+            for who, run in running.items()
             if who not in counted
         }
         good, bad = (sum(each is wanted for each in found.values()) for wanted in (True, False))

@@ -71,9 +71,9 @@ class Series:
             return
         for measure, value in values.items():
             if value is not None:
-                own = self._values.setdefault((measure, inst_id, con_id, name), array("f"))
-                own.extend(repeat(nan, len(self._times) - 1 - len(own)))
-                own.append(value)
+                line = self._values.setdefault((measure, inst_id, con_id, name), array("f"))
+                line.extend(repeat(nan, len(self._times) - 1 - len(line)))
+                line.append(value)
 
     def _trim(self) -> None:
         surplus = len(self._times) - KEPT
@@ -205,9 +205,9 @@ def metric_minutes(snapshot: Snapshot) -> dict[float, dict[Key, float]]:
     for each in windows:
         point = sums.setdefault(minutes[each.view, each.inst_id, each.end], {})
         for measure, value in each.values.items():
-            own = point.setdefault((measure, each.inst_id, each.con_id, each.name), [0.0, 0.0])
-            own[0] += (value or 0.0) * each.length
-            own[1] += each.length
+            weighted = point.setdefault((measure, each.inst_id, each.con_id, each.name), [0.0, 0.0])
+            weighted[0] += (value or 0.0) * each.length
+            weighted[1] += each.length
     return {at: {key: total / length for key, (total, length) in point.items()} for at, point in sums.items()}
 
 
@@ -224,8 +224,8 @@ def _minutes(windows: list[_Window]) -> dict[tuple[str, int, datetime], float]:
 
     def minute(view: str, inst_id: int, end: datetime) -> float:
         assert last is not None
-        own = newest[view, inst_id]
-        before = (last - own).total_seconds() // 60 + round((own - end).total_seconds() / 60)
+        newest_at = newest[view, inst_id]
+        before = (last - newest_at).total_seconds() // 60 + round((newest_at - end).total_seconds() / 60)
         return 60.0 * (round(last.timestamp() / 60) - before)
 
     return {each[:3]: minute(*each[:3]) for each in windows}

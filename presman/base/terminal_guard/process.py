@@ -101,16 +101,16 @@ class TerminalGuard:
             self._unread_since = time.monotonic()
         if self._pipe not in ready:
             return True
-        told = os.read(self._pipe, 512)
-        for each in told:
+        commands = os.read(self._pipe, 512)
+        for each in commands:
             self._hear(each)
-        return bool(told)
+        return bool(commands)
 
-    def _hear(self, told: int) -> None:
-        if told in {SCREEN_ON, SCREEN_OFF}:
-            self._screen_is_on = told == SCREEN_ON
+    def _hear(self, command: int) -> None:
+        if command in {SCREEN_ON, SCREEN_OFF}:
+            self._screen_is_on = command == SCREEN_ON
             self._unread_since = None
-        elif told in {FAREWELL, signal.SIGTERM, signal.SIGHUP} and self._deadline is None:
+        elif command in {FAREWELL, signal.SIGTERM, signal.SIGHUP} and self._deadline is None:
             self._deadline = time.monotonic() + GRACE
 
     def _look(self) -> None:
@@ -164,9 +164,9 @@ class TerminalGuard:
         import re
         from signal import Signals
 
-        told = os.pread(self._log, LARGEST_FAULT, self._logged).decode("utf-8", "replace") if self._log >= 0 else ""
-        where = f"; where: {self._path}" if told else ""
-        fault = re.search("Fatal Python error: (.+)", told)
+        log = os.pread(self._log, LARGEST_FAULT, self._logged).decode("utf-8", "replace") if self._log >= 0 else ""
+        where = f"; where: {self._path}" if log else ""
+        fault = re.search("Fatal Python error: (.+)", log)
         if self._gave_up:
             what = "it did not end when asked to, and was killed"
         elif fault:

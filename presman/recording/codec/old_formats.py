@@ -246,7 +246,7 @@ class OldChain:
             sections[shape.name] = old._replace(section=section)
             if flags & _ROWS:
                 left = self._most - sum(each.length * len(each.shape.fields) for each in sections.values())
-                columns = {own - 1: content for (of, own), content in frame.parts.items() if of == number and own}
+                columns = {index - 1: content for (of, index), content in frame.parts.items() if of == number and index}
                 sections[shape.name] = self._changed(old, section, _Moves(unpacker, old, flags, left), columns)
         return _State(bare, sections)
 
@@ -381,7 +381,7 @@ def _unpack_column(base: Column, texts: Sequence[str], unpacker: _Unpacker) -> l
         before = [value if type(value) is str else "" for value in base]
         if numbers and min(numbers) < 0:
             raise DamagedError("a text that is not there")
-        found = [texts[number - 1] if number else own for number, own in zip(numbers, before, strict=True)]
+        found = [texts[number - 1] if number else earlier for number, earlier in zip(numbers, before, strict=True)]
     elif tag in {_INSTANTS, _WHOLE_SECONDS}:
         unit = 1_000_000 if tag == _WHOLE_SECONDS else 1
         before = [microseconds(value) // unit if isinstance(value, datetime) else 0 for value in base]

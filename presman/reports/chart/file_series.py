@@ -76,10 +76,10 @@ class FileRows:
             self.number += 1
             found = _object(line)
             if found is None:
-                said = self.error("it is not a JSON object")
+                error = self.error("it is not a JSON object")
                 if line.endswith("\n"):
-                    raise said
-                self.cut = said
+                    raise error
+                self.cut = error
                 return
             if not names:
                 names = list(found)
@@ -184,8 +184,8 @@ def _measure(header: Sequence[str]) -> str:
         for name, measure in MEASURES.items():
             known = measure.header()
             numbers = [figure.key for figure in measure.figures if figure.unit not in _WORDS and figure.key not in _WHO]
-            own = "event" if name == "latency" else "consumer_group"
-            if least | {own} <= set(header) <= set(known) and set(header) & set(numbers):
+            name_column = "event" if name == "latency" else "consumer_group"
+            if least | {name_column} <= set(header) <= set(known) and set(header) & set(numbers):
                 return name
     begin = one_line(clean(",".join(header[:3])), 40)
     raise HeaderError(f"not an export of presman: it begins with {begin!r}" if begin else "not an export of presman")
@@ -253,7 +253,7 @@ def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> 
     if not panels:
         raise ChartError(f"{rows.name} has no values to chart in {', '.join(map(clean, plan.values.values()))}")
     if plan.measure:
-        notes += [f"{rows.name} has no value in {clean(name)}" for name, own in found.items() if not own]
+        notes += [f"{rows.name} has no value in {clean(name)}" for name, series in found.items() if not series]
     return FileSeries(plan.measure, tuple(panels), tuple(notes))
 
 
@@ -321,13 +321,14 @@ def _subject(plan: ColumnPlan, row: Sequence[str]) -> str:
 
 def _panels(plan: ColumnPlan, found: dict[str, dict[str, dict[float, float]]]) -> list[SeriesPanel]:
     if not plan.measure:
-        return [SeriesPanel("by column", {clean(name): sorted(own[""].items()) for name, own in found.items() if own})]
+        by_column = {clean(name): sorted(rows[""].items()) for name, rows in found.items() if rows}
+        return [SeriesPanel("by column", by_column)]
     panels = []
-    for name, own in found.items():
-        instances = {subject.rpartition("@")[2] for subject in own} if plan.inst >= 0 else set()
+    for name, rows in found.items():
+        instances = {subject.rpartition("@")[2] for subject in rows} if plan.inst >= 0 else set()
         series = {
             clean(subject.rpartition("@")[0] if len(instances) == 1 else subject): sorted(points.items())
-            for subject, points in own.items()
+            for subject, points in rows.items()
         }
         title = f"{plan.measure}: {name}" + (f" ({plan.joined})" if plan.joined else "")
         panels.append(SeriesPanel(title, series))

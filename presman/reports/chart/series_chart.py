@@ -33,10 +33,10 @@ def largest(series: Mapping[str, Sequence[Point]]) -> list[str]:
 
 def segments(points: Sequence[Point]) -> list[list[Point]]:
     """Return the points in pieces without gaps."""
-    apart = [later[0] - earlier[0] for earlier, later in pairwise(points)]
-    limit = _GAP * median(apart) if apart else 0.0
+    distances = [later[0] - earlier[0] for earlier, later in pairwise(points)]
+    limit = _GAP * median(distances) if distances else 0.0
     found: list[list[Point]] = [list(points[:1])] if points else []
-    for distance, point in zip(apart, points[1:], strict=True):
+    for distance, point in zip(distances, points[1:], strict=True):
         if distance > limit:
             found.append([])
         found[-1].append(point)
@@ -118,8 +118,8 @@ _NAME = 24
 
 def heading(panel: SeriesPanel) -> str:
     """Return the title, which says how many series are left out."""
-    shown, there = len(largest(panel.series)), sum(1 for points in panel.series.values() if points)
-    return panel.title + (f", the {shown} largest of {there}" if shown < there else "")
+    shown, whole = len(largest(panel.series)), sum(1 for points in panel.series.values() if points)
+    return panel.title + (f", the {shown} largest of {whole}" if shown < whole else "")
 
 
 def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> str:
@@ -170,7 +170,7 @@ def panel_drawing(panel: SeriesPanel) -> list[Markup]:
     scale = scale_of(panel)
     parts = [label(WIDTH / 2, 28, heading(panel), size=16)]
     parts += [level(scale.up(each), tick_label(each), LEFT, WIDTH - RIGHT) for each in scale.levels]
-    parts += [label(scale.across(at), HEIGHT - BOTTOM + 20, told) for at, told in times(scale, _TIMES).items()]
+    parts += [label(scale.across(at), HEIGHT - BOTTOM + 20, text) for at, text in times(scale, _TIMES).items()]
     hues = _hues(panel)
     for index, name in enumerate(largest(panel.series)):
         path = "".join(
@@ -212,12 +212,12 @@ def _titles(found: FileSeries) -> str:
 def _head(name: str, found: FileSeries, made: datetime) -> Markup:
     instants = {at for panel in found.panels for points in panel.series.values() for at, _ in points}
     of = f"Measure {found.measure}" if found.measure else "A column for each group"
-    told = (
+    sentences = (
         f"{of}; drawn: {_titles(found)}.",
         f"{_clock(min(instants))} to {_clock(max(instants))}, {count(len(instants))} times with a value.",
     )
     times = [datetime.fromtimestamp(each, UTC) for each in (min(instants), max(instants))]
-    return html_page.heading(name, (element("p", text) for text in told), found.notes, made, times)
+    return html_page.heading(name, (element("p", text) for text in sentences), found.notes, made, times)
 
 
 def _hover(panel: SeriesPanel) -> list[Markup]:
@@ -235,8 +235,8 @@ def _hover(panel: SeriesPanel) -> list[Markup]:
         for at, value in panel.series[name]:
             values.setdefault(_stretch(at, scale, stretches), {}).setdefault(name, []).append(value)
     high = HEIGHT - TOP - BOTTOM
-    told = {index: _told(times[index], values[index]) for index in sorted(values)}
-    return [block(text, LEFT + index * width, TOP, width, high, class_="hover") for index, text in told.items()]
+    texts = {index: _hover_text(times[index], values[index]) for index in sorted(values)}
+    return [block(text, LEFT + index * width, TOP, width, high, class_="hover") for index, text in texts.items()]
 
 
 def _stretch(at: float, scale: ChartScale, stretches: int) -> int:
@@ -244,9 +244,9 @@ def _stretch(at: float, scale: ChartScale, stretches: int) -> int:
     return min(stretches - 1, int(share * stretches))
 
 
-def _told(times: Sequence[float], values: dict[str, list[float]]) -> str:
+def _hover_text(times: Sequence[float], values: dict[str, list[float]]) -> str:
     when = _clock(times[0]) + (f" to {_clock(times[-1])}, {count(len(times))} polls" if len(times) > 1 else "")
-    return "\n".join([when, *(f"{name}: {_range(own)}" for name, own in values.items())])
+    return "\n".join([when, *(f"{name}: {_range(amounts)}" for name, amounts in values.items())])
 
 
 def _range(values: Sequence[float]) -> str:

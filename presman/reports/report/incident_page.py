@@ -110,9 +110,9 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, note: No
         for text in source.notes:
             note(text)
         if at is not None and not first <= at <= last:
-            said = clean(moment) if isinstance(moment, str) else spelled_instant(at)
+            given = clean(moment) if isinstance(moment, str) else spelled_instant(at)
             raise TimeError(
-                f"--at {said} is not in {source.name}: it is from {spelled_instant(first)} to {spelled_instant(last)}"
+                f"--at {given} is not in {source.name}: it is from {spelled_instant(first)} to {spelled_instant(last)}"
             )
         return gather(source.recording, playback, source.indexes, at, source.goals)
     finally:
@@ -154,8 +154,8 @@ _GRAVE = frozenset(
 def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the story, and what was wrong in the polls that were read again."""
     rows = [
-        (f"{each.alert.glyph} {each.alert.text}", axis.told(each.look.at), f"{each.polls} of {len(incident.looks)}",
-         axis.told(each.first.at), axis.told(each.last.at))
+        (f"{each.alert.glyph} {each.alert.text}", axis.instant(each.look.at), f"{each.polls} of {len(incident.looks)}",
+         axis.instant(each.first.at), axis.instant(each.last.at))
         for each in seen_alerts(incident.looks)[:_TOP]
     ]  # fmt: skip
     table = (
@@ -169,8 +169,8 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
         f"This table is from {len(incident.looks)} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
         "wrong only between them. The charts use all polls."
     )
-    told = [element("p", each, class_="story") for each in story(incident)]
-    return section("What happened", *told, table, element("p", note, class_="note"))
+    paragraphs = [element("p", each, class_="story") for each in story(incident)]
+    return section("What happened", *paragraphs, table, element("p", note, class_="note"))
 
 
 def events(incident: Incident, axis: TimeAxis) -> Markup:
@@ -199,7 +199,7 @@ def all_events(incident: Incident, axis: TimeAxis) -> Markup:
 
 def _listed(found: Sequence[DatabaseEvent], axis: TimeAxis, colours: GroupColours) -> Markup:
     rows = (
-        (axis.told(each.at), kind_in_words(each.kind), group_name(each.group, colours), each.sql_id, each.text)
+        (axis.instant(each.at), kind_in_words(each.kind), group_name(each.group, colours), each.sql_id, each.text)
         for each in found
     )
     return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
@@ -217,14 +217,14 @@ def over_time(incident: Incident, axis: TimeAxis) -> Markup:
         _chart(incident, "I/O", "MB/s", lambda each: each.io),
     )  # fmt: skip
     each = "each poll" if incident.width == 1 else f"each step is the mean of up to {count(incident.width)} polls"
-    told = f"Stacked areas, {each}. Rates are since the last poll; grey: no polls."
-    note = _noted(told, "Hover for figures.")
+    caption = f"Stacked areas, {each}. Rates are since the last poll; grey: no polls."
+    note = _noted(caption, "Hover for figures.")
     return section("Over time", *(area_chart(chart, axis) for chart in charts), note=note)
 
 
-def _noted(told: str, on_screen: str) -> Markup:
+def _noted(caption: str, on_screen: str) -> Markup:
     """Return a note with what holds on a screen only, and not on paper."""
-    return joined([element("span", told), element("span", f" {on_screen}", class_="screen")])
+    return joined([element("span", caption), element("span", f" {on_screen}", class_="screen")])
 
 
 def _chart(
@@ -235,9 +235,9 @@ def _chart(
     totals: dict[tuple[int, str], float] = defaultdict(float)
     values: dict[Any, dict[tuple[int, str], float | None]] = defaultdict(dict)
     for each in incident.groups:
-        own = value(each)
-        totals[each.con_id, each.group] += own or 0.0
-        values[each.key][each.con_id, each.group] = own
+        amount = value(each)
+        totals[each.con_id, each.group] += amount or 0.0
+        values[each.key][each.con_id, each.group] = amount
     styles = {each: incident.colours.style(each[1], each[0]) for each in _ranked(incident) if totals[each] > 0}
     own_layer = [each for each, style in styles.items() if style]
     rest = [each for each, style in styles.items() if not style]

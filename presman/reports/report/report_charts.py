@@ -57,12 +57,12 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
         left, right = axis.x(column.start), axis.x(column.end)
         total = sum(column.waits.values())
         for upper, waits in column.waits.items():
-            told = (
+            text = (
                 f"{between(column.start, column.end)}\n{count(waits)} of {count(total)} waits took less than"
                 f" {microseconds(upper)}, and no less than the bucket below"
             )
             y, width = _HEAT_TOP + _HEAT_LINE * indexes[upper], max(1.0, right - left)
-            parts.append(block(told, left, y, width, _HEAT_LINE, fill=shade(waits, most)))
+            parts.append(block(text, left, y, width, _HEAT_LINE, fill=shade(waits, most)))
     return drawing(bottom + 24, f"Latency of {event} over time", [below(axis, _HEAT_TOP, bottom), *parts])
 
 
@@ -87,9 +87,9 @@ _SHORT = {
 
 def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
     """Return a line of marks for each kind there is."""
-    there = {each.kind for each in marks}
-    kinds = [kind for kind in KINDS if kind in there]
-    kinds += sorted(there - set(kinds))
+    present = {each.kind for each in marks}
+    kinds = [kind for kind in KINDS if kind in present]
+    kinds += sorted(present - set(kinds))
     parts = []
     for index, kind in enumerate(kinds):
         y = _EVENT_TOP + _EVENT_LINE * index
@@ -147,8 +147,8 @@ def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup
         if begin is not None and stop > axis.start and begin < axis.end
     ]  # fmt: skip
     name = life.sql_id or f"{life.inst_id}:{life.sid}"
-    told = element("title", "\n".join(facts(life)))
-    return element("g", told, *bars, label(LEFT - 6, y + 11, name[:13], "end", size=10), class_="life")
+    title = element("title", "\n".join(facts(life)))
+    return element("g", title, *bars, label(LEFT - 6, y + 11, name[:13], "end", size=10), class_="life")
 
 
 def facts(life: StatementLife) -> list[str]:
@@ -252,8 +252,8 @@ def _y(value: float, scale: float) -> float:
 
 def _levels(ticks: Sequence[float], unit: str) -> Markup:
     units = [""] * (len(ticks) - 1) + [f" {unit}"]
-    told = [f"{tick_label(tick)}{unit}" for tick, unit in zip(ticks, units, strict=True)]
-    return joined(level(_y(tick, ticks[-1]), text, LEFT, WIDTH - RIGHT) for tick, text in zip(ticks, told, strict=True))
+    texts = [f"{tick_label(tick)}{unit}" for tick, unit in zip(ticks, units, strict=True)]
+    return joined(level(_y(at, ticks[-1]), text, LEFT, WIDTH - RIGHT) for at, text in zip(ticks, texts, strict=True))
 
 
 def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
@@ -324,7 +324,7 @@ class TimeAxis(Struct, frozen=True):
         share = min(1.0, max(0.0, (at - self.start).total_seconds() / whole))
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 
-    def told(self, at: datetime) -> str:
+    def instant(self, at: datetime) -> str:
         """Return an instant as tables have it: without the date where all are of one day."""
         one_day = self.start.astimezone().date() == self.end.astimezone().date() == at.astimezone().date()
         return spelled_time(at) if one_day else spelled_instant(at)
@@ -368,8 +368,8 @@ def _gap(axis: TimeAxis, gaps: list[PollGap], top: float, bottom: float) -> Mark
     left, right = axis.x(start), axis.x(end)
     lost = spelled(sum((each.end - each.start).total_seconds() for each in gaps))
     often = f"{counted(len(gaps), 'gap')}, in all {lost}" if len(gaps) > 1 else lost
-    told = f"no poll from {spelled_instant(start)} to {spelled_instant(end)} ({often})"
-    return block(told, left, top, max(1.0, right - left), bottom - top, fill=BLANK, class_="gap")
+    text = f"no poll from {spelled_instant(start)} to {spelled_instant(end)} ({often})"
+    return block(text, left, top, max(1.0, right - left), bottom - top, fill=BLANK, class_="gap")
 
 
 def between(start: datetime, end: datetime) -> str:

@@ -48,9 +48,9 @@ def seen_alerts(looks: Sequence[Look]) -> list[SeenAlert]:
         for key, alert in of_poll.items():
             found[key].append((alert, look))
     seen = []
-    for own in found.values():
-        alert, look = min(own, key=lambda each: (_rank(each[0]), not each[1].why))
-        seen.append(SeenAlert(alert, look, len(own), own[0][1], own[-1][1]))
+    for sightings in found.values():
+        alert, look = min(sightings, key=lambda each: (_rank(each[0]), not each[1].why))
+        seen.append(SeenAlert(alert, look, len(sightings), sightings[0][1], sightings[-1][1]))
     return sorted(seen, key=lambda each: (_rank(each.alert), -each.polls))
 
 
@@ -61,8 +61,8 @@ def _rank(alert: Alert) -> int:
 def _frame(incident: Incident) -> list[str]:
     long = spelled((incident.end - incident.start).total_seconds())
     looks = incident.looks
-    whose = looks[0].reading.header.database if looks else ""
-    found = [f"{counted(incident.polls, 'poll')} of {whose or incident.target} in {long}."]
+    database = looks[0].reading.header.database if looks else ""
+    found = [f"{counted(incident.polls, 'poll')} of {database or incident.target} in {long}."]
     plans = list(dict.fromkeys(plan_name(each.reading) for each in looks))
     if looks:
         cpus = number(looks[-1].reading.header.num_cpus or None, 0)
@@ -128,8 +128,8 @@ def _cpu(incident: Incident) -> list[str]:
 
 def _events(incident: Incident) -> list[str]:
     kinds = counted_kinds(incident.marks)
-    told = [counted(many, kind, _PLURAL.get(kind, "")) for kind, many in sorted(kinds.items())]
-    return [f"Events: {', '.join(told)}."] if told else ["No event was recorded."]
+    counts = [counted(many, kind, _PLURAL.get(kind, "")) for kind, many in sorted(kinds.items())]
+    return [f"Events: {', '.join(counts)}."] if counts else ["No event was recorded."]
 
 
 def _moment(incident: Incident) -> list[str]:
@@ -175,12 +175,12 @@ def unknown(incident: Incident) -> list[str]:
     found += incident.damage
     views: dict[str, list[Look]] = defaultdict(list)
     for look in incident.looks:
-        told = {each.why for each in look.reading.unseen}
-        told |= {f"{each.view or each.query}: {each.text}" for each in look.reading.troubles}
-        told |= {f"{each.view} did not answer in time" for each in look.reading.late}
-        for why in told:
+        reasons = {each.why for each in look.reading.unseen}
+        reasons |= {f"{each.view or each.query}: {each.text}" for each in look.reading.troubles}
+        reasons |= {f"{each.view} did not answer in time" for each in look.reading.late}
+        for why in reasons:
             views[why].append(look)
     found += [
-        f"{why} (in {len(own)} of {count(len(incident.looks))} polls checked)" for why, own in sorted(views.items())
+        f"{why} (in {len(polls)} of {count(len(incident.looks))} polls checked)" for why, polls in sorted(views.items())
     ]
     return found

@@ -128,7 +128,7 @@ class StoreFleet:
 
     def _read(self) -> None:
         found: dict[str, FleetRow] = {}
-        there: set[str] = set()
+        stored: set[str] = set()
         for store in self._opened():
             with store.reading() as connection:
                 rows = read_fleet(connection)
@@ -137,15 +137,15 @@ class StoreFleet:
                 if not self._known:
                     self._past |= read_past(connection)
                 for row in rows:
-                    there.add(row.target)
+                    stored.add(row.target)
                     before = found.get(row.target)
                     if self._is_wanted(row.target) and (before is None or _freshness(row) <= _freshness(before)):
                         found[row.target] = row
         now = self._clock()
         self._known = {name: _Known(row, now, self._past_of(row)) for name, row in found.items()}
         self._past = {}
-        if there and not found:
-            raise RecordingError(self._chosen_none(sorted(there)))
+        if stored and not found:
+            raise RecordingError(self._chosen_none(sorted(stored)))
 
     def _past_of(self, row: FleetRow) -> Past:
         """Return the polls that are drawn: those of before, and the newest if it is new."""
@@ -156,11 +156,11 @@ class StoreFleet:
         is_new = row.polled_at != known.row.polled_at
         return further(known.past, row.key_figures) if is_new and row.key_figures is not None else known.past
 
-    def _chosen_none(self, there: Sequence[str]) -> str:
+    def _chosen_none(self, stored: Sequence[str]) -> str:
         """Return that the words behind the store name none of its databases, and which it has."""
-        more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
+        more = f" and {len(stored) - _NAMED} more" if len(stored) > _NAMED else ""
         return (
-            f"{self.name} has no database {' or '.join(self._patterns)}: it has {', '.join(there[:_NAMED])}{more}; "
+            f"{self.name} has no database {' or '.join(self._patterns)}: it has {', '.join(stored[:_NAMED])}{more}; "
             "words behind a recording choose among its databases, live ones are a fleet of their own"
         )
 

@@ -89,7 +89,7 @@ class ObservedDatabase:
         self._reachability = Reachability(target.name, report)
         self._histograms: tuple[Histogram, ...] = ()
         self._histograms_at: object = None
-        self._heard = -self._fresh_for
+        self._answered_at = -self._fresh_for
         self._state = DatabaseState(target.name, target.interval, None, 0, 0.0, 0, 0, None)
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.NARROW, needs=NEEDS)
 
@@ -103,7 +103,7 @@ class ObservedDatabase:
     def state(self) -> DatabaseState:
         """Return what is known now."""
         state = self._state
-        if state.observation is None or self._clock() - self._heard <= self._fresh_for:
+        if state.observation is None or self._clock() - self._answered_at <= self._fresh_for:
             return state
         return replace(state, observation=None)
 
@@ -135,7 +135,7 @@ class ObservedDatabase:
             self._histograms, self._histograms_at = tuple(reading.histograms), reading.histograms_at
         before = self._state
         self._reachability.answer()
-        self._heard = self._clock()
+        self._answered_at = self._clock()
         self._state = replace(
             before,
             observation=ObservedReading(reading, came.previous, snapshot, self._histograms),

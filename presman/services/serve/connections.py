@@ -70,7 +70,7 @@ class Connections:
 
     def __init__(self, most: int, note: Callable[[str], None]) -> None:
         self._places: Places[object] = Places(most, most // 2)
-        self._there: dict[object, _Connection] = {}
+        self._open: dict[object, _Connection] = {}
         """By their protocols, which requests know, too."""
         self._full = RateLimited(note, pause=MINUTE)
         self._refused = RateLimited(note, pause=MINUTE)
@@ -81,7 +81,7 @@ class Connections:
 
     def cut_all_but(self, kept: Collection[object]) -> None:
         """End all connections but those of some protocols."""
-        for protocol, connection in self._there.items():
+        for protocol, connection in self._open.items():
             if protocol not in kept:
                 connection.cut()
 
@@ -102,12 +102,12 @@ class Connections:
             protocol = server()
             has_place, gone = self._places.take(protocol, address[0], loop.time())
             if gone is not None:
-                self._there[gone].cut()
+                self._open[gone].cut()
                 self._full.note("web server: all connections are in use: the longest idle ones are closed")
             if not has_place:
                 line.close()
                 continue
-            connection = self._there[protocol] = _Connection(line)
+            connection = self._open[protocol] = _Connection(line)
             connection.making = asyncio.create_task(_make(connection, protocol, context))
 
     async def close_silent(self) -> None:
@@ -116,13 +116,13 @@ class Connections:
             await asyncio.sleep(min(LOOK, SILENCE / 4))
             self._forget()
             for protocol in self._places.silent_since(asyncio.get_running_loop().time() - SILENCE):
-                self._there[protocol].cut()
+                self._open[protocol].cut()
 
     def _forget(self) -> None:
         """Forget connections that are over."""
-        for protocol, connection in list(self._there.items()):
+        for protocol, connection in list(self._open.items()):
             if connection.line.fileno() < 0:
-                del self._there[protocol]
+                del self._open[protocol]
                 self._places.leave(protocol)
 
 

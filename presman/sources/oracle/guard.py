@@ -151,7 +151,7 @@ class Guard(asyncio.Protocol):
         self._loop = loop
         self.driver = driver
         self._packets = Packets()
-        self._proxy_said: bytes | None = None
+        self._proxy_answer: bytes | None = None
         self._retired = False
         self.is_over = False
 
@@ -170,7 +170,7 @@ class Guard(asyncio.Protocol):
             self._loop.call_soon(self._report_loss)  # the driver is about to wait for an answer
             return False
         if data.startswith(b"CONNECT "):
-            self._proxy_said = b""
+            self._proxy_answer = b""
         self._packets.asked(data)
         return True
 
@@ -180,7 +180,7 @@ class Guard(asyncio.Protocol):
             return
         try:
             self._loop.count(len(data))
-            for packet in self._packets.feed(data) if self._proxy_said is None else self._proxys(data):
+            for packet in self._packets.feed(data) if self._proxy_answer is None else self._proxys(data):
                 self.driver.data_received(packet)
         except Exception as fault:
             self._loop.fault = sense(fault)
@@ -189,12 +189,12 @@ class Guard(asyncio.Protocol):
 
     def _proxys(self, data: bytes) -> list[bytes]:
         """Return a proxy's answer once it is complete: the driver reads only what comes first."""
-        said = (self._proxy_said or b"") + data
-        if len(said) > LONGEST_HEAD:
+        answer = (self._proxy_answer or b"") + data
+        if len(answer) > LONGEST_HEAD:
             raise NotOracle("the proxy's answer does not end")
-        is_whole = b"\r\n\r\n" in said or not said.startswith(PROXY_SAYS[: len(said)])
-        self._proxy_said = b"" if is_whole else said
-        return [said] if is_whole else []
+        is_whole = b"\r\n\r\n" in answer or not answer.startswith(PROXY_SAYS[: len(answer)])
+        self._proxy_answer = b"" if is_whole else answer
+        return [answer] if is_whole else []
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Tell whoever waits: the driver only while it logs in, for then it holds on to its socket."""

@@ -106,8 +106,8 @@ def text_of(error: Any) -> str:
         limit = ran_out(error) if error.errno != errno.EAGAIN else ""  # of a line that is no process
         detail = limit or error.strerror
     lines = str(getattr(detail, "message", detail)).splitlines()
-    told = " ".join(line for line in lines if not line.startswith("Help: "))
-    kept = _ATTEMPT.sub("", _POINTER.sub("", told)) or type(error).__name__
+    message = " ".join(line for line in lines if not line.startswith("Help: "))
+    kept = _ATTEMPT.sub("", _POINTER.sub("", message)) or type(error).__name__
     return one_line(clean(kept), LONGEST)
 
 
@@ -121,26 +121,26 @@ def has_timed_out(error: Any) -> bool:
     return not TIMED_OUT.isdisjoint(_codes(text_of(error)))
 
 
-def source_error(error: Any, told: str = "", why: str = "") -> SourceError:
-    """Return what a lost connection is for the caller; `told` stands in place of the error's text, `why` behind it."""
+def source_error(error: Any, message: str = "", why: str = "") -> SourceError:
+    """Return what a lost connection is for the caller; `message` replaces the error's text, `why` follows it."""
     code, text = code_of(error), text_of(error)
     codes = {code, *_codes(text)}
     refusal = LoginRefusal.LOCKED if codes & LOCKED else LoginRefusal.PASSWORD if codes & PASSWORDS else None
-    text = f"{told or text} - {why}" if why else told or text
+    text = f"{message or text} - {why}" if why else message or text
     return SourceError(text, code=code, retry=not codes & HOPELESS, refusal=refusal)
 
 
 def login_error(error: Any, user: str | None, address: str = "", *, begun: bool = False) -> SourceError:
     """Return what a failed login is for the caller, with what it means; `user` is None if nobody was named.
 
-    `address` is told where the error names none; `begun` says that something had answered when the time was up.
+    `address` is named where the error names none; `begun`: something had answered when the time was up.
     """
-    told = f"{address}: {text_of(error)}" if address else text_of(error)
-    told += ", though the login had begun" if begun else ""
-    if user is None and {code_of(error), *_codes(told)} & NOBODY:
-        return source_error(error, told, NOBODY_NAMED)
-    found = explained(code_of(error), told)
-    return source_error(error, told, found.line if found else "")
+    message = f"{address}: {text_of(error)}" if address else text_of(error)
+    message += ", though the login had begun" if begun else ""
+    if user is None and {code_of(error), *_codes(message)} & NOBODY:
+        return source_error(error, message, NOBODY_NAMED)
+    found = explained(code_of(error), message)
+    return source_error(error, message, found.line if found else "")
 
 
 def problem(error: Any, query: Query, scope: Scope, user: str, release: Release) -> Problem:

@@ -15,7 +15,7 @@ import oracledb
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.conversion import field_types, shortened, to_records, untold
+from presman.rows.conversion import field_types, null_counters, shortened, to_records
 from presman.rows.queries import Query, Scope, bind_names
 from presman.rows.query_files import OLDEST
 from presman.rows.snapshot import Problem, Section
@@ -379,7 +379,7 @@ class OracleSource:
         if isinstance(found, Sequence):
             try:
                 records = to_records(query.record, found, self._session.zone)
-                return Section(records, at=now, seconds=seconds, absent=untold(query.record, found))
+                return Section(records, at=now, seconds=seconds, absent=null_counters(query.record, found))
             except (ValueError, TypeError, OverflowError, AttributeError) as unfit:
                 error = unfit
         if code_of(error):
@@ -394,8 +394,8 @@ def _statement(request: Request, scope: Scope, session: SessionClock, facts: Ans
     """Return what is asked for a request, without dates that Python has no word for where there were some."""
     query = request.query
     sql = _without_odd_dates(query, scope) if query.name in facts.odd else query.sql(scope)
-    own = {"inst_id": session.instance, "own_inst_id": session.instance, "own_sid": session.sid}
-    known = {**USUAL_BINDS, **request.binds, **own}
+    session_binds = {"inst_id": session.instance, "own_inst_id": session.instance, "own_sid": session.sid}
+    known = {**USUAL_BINDS, **request.binds, **session_binds}
     binds = {name: known[name] for name in bind_names(sql) if name in known}
     shorten = partial(shortened, query.record) if facts.is_huge(query) else None
     return BoundSelect(sql, binds, facts.rows(query), shorten)

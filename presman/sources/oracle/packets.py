@@ -194,7 +194,7 @@ class Packets:
     def __init__(self) -> None:
         self._rest = b""
         self._wide = False
-        self._told = False
+        self._is_oracle = False
         self._may_speak = True
         self._more = False
         self._knows_server = False
@@ -203,7 +203,7 @@ class Packets:
     @property
     def begun(self) -> bytes:
         """The first bytes of an answer that never became a packet; nothing once there was one."""
-        return b"" if self._told else self._rest
+        return b"" if self._is_oracle else self._rest
 
     def asked(self, data: bytes = b"") -> None:
         """Take note that the client has sent a packet, so that an answer may come."""
@@ -214,7 +214,7 @@ class Packets:
     def feed(self, data: bytes) -> list[bytes]:
         """Return the packets that are complete now. Raises Foreign; after that the stream is of no use."""
         data = self._rest + data if self._rest else data
-        if not self._told and (stranger := looks_like(data)):
+        if not self._is_oracle and (stranger := looks_like(data)):
             raise NotOracle(f"that is not an Oracle listener (it answered like {stranger})")
         found = []
         at, end = 0, len(data)
@@ -237,7 +237,7 @@ class Packets:
         sane = SHORTEST.get(kind, HEADER) <= size <= LARGEST  # type: ignore[call-overload]
         if kind in allowed and sane and self._may_speak:
             return
-        if not self._told:
+        if not self._is_oracle:
             raise NotOracle(f"that is not an Oracle listener (it answered {describe(data)})")
         if not self._may_speak:
             raise NotOracle("the server sends data before the client asks: that is not Oracle's protocol")
@@ -252,7 +252,7 @@ class Packets:
             self._may_speak = False  # the driver learns only with its next turn how lengths are written from here on
         elif kind == PacketType.DATA and self._introduction is not None:
             self._introduce(packet)
-        self._told = True
+        self._is_oracle = True
         self._more = kind in {PacketType.REFUSE, PacketType.REDIRECT}  # whose text may follow in a packet of its own
         return kind != PacketType.NULL
 

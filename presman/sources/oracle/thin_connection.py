@@ -183,8 +183,8 @@ class ThinConnection:
             raise
         except Exception as error:
             stumbled = self._loop.received and not isinstance(error, UNDERSTOOD)
-            told = sense(error) if stumbled else error
-            raise self._loop.fault or self._loop.half_an_answer() or told from None
+            reported = sense(error) if stumbled else error
+            raise self._loop.fault or self._loop.half_an_answer() or reported from None
         self._loop.settle()
         self.version = self._connection.version
         self.pipelines = int(self.version.split(".", 1)[0]) >= int(PIPELINES_SINCE)

@@ -90,9 +90,9 @@ class ActivePlans:
     def _open_window(self, con_id: int, plan: str, now: float, window: str) -> None:
         sequence = 1 + max((old.sequence for old in self.windows if old.con_id == con_id), default=0)
         self.windows.append(PlanActivation(sequence, con_id, plan, now, None, window))
-        own = [old for old in self.windows if old.con_id == con_id]
-        if len(own) > _KEPT_WINDOWS:
-            self.windows.remove(own[0])
+        windows = [old for old in self.windows if old.con_id == con_id]
+        if len(windows) > _KEPT_WINDOWS:
+            self.windows.remove(windows[0])
 
     def rebuild(self) -> None:
         """Work out the tree and the queue rules of the plans that are active, as they are defined now."""
@@ -136,9 +136,9 @@ class ActivePlans:
         directive = leaf.directive
         pools = []
         for pdb in self.scenario.pdbs:
-            own = pdb.directive.servers_limit(target, self.scenario.capacity.instances)
-            if pdb.con_id == group.con_id and own is not None:
-                target = own
+            limit = pdb.directive.servers_limit(target, self.scenario.capacity.instances)
+            if pdb.con_id == group.con_id and limit is not None:
+                target = limit
                 pools.append(ServerPoolLimit(f"PDB {pdb.name}", target))
         since_12 = self.release >= Release(12, 1)
         percent = directive.parallel_server_limit

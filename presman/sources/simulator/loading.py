@@ -114,8 +114,8 @@ def _named(tables: Any, where: str) -> Iterable[tuple[str, dict[str, Any]]]:
 def _pdbs(tables: Any, where: str) -> tuple[PdbSpec, ...]:
     pdbs = []
     for con_id, (pdb, table) in enumerate(_named(tables, where), _FIRST_PDB):
-        own = {key: value for key, value in table.items() if key != "plan"}
-        directive = decode(PdbDirective, own, f"{where}.{pdb}")
+        values = {key: value for key, value in table.items() if key != "plan"}
+        directive = decode(PdbDirective, values, f"{where}.{pdb}")
         pdbs.append(PdbSpec(pdb, con_id, str(table.get("plan", "")).upper(), directive))
     return tuple(pdbs)
 

@@ -170,7 +170,7 @@ class Machine:
         for con_id, limits in self.limits.items():
             now = self.paces.get(con_id, 1.0)
             paces[con_id] = pace(limits, self._io_demands(con_id, running, fractions, now))
-        changed = any(abs(self.paces.get(con_id, 1.0) - own) > _SAME for con_id, own in paces.items())
+        changed = any(abs(self.paces.get(con_id, 1.0) - new_pace) > _SAME for con_id, new_pace in paces.items())
         self.paces = paces
         return changed
 
@@ -283,7 +283,7 @@ class Machine:
         bad = 0.0
         for group, account in self.accounts.items():
             delta = account.take_noted()
-            total = [sum_ + own for sum_, own in zip(total, delta, strict=True)]
+            total = [sum_ + amount for sum_, amount in zip(total, delta, strict=True)]
             bad += delta[Count.CPU_WAITS] * starvation(fractions.get(group, 1.0))
         self._record_waits(total, bad, seconds, running)
         megabytes = (

@@ -69,9 +69,9 @@ def cdb_tree(
     for pdb, part in zip(pdbs, parts, strict=True):
         weights = (part / sum(parts),) + (0.0,) * (LEVELS - 1)
         limit = pdb.directive.cpu_limit(cpus)
-        own = active.get(pdb.con_id, "")
-        if own:
-            children = plan_tree(plans[own], plans, pdb.con_id).children
+        plan = active.get(pdb.con_id, "")
+        if plan:
+            children = plan_tree(plans[plan], plans, pdb.con_id).children
         else:
             children = (Node(OTHER_GROUPS, group=Group(pdb.con_id, OTHER_GROUPS)),)
         nodes.append(Node(pdb.name, weights, limit, children))

@@ -67,19 +67,19 @@ def header(path: Path, lines: Sequence[str], known: Mapping[str, str], chatter: 
 
     Raises SourceError if what stands there first is no header.
     """
-    said = None
+    first_unknown = None
     for index, line in enumerate(lines[:_PREAMBLE]):
         below = underlining(lines[index + 1]) if index + 1 < len(lines) else None
         found = _underlined_header(index, line, below, known) if below else None
         if found is None and not chatter.fullmatch(line):
             found = _delimited_header(index, line, known)
-            said = index if said is None else said
+            first_unknown = index if first_unknown is None else first_unknown
         if found is not None:
             _refuse_twice(path, found)
             return found
-    if said is None:
+    if first_unknown is None:
         return None
-    raise SourceError(f"{path}, line {said + 1}: {_no_header(lines[said], known)}", retry=False)
+    raise SourceError(f"{path}, line {first_unknown + 1}: {_no_header(lines[first_unknown], known)}", retry=False)
 
 
 def _underlined_header(
@@ -246,14 +246,14 @@ SAMPLES = "presman_samples.csv"
 LONGEST_FIELD = 16 << 20
 
 _ERROR = r"[A-Z][A-Z0-9]{1,2}-\d{4,5}:.*"
-_SAID = rf"""\s*( SQL>.*                         # the prompt
+_MESSAGES = rf"""\s*( SQL>.*                         # the prompt
     | \d[\d.,]*\ [^\W\d]+\ [^\W\d]+\.            # 13 rows selected.   13 Zeilen ausgewählt.
     | \d[\d.,]*\ rows?\ selected\.?\s*           # SQLcl leaves out the dot
     | no\ rows\ selected.* | Es\ wurden\ keine\ Zeilen\ ausgewählt.* | aucune\ ligne.*
     | {_ERROR} | Help:\ https.* | Usage:\ .*       # errors, those of SQL*Plus itself (SP2-) too
     | Elapsed:.* | Session\ altered\.? | (Disconnected|Connected)\b.* | spool\ off;?"""
-_CHATTER_OF_TABLES = re.compile(rf"{_SAID} )?\s*", re.VERBOSE | re.IGNORECASE)
-_CHATTER = re.compile(rf"{_SAID} | \d+\s\s.* | -{{3,}}[-\s,;|]* )?\s*", re.VERBOSE | re.IGNORECASE)
+_CHATTER_OF_TABLES = re.compile(rf"{_MESSAGES} )?\s*", re.VERBOSE | re.IGNORECASE)
+_CHATTER = re.compile(rf"{_MESSAGES} | \d+\s\s.* | -{{3,}}[-\s,;|]* )?\s*", re.VERBOSE | re.IGNORECASE)
 """What the tools say besides rows; a statement that is echoed has numbered lines, as rows of fixed width may have."""
 
 _ERROR_LINE = re.compile(rf"\s*({_ERROR})\s*")
@@ -301,8 +301,8 @@ def read_spool_file(path: Path, view: str, known: Mapping[str, str], encoding: s
     failure = _take_out_errors(lines)
     layout = header(path, lines, known, _CHATTER)
     if layout is None:
-        said = (found[1] for line in lines if (found := _ERROR_LINE.fullmatch(line)))
-        return SpoolFile(path, view, failure=failure or one_line(clean(next(said, "")), 200), note=note)
+        messages = (found[1] for line in lines if (found := _ERROR_LINE.fullmatch(line)))
+        return SpoolFile(path, view, failure=failure or one_line(clean(next(messages, "")), 200), note=note)
     rows = _fixed(path, lines, layout, known) if layout.spans else _delimited(path, lines, layout)
     numbers, fields = zip(*rows, strict=True) if rows else ((), ())
     return SpoolFile(path, view, layout.columns, fields, numbers, failure, note)

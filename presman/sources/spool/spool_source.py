@@ -141,8 +141,8 @@ class SpoolSource:
             return Section(absent=frozenset(parts.fields))
         self._load(database, parts.view, found, index)
         # Nothing of presman's own is in a spool: no session has these numbers.
-        own = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0}
-        binds: dict[str, Any] = {**USUAL_BINDS, **own, **request.binds}
+        instances = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0}
+        binds: dict[str, Any] = {**USUAL_BINDS, **instances, **request.binds}
         section = database.run(request.query, self.scope, binds)
         lost = _rounded(parts, found, request.query)
         absent = section.absent | _absent(parts, found) | lost

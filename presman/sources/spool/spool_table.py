@@ -409,9 +409,9 @@ def complete(tables: Mapping[str, SpoolTable], release: Release) -> dict[str, Sp
             full[view] = _with_instance(full[view])
         elif view.startswith("V$"):
             full.setdefault("G" + view, _with_instance(full[view]))
-    own = own_instance(full)
+    inst_id = own_instance(full)
     for view in [name for name in full if name.startswith("GV$")]:
-        full.setdefault(view[1:], _of_instance(full[view], own))
+        full.setdefault(view[1:], _of_instance(full[view], inst_id))
     return {view: kept for view, found in full.items() if (kept := _of_release(view, found, release)).columns}
 
 

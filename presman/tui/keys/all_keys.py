@@ -64,8 +64,8 @@ _BEHIND = *_TAKEN, *_keys("follow go"), *_MOMENTS, *_keys("window slower faster 
 
 def keys_of(app: FrameApp) -> tuple[AppKey, ...]:
     """Return the keys of an app: all of them, its own in place of those with their names, and behind the others."""
-    own = app.own_keys
-    return tuple(own.get(each.key.name, each) for each in APP_KEYS)
+    replaced = app.own_keys
+    return tuple(replaced.get(each.key.name, each) for each in APP_KEYS)
 
 
 def tab_keys(app: FrameApp) -> tuple[Key, ...]:
@@ -77,13 +77,13 @@ def offered(app: FrameApp) -> list[Labelled]:
     """Return what the bottom line offers here and now."""
     if not app.begun:
         return []
-    own = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
+    of_tabs = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
     before = [_own(app, each) for each in _BEFORE if each.key.name != "poll_now" or time_keys.is_lost(app)]
     more = [each for each in _MOMENTS if each.key.name in app.own_keys]
     behind = [_own(app, each) for each in _BEHIND if each not in more]
     return [
         *(each.labelled(app) for each in (*before, *more) if each.when(app)),
-        *own,
+        *of_tabs,
         *(each.labelled(app) for each in behind if each.when(app)),
     ]
 
@@ -97,7 +97,7 @@ def listed(app: FrameApp) -> list[Key]:
     present = app.panels.present.tab
     folding = app.monitor.choices.panel in drill_keys.FOLDING
     has = {"instances": table_keys.has_instances(app), "window": present.over_time, "unfold": folding}
-    without = {name for name, there in has.items() if not there} | {each.key.name for each in TABS}
+    without = {name for name, shown in has.items() if not shown} | {each.key.name for each in TABS}
     if app.is_served:
         without |= {"act", "record", "report", "targets", "suspend"}
     found = [each.key for each in keys_of(app) if each.key.name not in without]

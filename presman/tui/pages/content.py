@@ -220,11 +220,11 @@ def _who(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
     row: Any = next(iter((*_rows(found), *found.sessions)), None) or past.activity or next(iter(past.newest), None)
     yield fact("group", row.group if row else "")
     yield fact("user", row.user if row else "")
-    own = _own_sessions(found)
+    rest = _own_sessions(found)
     parts = [f"{len(found.running)} running on {counted(sum(row.servers for row in found.running), 'server')}"]
     parts = parts if found.running else []
     parts += [f"{len(found.queue)} queued"] if found.queue else []
-    parts += [f"{counted(len(own), 'other session')}" if parts else counted(len(own), "session")] if own else []
+    parts += [f"{counted(len(rest), 'other session')}" if parts else counted(len(rest), "session")] if rest else []
     yield fact("now", ", ".join(parts) or "nobody runs it")
 
 
@@ -235,10 +235,10 @@ def _own_sessions(found: ScopeContents) -> list[SessionReading]:
 
 
 def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
-    own = _own_sessions(found)
+    others = _own_sessions(found)
     lines = [_session(row, f"{counted(row.servers, 'server')}, {_doing(row)}") for row in found.running]
     lines += [_session(row, f"queued for {duration(row.waited)}, number {row.position}") for row in found.queue]
-    lines += [_session(row, row.event or row.status) for row in own]
+    lines += [_session(row, row.event or row.status) for row in others]
     if not lines:
         unavailable = reading.why_unavailable("V$SESSION")
         return [sentence(f"Not known: {unavailable}." if unavailable else "No session runs it at this moment.", "dim")]

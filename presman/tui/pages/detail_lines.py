@@ -80,8 +80,8 @@ def unblocking(row: QueuedStatement, reading: Reading) -> list[Line]:
     found = unblock_of(row, reading)
     if found is None:
         return []
-    whose = "it" if row.position == 1 else f"the head of {row.group}'s queue"
-    return [BLANK, title(f"What would let {whose} start"), *candidates_lines(found)]
+    waiter = "it" if row.position == 1 else f"the head of {row.group}'s queue"
+    return [BLANK, title(f"What would let {waiter} start"), *candidates_lines(found)]
 
 
 def _actions(row: Row, reading: Reading) -> list[Line]:

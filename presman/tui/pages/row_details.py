@@ -16,7 +16,7 @@ from presman.analysis.readings.session_readings import SessionReading
 from presman.base.formats import ABSENT, clock, count, counted, duration, many, number, percent, spelled, throughput
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
-from presman.figures.session_figures import why_there
+from presman.figures.session_figures import why_in_group
 from presman.figures.statement_figures import QUEUE, at_timeout, starts_in_words
 from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
@@ -233,7 +233,7 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
         title("Resource Manager"),
         fact("group", row.group),
     ]
-    if text := why_there(row):
+    if text := why_in_group(row):
         lines.append(sentence(text, "warn"))
     lines += [
         fact("state", row.state),

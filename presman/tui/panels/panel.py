@@ -189,5 +189,5 @@ class Panel(PlainBackground):
 
     def measure(self, grid: Grid | None) -> str:
         """Return the measure that `e` exports from here."""
-        own = (part.measure for part in self.tab.rows() if grid is not None and part.table is grid.table)
-        return next(own, "") or self.tab.measure
+        measures = (part.measure for part in self.tab.rows() if grid is not None and part.table is grid.table)
+        return next(measures, "") or self.tab.measure

@@ -390,8 +390,8 @@ class ParallelPanel(Panel):
 
     def subject(self, grid: Grid | None) -> Any:
         """Return the statement that `c` is about: that of the table with the focus, else the first of the queue."""
-        aside = self.has_class("-gantt")  # what stands beside the statements over time is not what they are about
-        row = self._queued.row if aside or grid is None or grid.row is None else grid.row
+        is_beside = self.has_class("-gantt")  # what stands beside the statements over time is not what they are about
+        row = self._queued.row if is_beside or grid is None or grid.row is None else grid.row
         if row is None and self._moment is not None and self._moment.reading.queue:
             return self._moment.reading.queue[0]
         return row

@@ -41,7 +41,7 @@ def chart_lines(
 
 
 def _signs(data: ChartData) -> str:
-    return "".join(SIGNS[index] if area.whose else SIGNS[-1] for index, area in enumerate(data.areas))
+    return "".join(SIGNS[index] if area.keys else SIGNS[-1] for index, area in enumerate(data.areas))
 
 
 def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int, signs: bool) -> list[Line]:

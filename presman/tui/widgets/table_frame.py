@@ -101,10 +101,10 @@ def _below(rows: list[Any], table: Table[Any]) -> list[Any]:
             children.setdefault(parent, []).append(row)
     if not children:
         return rows
-    there = {identity for row in rows if (identity := table.identity(row)) in children}
+    parents = {identity for row in rows if (identity := table.identity(row)) in children}
     found: list[Any] = []
     for row in rows:
-        if table.parent(row) not in there:
+        if table.parent(row) not in parents:
             found += [row, *children.get(table.identity(row), ())]
     return found
 
@@ -160,8 +160,8 @@ class TableFrame:
 
     def shown(self, width: int) -> tuple[str, ...]:
         """Return the keys of the columns that show in a width, and of those that were chosen and have no room."""
-        there = tuple(column.key for column, _ in self.fitted(width))
-        return self.chosen or there
+        fitting = tuple(column.key for column, _ in self.fitted(width))
+        return self.chosen or fitting
 
     def choose(self, keys: Sequence[str]) -> None:
         """Show these columns in this order, the first before the others where there is no room; () are the table's."""
@@ -241,9 +241,9 @@ class TableFrame:
             runs.append((f"  {self.late}", "warn"))
         unseen = _unseen(top, len(rows.shown) - top - shown)
         room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
-        there = {column.key for column, _ in self.fitted(width)}
-        own = (text for key, text in self.column_notes.items() if key in there)
-        whole = ", ".join(filter(None, [self.note, *own]))
+        fitting = {column.key for column, _ in self.fitted(width)}
+        notes = (text for key, text in self.column_notes.items() if key in fitting)
+        whole = ", ".join(filter(None, [self.note, *notes]))
         note = next((each for each in (whole, whole.rpartition(", ")[0]) if len(each) <= room), "")
         runs += [(f"  {note}", "dim")] if note else []
         runs.append((unseen, "dim"))

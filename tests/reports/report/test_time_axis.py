@@ -74,6 +74,6 @@ def test_an_instant_stands_in_proportion_and_never_outside() -> None:
 
 def test_the_date_is_left_out_where_all_is_of_one_day() -> None:
     noon = MIDNIGHT + timedelta(hours=12)
-    assert TimeAxis(MIDNIGHT, noon).told(noon) == "12:00:00"
-    assert TimeAxis(MIDNIGHT, noon + timedelta(days=1)).told(noon) == "2026-03-12 12:00:00"
-    assert TimeAxis(MIDNIGHT, noon).told(noon + timedelta(days=1)) == "2026-03-13 12:00:00"
+    assert TimeAxis(MIDNIGHT, noon).instant(noon) == "12:00:00"
+    assert TimeAxis(MIDNIGHT, noon + timedelta(days=1)).instant(noon) == "2026-03-12 12:00:00"
+    assert TimeAxis(MIDNIGHT, noon).instant(noon + timedelta(days=1)) == "2026-03-13 12:00:00"

@@ -31,7 +31,7 @@ from presman.reports.advise_load import (
 from presman.reports.advise_report import Advice, AdviceWanted, advise, in_words, least
 from presman.reports.advise_script import quoted, scripts
 from presman.reports.advise_search import KINDS, Scored, Search, bounds, quantile, servers_needed
-from presman.reports.advise_told import as_page, as_text, still_takes
+from presman.reports.advise_text import as_page, as_text, still_takes
 from presman.reports.whatif_cpu import CpuDemand
 from presman.reports.whatif_replay import COLUMNS
 from tests.analysis.make import NOON
@@ -359,7 +359,7 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
         if best.total < 2:
             raise KeyboardInterrupt
 
-    found = given(LIMITED, heard=stop)
+    found = given(LIMITED, on_choice=stop)
     assert (found.interrupted, found.verdict) == (True, "advised")
     assert found.replayed < 10
     assert found.choices[0].meets

@@ -30,8 +30,8 @@ from presman.reports.advise_search import (
     sizes,
 )
 from tests.analysis.make import NOON
-from tests.reports.whatif.test_advice_told import outcome
 from tests.reports.whatif.test_advise import BATCH, ETL, GOAL, LIMITED, SMALL, steady
+from tests.reports.whatif.test_advise_text import outcome
 from tests.reports.whatif.test_whatif import came
 
 

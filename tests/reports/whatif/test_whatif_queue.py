@@ -219,7 +219,7 @@ def test_limits_are_those_of_the_plan_the_first_group_first() -> None:
     assert [limit.now for limit in found[:6]] == [50, 60, 10, 2, None, 64]
     assert found[0].name == "PARALLEL_SERVER_LIMIT"
     had = {row.name: row.totals.completed or 0 for row in reading.cluster_groups()}
-    others = [had[limit.whose] for limit in found[6:]]
+    others = [had[limit.title] for limit in found[6:]]
     assert others == sorted(others, reverse=True), "those with most parallel statements first"
     assert (found[5].step, found[5].most) == (4, 96), "a sixteenth; PARALLEL_MAX_SERVERS"
     old = replace(limits, load=replace(limits.load, plan=replace(limits.load.plan, release=Release(11, 2))))

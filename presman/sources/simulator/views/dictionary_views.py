@@ -56,9 +56,9 @@ def _of_containers(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable
     """Return the rows of a CDB_ view: those of each container's DBA_ view with its CON_ID."""
 
     def all_rows(simulation: Simulation) -> Iterator[Row]:
-        own = _connected(simulation)
+        con_id = _connected(simulation)
         for pdb in simulation.scenario.pdbs:
-            if own in {0, pdb.con_id}:
+            if con_id in {0, pdb.con_id}:
                 yield from ((*row, pdb.con_id) for row in rows(simulation, pdb.con_id))
 
     return all_rows

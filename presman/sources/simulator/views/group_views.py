@@ -64,8 +64,8 @@ def _rsrc_plan(simulation: Simulation, machine: Machine) -> Iterator[Row]:
     for pdb in pdbs:
         if name := in_force.active[pdb.con_id]:
             given = pdb.directive
-            own = (given.shares or 1, given.utilization_limit, given.parallel_server_limit, given.profile or None)
-            plans.append((pdb.con_id, name, "TRUE", own))
+            directive = (given.shares or 1, given.utilization_limit, given.parallel_server_limit, given.profile or None)
+            plans.append((pdb.con_id, name, "TRUE", directive))
     targets = {pdb.con_id: pdb.directive.parallel_servers_target for pdb in pdbs}
     for con_id, name, top, limits in plans:
         yield (
@@ -174,10 +174,10 @@ def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
     whole = capacity.target * capacity.instances
     for (_, con_id, _), (minute, deltas) in sums.items():
         percent = 100 * given[con_id].cpu_limit(capacity.cpu_count)
-        own, seconds = given[con_id].servers_limit(whole, capacity.instances), minute.end - minute.begin
+        limit, seconds = given[con_id].servers_limit(whole, capacity.instances), minute.end - minute.begin
         yield (
             *_of_minute(simulation, minute, deltas),
-            *(minute.num_cpus * percent / 100, percent, whole if own is None else own, _throttle(deltas)),
+            *(minute.num_cpus * percent / 100, percent, whole if limit is None else limit, _throttle(deltas)),
             *(round(sum(deltas[count] for count in counts) / seconds, 6) for counts in (_REQUESTS, _MEGABYTES)),
         )
 
@@ -192,9 +192,9 @@ def _memory(simulation: Simulation, con_id: int) -> tuple[int, int]:
     """Return a PDB's SGA and PGA in bytes: SGA by its shares, PGA by its sessions."""
     pdbs = simulation.scenario.pdbs
     shares = sum(pdb.directive.shares or 1 for pdb in pdbs)
-    own = next(pdb.directive.shares or 1 for pdb in pdbs if pdb.con_id == con_id)
+    share = next(pdb.directive.shares or 1 for pdb in pdbs if pdb.con_id == con_id)
     sessions = sum(session.con_id == con_id for session in simulation.workload.sessions)
-    return _SGA * own // shares, sessions * _PGA_EACH
+    return _SGA * share // shares, sessions * _PGA_EACH
 
 
 def _pdb_metric(simulation: Simulation) -> Iterator[Row]:

@@ -210,8 +210,8 @@ class SessionRows:
         querying, began = monitor.is_querying(self.at), monitor.began(self.at)
         since = self.at - began
         doing = _dequeues("PX Deq: Execute Reply", 0.01) if querying else _idle_for(since - monitor.spec.takes)
-        own, before = (cursor, _NOTHING) if querying else (_NOTHING, cursor)
-        self._row(session, group.name, doing, own, before, began if querying else None, since)
+        current, before = (cursor, _NOTHING) if querying else (_NOTHING, cursor)
+        self._row(session, group.name, doing, current, before, began if querying else None, since)
         self.infos.append(self._info(session, group, doing, 0.0, 0.0))
         for helper in monitor.helpers if querying else ():
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
@@ -275,9 +275,9 @@ class SessionRows:
             self.infos.append(self._info(session, group, doing, session.cpu, session.wait))
             return
         doing = _coordinator(execution, self.at, self._scan, self._simulation.release)
-        own = (execution.cursor.sql_id, execution.cursor.child)
-        later = (execution.then.sql_id, execution.then.child) if execution.then else own
-        sql, previous = (_NOTHING, later) if execution.phase is Phase.HOLDING else (own, previous)
+        current = (execution.cursor.sql_id, execution.cursor.child)
+        later = (execution.then.sql_id, execution.then.child) if execution.then else current
+        sql, previous = (_NOTHING, later) if execution.phase is Phase.HOLDING else (current, previous)
         if session.client.service == BACKGROUND:  # SMON executes no statement
             sql = previous = _NOTHING
         runs = execution.phase is Phase.RUNNING

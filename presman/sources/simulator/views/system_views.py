@@ -111,9 +111,9 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
             text = str(value)
             yield (machine.inst_id, number, name, kind, text or None, text or None, "TRUE" if default else "FALSE", 0)
             for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
-                own = getattr(pdb.directive, _OF_CONTAINERS[name])
-                if own:
-                    text = f"{own:g}" if isinstance(own, float) else str(own)
+                setting = getattr(pdb.directive, _OF_CONTAINERS[name])
+                if setting:
+                    text = f"{setting:g}" if isinstance(setting, float) else str(setting)
                     yield (machine.inst_id, number, name, kind, text, text, "FALSE", pdb.con_id)
 
 

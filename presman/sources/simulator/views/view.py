@@ -72,8 +72,8 @@ def processes(simulation: Simulation) -> Iterator[Process]:
         servers = execution.servers
         lasted = session.pq_active + (simulation.now - execution.started if execution.started else 0.0)
         cpu = session.cpu + (0.0 if servers else execution.cpu) + 0.02 * lasted
-        own = session.inst_id, session.sid, session, execution, None
-        yield Process(*own, cpu, lasted + session.cpu, 0.0 if servers else execution.mb)
+        coordinator = session.inst_id, session.sid, session, execution, None
+        yield Process(*coordinator, cpu, lasted + session.cpu, 0.0 if servers else execution.mb)
         for server in servers:
             used, _ = execution.time.of(server.skew, len(servers))
             read = execution.mb * (1 + server.skew) / len(servers)

@@ -20,11 +20,11 @@ _BAR = 36
 
 def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     """Return all of it as lines. Ends in a newline."""
-    told = [each for line in closing(advice) for each in wrap(line, wide)]
-    seen = [*wrap(_first(advice), wide), *_goals(advice)]
-    blocks = [told, seen] if advice.verdict == "too_short" else [seen, *([] if advice.choices else [told])]
+    outcome = [each for line in closing(advice) for each in wrap(line, wide)]
+    basis = [*wrap(_first(advice), wide), *_goals(advice)]
+    blocks = [outcome, basis] if advice.verdict == "too_short" else [basis, *([] if advice.choices else [outcome])]
     blocks += [list(_drawn(curve)) for curve in advice.curves]
-    blocks += [[*_choices(advice), *told]] if advice.choices else []
+    blocks += [[*_choices(advice), *outcome]] if advice.choices else []
     lines = [line for block in blocks if block for line in ("", *block)][1:]
     if advice.scripts is not None:
         lines += ["", "The first choice as a script, which presman never runs:", "", advice.scripts.change]
@@ -56,8 +56,8 @@ def wait_words(seconds: float | None) -> str:
 
 def _drawn(curve: WaitCurve) -> Iterable[str]:
     """Yield a curve as bars, with a mark where the goal is; one that is the same everywhere as a sentence."""
-    if said := _level(curve):
-        yield said
+    if sentence := _level(curve):
+        yield sentence
         return
     yield f"{curve.goal} against {curve.what} (┊ goal, {duration(curve.seconds)})"
     bars = [None if wait is None else Bar(0, wait, limit=curve.seconds) for _, wait in curve.points]
@@ -83,9 +83,9 @@ def _choices(advice: Advice) -> Iterable[str]:
     yield "choices, none of which another beats in everything; waits before -> after"
     yield f"{'':3} {'group':<24} {'statements':>10} {'median':>18} {'p95':>18} {'not started':>11}"
     for number, choice in enumerate(advice.choices, 1):
-        told = "; ".join(choice.changes) or "as it is"
+        changes = "; ".join(choice.changes) or "as it is"
         meets, peak = "meets" if choice.meets else "misses", counted(choice.peak, "server")
-        yield f"{number:>2}. {told} ({meets} the goals; peak {peak})"
+        yield f"{number:>2}. {changes} ({meets} the goals; peak {peak})"
         for name, statements, middle, most, unstarted, longer in map(_cells, choice.groups):
             line = f"{'':3} {name:<24} {statements:>10} {middle:>18} {most:>18} {unstarted:>11}  {longer}"
             yield line.rstrip()
@@ -163,13 +163,13 @@ def still_takes(advice: Advice) -> str:
 def _sureness(each: GoalFinding) -> str:
     if each.within is None:
         return f"{each.goal}: no statements were held back to check the first choice."
-    own = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
+    met = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
     if each.low is None or each.high is None:
-        return f"{each.goal}: under the first choice {own}; how sure that is was not calculated."
+        return f"{each.goal}: under the first choice {met}; how sure that is was not calculated."
     usual, low, high = map(wait_words, (each.advised, each.advised_low, each.advised_high))
     part = f"{100 * each.low:.0f} to {100 * each.high:.0f} %"
     promise = f"{each.percentile} {usual} ({low} to {high} on 9 days of 10 like this one, when {part} start in time)"
-    return f"{each.goal}: the first choice promises {promise}; {own}."
+    return f"{each.goal}: the first choice promises {promise}; {met}."
 
 
 # ---- The page.
@@ -179,12 +179,12 @@ _LINE, _TOP, _LEFT, _ROOM = 20.0, 6.0, 150.0, 100.0
 
 def as_page(advice: Advice, made: datetime) -> str:
     """Return all of it as one HTML page without a script."""
-    seen = [_first(advice), *_goals(advice)]
-    story = [*closing(advice), *seen] if advice.verdict == "too_short" else [*seen, *closing(advice)]
+    basis = [_first(advice), *_goals(advice)]
+    story = [*closing(advice), *basis] if advice.verdict == "too_short" else [*basis, *closing(advice)]
     parts = [element("header", element("h1", "Advice on goals of service"), *(element("p", line) for line in story))]
     for curve in advice.curves:
-        if said := _level(curve):
-            parts.append(element("p", said))
+        if sentence := _level(curve):
+            parts.append(element("p", sentence))
             continue
         note = f"The mark is the goal, {duration(curve.seconds)}."
         parts.append(section(f"{curve.goal} against {curve.what}", element("figure", _picture(curve)), note=note))
@@ -203,9 +203,9 @@ def as_page(advice: Advice, made: datetime) -> str:
 
 def _choice_section(number: int, choice: ReplayedChoice) -> Markup:
     heads = ("Group", "Statements", "Median before -> after", "95th percentile", "Not started", "")
-    told = "; ".join(choice.changes) or "As it is"
+    changes = "; ".join(choice.changes) or "As it is"
     note = f"{'Meets' if choice.meets else 'Misses'} the goals; at most {counted(choice.peak, 'server')} at once."
-    return section(f"{number}. {told}", word_table(heads, map(_cells, choice.groups)), note=note)
+    return section(f"{number}. {changes}", word_table(heads, map(_cells, choice.groups)), note=note)
 
 
 def _picture(curve: WaitCurve) -> Markup:

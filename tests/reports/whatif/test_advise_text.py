@@ -33,7 +33,7 @@ from presman.reports.advise_report import (
     least,
 )
 from presman.reports.advise_script import Scripts
-from presman.reports.advise_told import _loses, as_page, as_text
+from presman.reports.advise_text import _loses, as_page, as_text
 from presman.reports.whatif_cpu import CpuDemand
 from presman.reports.whatif_replay import Replayed
 from tests.analysis.make import NOON
