@@ -182,7 +182,7 @@ def _together(history: HourReading | None, watched: Usual | None, at: datetime) 
     A history that was read anew while presman watched is another account of the same time: the longer one holds.
     """
     if history is None or watched is None:
-        return watched or (history and history.usual)
+        return watched if history is None else history.usual
     before, mine = history.usual.seconds or 0.0, watched.seconds or 0.0
     if history.until is None or at - history.until <= timedelta(seconds=mine) - MINUTE:
         return watched if mine >= before else history.usual
