@@ -152,7 +152,7 @@ def _holder(each: RunningStatement) -> str:
 
 
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
-    """Yield for which reasons it waited, and from when on that is known: what came before the first look is not."""
+    """Yield the reasons for which it waited; those before the first poll are not known."""
     seen = history.of(row)
     from_start = bool(seen) and seen[0].since == history.begun
     if len(seen) > 1 or from_start:
