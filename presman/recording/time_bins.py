@@ -227,7 +227,7 @@ def sampled(part: PlaybackPart) -> tuple[int, list[int]]:
     """Return each how manieth span of a part is read of groups and waits, 1 for all, and their numbers."""
     low, high = part.first // SPAN, part.last // SPAN
     step = max(1, -(-(high - low + 1) // SPANS))
-    return step, [span for span in range(low, high + 1) if span % step == 0]
+    return step, list(range(-(-low // step) * step, high + 1, step))
 
 
 def gaps(playback: Playback, start: datetime, end: datetime) -> list[PollGap]:
