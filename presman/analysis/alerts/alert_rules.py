@@ -191,6 +191,18 @@ def io_limits(reading: Reading) -> list[Alert]:
     return found
 
 
+def instances_gone(reading: Reading) -> list[Alert]:
+    """Tell which instances were there within the last hour and are not: their CPUs and servers are away with them."""
+    found = []
+    for each in reading.gone:
+        name = f"instance {each.inst_id}" + (f" ({each.instance_name})" if each.instance_name else "")
+        ago = duration((reading.at - each.last_seen).total_seconds())
+        short = f"{name} is gone, last seen {ago} ago"
+        text = f"I{short[1:]}, at {clock(each.last_seen)}: its CPUs and parallel servers are away with it"
+        found.append(Alert("warn", "▲", text, short, "instance_gone", str(each.inst_id)))
+    return found
+
+
 def plan_switched(reading: Reading) -> list[Alert]:
     """Tell that the plan changed a short while ago; who did it is in no view, but for a scheduler's window."""
     found = reading.switched
@@ -206,6 +218,7 @@ def plan_switched(reading: Reading) -> list[Alert]:
 
 RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     quiesced,
+    instances_gone,
     queue_alerts.heads,
     queue_alerts.timeouts,
     queue_alerts.goals_missed,

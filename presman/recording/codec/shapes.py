@@ -16,7 +16,7 @@ from msgspec import Meta
 from presman.base.text import all_clean, clean, clean_lines
 from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, RecordType, field_types, null_row
 from presman.rows.queries import by_query
-from presman.rows.snapshot import SHOWN
+from presman.rows.snapshot import REMEMBERED, SHOWN
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -184,7 +184,7 @@ def shape_text(record: RecordType) -> str:
 
 @cache
 def _records() -> dict[str, RecordType]:
-    return {record.__name__: record for record in (*by_query().values(), *SHOWN)}
+    return {record.__name__: record for record in (*by_query().values(), *SHOWN, *REMEMBERED)}
 
 
 @lru_cache(maxsize=256)
