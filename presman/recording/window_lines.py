@@ -59,7 +59,7 @@ class GroupLines(NamedTuple):
 
 _OF_PART = (
     f"r.database_id = :database_id AND r.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
-    f" AND r.span * {SPAN} + r.last >= :first AND r.span * {SPAN} + r.first <= :last"
+    f" AND r.span * {SPAN} + r.last >= :first AND r.span * {SPAN} + r.first <= :last AND r.span % :step = 0"
 )
 _ROWS = (
     f"SELECT r.case_id, r.span * {SPAN} + r.first, r.span * {SPAN} + r.last, {{}} FROM group_rows r{{}}"
@@ -72,7 +72,7 @@ _CASES = text(
 )
 _POLLS = text(
     f"SELECT poll, at / {MICRO}.0, interval_us / {MICRO}.0 FROM polls WHERE database_id = :database_id"
-    " AND poll BETWEEN :first AND :last ORDER BY poll"
+    f" AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0 ORDER BY poll"
 )
 
 
@@ -115,16 +115,17 @@ def pieces(playback: Playback, part: PlaybackPart, most: int) -> list[PlaybackPa
 
 
 def group_lines_in_turn(
-    playback: Playback, start: datetime, end: datetime, figures: Sequence[str]
+    playback: Playback, start: datetime, end: datetime, figures: Sequence[str], step: int = 1
 ) -> Iterator[GroupLines]:
     """Yield the lines of all groups piece by piece, so that those of a month are never there all at once.
 
-    From the second piece on the first poll is the last one of the piece before: counters have grown since.
+    They are of every `step`th 32 polls. From the second piece on the first poll is the last one of the piece before:
+    counters have grown since.
     """
     found: GroupLines | None = None
     for part in playback.parts(start, end):
         polls = min(_AT_ONCE, _VALUES_AT_ONCE // max(1, min(_groups_of(playback, part), _MOST_GROUPS)))
-        for piece in pieces(playback, part, polls):
+        for piece in pieces(playback, part._replace(step=step), polls):
             before, found = found, _of_part(playback, piece, figures)
             if before is not None:
                 last = GroupLines(
@@ -209,7 +210,7 @@ _WAITS = text(
     f"SELECT w.span, b.event, b.upper_us, w.first, w.last, w.known, {_PLACES}"
     " FROM bucket_waits w JOIN buckets b ON b.database_id = w.database_id AND b.bucket_id = w.bucket_id"
     f" WHERE w.database_id = :database_id AND w.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
-    " ORDER BY w.span, b.event"
+    " AND w.span % :step = 0 ORDER BY w.span, b.event"
 )
 
 _MOST_EVENTS, _MOST_BUCKETS = 300, 10_000
@@ -324,14 +325,17 @@ class _Poll(NamedTuple):
     seconds: float
 
 
-def latency_bins(playback: Playback, start: datetime, end: datetime, width: int) -> dict[str, Sequence[LatencyBin]]:
-    """Return by event the polls between two instants, `width` at a time, in order of time.
+def latency_bins(
+    playback: Playback, start: datetime, end: datetime, width: int, step: int = 1
+) -> dict[str, Sequence[LatencyBin]]:
+    """Return by event the polls between two instants, or every `step`th 32 of them, `width` at a time, in time's order.
 
     A poll counts for an event whose waits are known at it, and how long it was since the poll before.
     """
     found: dict[str, BinnedWaits] = defaultdict(BinnedWaits)
     before = 0
-    for part in (piece for each in playback.parts(start, end) for piece in pieces(playback, each, _AT_ONCE)):
+    parts = (each._replace(step=step) for each in playback.parts(start, end))
+    for part in (piece for each in parts for piece in pieces(playback, each, _AT_ONCE)):
         rows = playback.rows(part, _POLLS)
         polls = {poll: _Poll((before + index) // width, float(since))
                  for index, (poll, _, since) in enumerate(rows)
