@@ -152,7 +152,7 @@ def _holder(each: RunningStatement) -> str:
 
 
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
-    """Yield for which reasons it waited, and from when on one looked: what was recorded before is not read."""
+    """Yield the reasons for which it waited; polls before the first one looked at may tell more."""
     seen = history.of(row)
     from_start = bool(seen) and seen[0].since == history.begun
     if len(seen) > 1 or from_start:

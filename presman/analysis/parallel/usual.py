@@ -15,7 +15,7 @@ queued before it began, too, or it could be longer than anybody has waited.
 From the minutes of the last hour (V$RSRCMGRMETRIC_HISTORY), which end where presman begins to watch, come the means
 that do not need counters.
 
-Counters remembered each minute for an hour, so that the last minute and the last hour can be told from now.
+Counters remembered each minute for an hour, so that now can be compared with the last minute and the last hour.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Comparison(NamedTuple):
 
 
 def between(before: CounterMark | None, after: CounterMark, seconds: float | None) -> Usual | None:
-    """Return the figures of a stretch of time; None if a counter went backwards (another plan window) or is not told.
+    """Return the figures of a stretch of time; None if a counter went backwards (another plan window) or is not known.
 
     Without `before` it is the time since the counters began; `seconds` None means that nobody knows how long that is.
     """
@@ -218,7 +218,7 @@ class _Minute(Struct, frozen=True):
 
 
 class QueueMarks:
-    """A mark about once a minute, for an hour; forgotten when the counters begin anew."""
+    """A mark about once a minute, for an hour; forgotten when the counters are reset."""
 
     def __init__(self) -> None:
         self._minutes: deque[_Minute] = deque()
