@@ -43,7 +43,7 @@ from presman.rows.instance_rows import EventHistogram, Instance
 from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
 from presman.rows.queries import OF_AN_UPDATE, Scope
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.snapshot import Section, Snapshot
+from presman.rows.snapshot import GoneInstance, Section, Snapshot
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -134,6 +134,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
         "hour": facts.cache.call(
             hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))
         ),
+        "gone": current.rows(GoneInstance),
         "switched": facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
         "group_names": facts.cache.call(group_names, current.rows(ConsumerGroupDefinition)),
     }
@@ -182,7 +183,8 @@ def group_names(rows: tuple[ConsumerGroupDefinition, ...]) -> tuple[str, ...] | 
 
 def hour(rows: tuple[GroupMetricHistory, ...], at: datetime) -> tuple[HourReading, ...]:
     """Return the hour of each group's queue before an instant."""
-    return tuple(HourReading(*key, usual) for key, usual in sorted(hours(rows, at).items()))
+    until = max((row.end_time for row in rows if row.end_time is not None), default=None)
+    return tuple(HourReading(*key, usual, until) for key, usual in sorted(hours(rows, at).items()))
 
 
 def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:

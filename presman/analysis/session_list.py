@@ -63,7 +63,7 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
 
 
 def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, float]]:
-    """Return the amounts of sessions by instance and SID, each added up over the rows that tell it."""
+    """Return the amounts of sessions by instance and SID, each added up over the rows that have it."""
     rows: dict[tuple[int, int], list[Mapping[str, float | None]]] = {}
     for record, section in snapshot.sections.items():
         for row in section.rows if issubclass(record, SessionAmounts) else ():
@@ -73,7 +73,7 @@ def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, float]]
 
 
 def added_up(parts: Iterable[Mapping[str, float | None]]) -> dict[str, float]:
-    """Return the sum of each amount over the parts that tell it."""
+    """Return the sum of each amount over the parts that have it."""
     found: dict[str, float] = {}
     for part in parts:
         for name, value in part.items():
@@ -191,7 +191,7 @@ class Blocking(NamedTuple):
 def blocking(sessions: Iterable[SessionReading]) -> tuple[Blocking, ...]:
     """Return the sessions that block or are blocked, each below the one it waits for; who holds up most comes first.
 
-    Rows are read one after the other, so that they may go round in a ring: each session is told once.
+    Rows are read one after the other, so that they may form a ring: each session is listed once.
     """
     seen = {f"{row.inst_id}:{row.sid}": row for row in sessions}
     waiting: dict[str, list[str]] = {}

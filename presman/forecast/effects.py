@@ -59,7 +59,7 @@ class Effects:
         return len(self._now)
 
     def play(self, model: Modelled, courses: Sequence[tuple[Draw, Played]], at: datetime, most: float) -> int:
-        """Play courses without those of one way, then of the next, those of which least is known first.
+        """Play courses without the statements of each way, one way after the other, the least known first.
 
         Nothing more is begun after `most` steps of the model; return how many it took.
         """

@@ -136,7 +136,7 @@ class Foresight(NamedTuple):
 
 
 class _Missed(NamedTuple):
-    """A statement that did not start when it should have: what is said of it, and what it counts as until it starts."""
+    """A statement that did not start when forecast: the forecast shown for it, and how it counts until it starts."""
 
     why: str
     outcome: ForecastOutcome
@@ -218,7 +218,7 @@ class Forecaster:
 
     @property
     def _factor(self) -> float:
-        """How many times as wide as courses make them intervals are of those who have waited for a while."""
+        """How many times wider than in the courses the intervals are for statements that have waited for a while."""
         return self._queue_calibration.factor or self._calibration.factor
 
     def _look(self, at: datetime) -> None:
@@ -338,7 +338,7 @@ class Forecaster:
         return StartForecast(shown.median, shown.low, shown.high)
 
     def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
-        """Return why nothing can be said of a statement, "" where something can."""
+        """Return why a statement has no forecast, "" if it has one."""
         lacking = {
             "how many servers it wants is not known": not is_known(row.wants),
             "the target is not known": rules.target is None,

@@ -22,10 +22,10 @@ KEPT = 100
 MOST_CAME = 1000
 """Arrivals that are kept, the newest ones."""
 _ANEW = timedelta(minutes=1)
-"""After this time a distribution is made anew, even if no other has ended: those that run have run for longer."""
+"""After this time a distribution is made again even if no statement has ended: those running have run for longer."""
 
 _APART = timedelta(seconds=20)
-"""How far apart two looks at what V$SESSION_LONGOPS tells of one statement are."""
+"""Time between two notes of a statement's remaining seconds in V$SESSION_LONGOPS."""
 
 _ALL = ("all",)
 
@@ -90,7 +90,7 @@ class SeenStatements:
         return step > longest
 
     def _take_arrivals(self, runs: Iterable[StatementRun]) -> None:
-        """Take who came; where so many came that not all are kept, one has watched since the oldest that is."""
+        """Take the arrivals; if they are too many to keep, the observation starts at the oldest that is kept."""
         self._came.extend(runs)
         if len(self._came) == MOST_CAME and self.begun is not None:
             self.begun = max(self.begun, self._came[0].began)

@@ -101,7 +101,7 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
 
 
 def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any], Moment]]:
-    """Return the tables of all tabs with their rows, and the moment they are of.
+    """Return the tables of all tabs with their rows and their moment.
 
     The first tab sums up the cluster, the others do not. Tables that need the snapshots themselves have no rows without
     them.
@@ -118,7 +118,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
 
 
 def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:
-    """Return the rows that a text shows: all, or so many that come first in the table's usual order."""
+    """Return the rows that a text shows: all, or the first few in the table's usual order."""
     key = part.table.column(part.table.order).sort if part.table.order else None
     if part.in_text is None:
         return rows

@@ -152,11 +152,11 @@ def _holder(each: RunningStatement) -> str:
 
 
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
-    """Yield for which reasons it waited, and from when on that is known: what came before the first look is not."""
+    """Yield the reasons for which it waited; polls before the first one looked at may tell more."""
     seen = history.of(row)
     from_start = bool(seen) and seen[0].since == history.begun
     if len(seen) > 1 or from_start:
-        before = "; nothing was read before that, so why it waited then is not known" if from_start else ""
+        before = "; why it waited before was not looked at" if from_start else ""
         yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in seen)}{before}"
 
 

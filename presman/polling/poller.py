@@ -20,6 +20,7 @@ from presman.base.release import Release
 from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, is_within_cadence
 from presman.polling.lookups import PER_POLL, BusyTexts, CursorKey, Lookup, Lookups, TextsLookup, statements_on_show
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
+from presman.polling.seen_instances import SeenInstances
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import GroupMetric, GroupMetricHistory
 from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Pdb, SystemEvent
@@ -38,7 +39,7 @@ from presman.rows.session_rows import (
     StatisticName,
 )
 from presman.rows.session_state import ServerProcesses, is_queued
-from presman.rows.snapshot import Section, Snapshot
+from presman.rows.snapshot import GoneInstance, Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
 
 LATER = frozenset(
@@ -154,6 +155,8 @@ class Poller:
         """The database's release, None before `open`."""
         self._queries: Mapping[type[Any], Query] = MappingProxyType({})
         self._asked = LastAnswers()
+        self._instances = SeenInstances()
+        self._databases: tuple[str, ...] = ()
         self._is_live = is_live(source)
         self._last: tuple[datetime, float] | None = None
         self._requests: dict[type[Any], OnDemandRequest] = {}
@@ -240,6 +243,7 @@ class Poller:
         elif plans and plans != self._asked.plans():
             self._asked.forget(self._queries, {Cadence.ONCE, Cadence.MINUTE}, but=self._number)
         self._last = (first.at, measured)
+        self._note_instances(first.at)
         self._note_listing(first.at)
         between = self._look_up_named(first.at)
         rows = self._asked.rows
@@ -260,6 +264,8 @@ class Poller:
         assert self.release is not None
         sections = {record: asked.section for record, asked in self._asked.items()}
         sections |= self._lookups.sections(shown, self._busy.ranked)
+        gone = self._instances.gone(first.at)
+        sections |= {GoneInstance: gone} if gone is not None else {}
         return Snapshot(
             target=self.source.name,
             kind=self.source.kind,
@@ -276,6 +282,13 @@ class Poller:
             statements_to_come=self._lookups.to_come(shown, self._queries),
             lists_idle=self._listing.lists_idle,
         )
+
+    def _note_instances(self, now: datetime) -> None:
+        """Note which instances are there, where V$INSTANCE told it in this poll, of the whole cluster or its own."""
+        asked = self._asked.get(Instance)
+        if asked is not None and asked.poll == self._number and not asked.late and asked.section.rows:
+            self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
+            self._instances.note(asked.section.rows, now, (self._scope, *self._databases))
 
     def _note_listing(self, now: datetime) -> None:
         """Note whether the sessions read in this poll are all there are."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import compress, groupby
 from math import isnan, nan
 from operator import itemgetter
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import TextClause, text
 
 from presman.base.text import clean
+from presman.recording.codec.shapes import microseconds
 from presman.recording.measure_tables import MICRO, SCALE, SPAN, all_kinds
 from presman.recording.playback import Playback
 from presman.recording.playback_values import PlaybackPart, is_number
@@ -58,7 +59,7 @@ class GroupLines(NamedTuple):
 
 _OF_PART = (
     f"r.database_id = :database_id AND r.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
-    f" AND r.span * {SPAN} + r.last >= :first AND r.span * {SPAN} + r.first <= :last"
+    f" AND r.span * {SPAN} + r.last >= :first AND r.span * {SPAN} + r.first <= :last AND r.span % :step = 0"
 )
 _ROWS = (
     f"SELECT r.case_id, r.span * {SPAN} + r.first, r.span * {SPAN} + r.last, {{}} FROM group_rows r{{}}"
@@ -71,7 +72,7 @@ _CASES = text(
 )
 _POLLS = text(
     f"SELECT poll, at / {MICRO}.0, interval_us / {MICRO}.0 FROM polls WHERE database_id = :database_id"
-    " AND poll BETWEEN :first AND :last ORDER BY poll"
+    f" AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0 ORDER BY poll"
 )
 
 
@@ -84,18 +85,63 @@ _GROUPS = text(
 
 
 def has_groups(playback: Playback, part: PlaybackPart) -> bool:
-    """Whether the groups of a part may be read; where there are more than a database has, that is told."""
-    ((groups,),) = playback.rows(part, _GROUPS) or [(0,)]
+    """Whether the groups of a part may be read: not if there are more than a database has, which is reported."""
+    groups = _groups_of(playback, part)
     if groups > _MOST_GROUPS:
         playback.left_out(part, f"it has {groups:,} consumer groups, and their figures are left out")
-    return bool(groups <= _MOST_GROUPS)
+    return groups <= _MOST_GROUPS
+
+
+def _groups_of(playback: Playback, part: PlaybackPart) -> int:
+    ((groups,),) = playback.rows(part, _GROUPS) or [(0,)]
+    return int(groups)
+
+
+_AT_ONCE, _VALUES_AT_ONCE = 20_000, 400_000
+"""Polls of which figures are read at once, and these times groups: each is a line of ten figures."""
+
+
+def pieces(playback: Playback, part: PlaybackPart, most: int) -> list[PlaybackPart]:
+    """Return the stretches of a part that have polls, each of `most` numbers of polls at most, in order of time."""
+    found: list[list[int]] = []
+    for poll, *_ in playback.streamed(part, _POLLS):
+        if not _is_among(poll, part):
+            continue
+        if found and poll < found[-1][0] + most:
+            found[-1][1] = max(poll, found[-1][1])
+        else:
+            found.append([poll, poll])
+    return [part._replace(first=first, last=last) for first, last in found]
+
+
+def group_lines_in_turn(
+    playback: Playback, start: datetime, end: datetime, figures: Sequence[str], step: int = 1
+) -> Iterator[GroupLines]:
+    """Yield the lines of all groups piece by piece, so that those of a month are never there all at once.
+
+    They are of every `step`th 32 polls. From the second piece on the first poll is the last one of the piece before:
+    counters have grown since.
+    """
+    found: GroupLines | None = None
+    for part in playback.parts(start, end):
+        polls = min(_AT_ONCE, _VALUES_AT_ONCE // max(1, min(_groups_of(playback, part), _MOST_GROUPS)))
+        for piece in pieces(playback, part._replace(step=step), polls):
+            before, found = found, _of_part(playback, piece, figures)
+            if before is not None:
+                last = GroupLines(
+                    before.times[-1:], before.seconds[-1:], {key: own[-1:] for key, own in before.values.items()}
+                )
+                _add(last, found)
+                found = last
+            yield found
 
 
 def group_lines(playback: Playback, start: datetime, end: datetime, figures: Sequence[str]) -> GroupLines:
     """Return the lines of all groups on all instances between two instants; `figures` are keys of `FIGURES`."""
     found = GroupLines(array("d"), array("d"), {})
     for part in playback.parts(start, end):
-        _add(found, _of_part(playback, part, figures))
+        for piece in pieces(playback, part, _AT_ONCE):
+            _add(found, _of_part(playback, piece, figures))
     return found
 
 
@@ -130,7 +176,7 @@ def _is_among(poll: object, part: PlaybackPart) -> bool:
 
 
 def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
-    """Return of each group the index of the row that tells of it, poll by poll; -1 where none does."""
+    """Return for each group the index of its row at each poll, -1 where it has none."""
     drawn: dict[Who, array[int]] = {}
     line_of = {}
     for case_id, inst_id, con_id, group in playback.rows(part, _CASES):
@@ -164,7 +210,7 @@ _WAITS = text(
     f"SELECT w.span, b.event, b.upper_us, w.first, w.last, w.known, {_PLACES}"
     " FROM bucket_waits w JOIN buckets b ON b.database_id = w.database_id AND b.bucket_id = w.bucket_id"
     f" WHERE w.database_id = :database_id AND w.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
-    " ORDER BY w.span, b.event"
+    " AND w.span % :step = 0 ORDER BY w.span, b.event"
 )
 
 _MOST_EVENTS, _MOST_BUCKETS = 300, 10_000
@@ -177,12 +223,47 @@ _KINDS = text(
 
 
 def has_histograms(playback: Playback, part: PlaybackPart) -> bool:
-    """Whether the histograms of a part may be read; where there are more than a database has, that is told."""
+    """Whether the histograms of a part may be read: not if there are more than a database has, which is reported."""
     ((events, buckets),) = playback.rows(part, _KINDS) or [(0, 0)]
     is_sane = bool(events <= _MOST_EVENTS and buckets <= _MOST_BUCKETS)
     if not is_sane:
         playback.left_out(part, f"its histograms have {buckets:,} buckets of {events:,} events, and are left out")
     return is_sane
+
+
+class PollLines(NamedTuple):
+    """Of each poll its instant in microseconds since 1970, and of each figure a line, NaN where it is not known."""
+
+    times: array[int]
+    values: Mapping[str, array[float]]
+
+
+_OF_ALL = ("queued", "servers_in_use", "used_cpus", "waited_cpus")
+_LINES = text(
+    f"SELECT at, queued, servers_in_use, used_cpus / {SCALE}.0, waited_cpus / {SCALE}.0 FROM polls"
+    " WHERE database_id = :database_id AND poll BETWEEN :first AND :last ORDER BY poll"
+)
+
+
+def poll_lines(playback: Playback, start: datetime, end: datetime) -> PollLines:
+    """Return of the polls between two instants what is known without reading them: a month of them in 20 MB."""
+    found = PollLines(array("q"), {figure: array("d") for figure in _OF_ALL})
+    for part in playback.parts(start, end):
+        for at, *values in playback.streamed(part, _LINES):
+            if type(at) is not int or not _EARLIEST <= at <= _LATEST or not all(map(_is_known, values)):
+                playback.left_out(part, "rows that no recorder wrote are skipped")
+                continue
+            found.times.append(at)
+            for line, value in zip(found.values.values(), values, strict=True):
+                line.append(nan if value is None else value)
+    return found
+
+
+_EARLIEST, _LATEST = 0, microseconds(datetime.max.replace(tzinfo=UTC)) - 1
+
+
+def _is_known(value: Any) -> bool:
+    return value is None or is_number(value)
 
 
 class LatencyBin(NamedTuple):
@@ -193,7 +274,7 @@ class LatencyBin(NamedTuple):
 
 
 class MadeAnew(Sequence[T]):
-    """Values that are made anew whenever they are asked for: all at once would take hundreds of megabytes."""
+    """Values that are made each time they are asked for: all at once would take hundreds of megabytes."""
 
     def __init__(self, make: Callable[[int], T], many: int) -> None:
         self._make = make
@@ -244,14 +325,17 @@ class _Poll(NamedTuple):
     seconds: float
 
 
-def latency_bins(playback: Playback, start: datetime, end: datetime, width: int) -> dict[str, Sequence[LatencyBin]]:
-    """Return by event the polls between two instants, `width` at a time, in order of time.
+def latency_bins(
+    playback: Playback, start: datetime, end: datetime, width: int, step: int = 1
+) -> dict[str, Sequence[LatencyBin]]:
+    """Return by event the polls between two instants, or every `step`th 32 of them, `width` at a time, in time's order.
 
     A poll counts for an event whose waits are known at it, and how long it was since the poll before.
     """
     found: dict[str, BinnedWaits] = defaultdict(BinnedWaits)
     before = 0
-    for part in playback.parts(start, end):
+    parts = (each._replace(step=step) for each in playback.parts(start, end))
+    for part in (piece for each in parts for piece in pieces(playback, each, _AT_ONCE)):
         rows = playback.rows(part, _POLLS)
         polls = {poll: _Poll((before + index) // width, float(since))
                  for index, (poll, _, since) in enumerate(rows)

@@ -115,7 +115,7 @@ class CpuLack(Struct, frozen=True):
 
 
 class Advice(Struct, frozen=True):
-    """All that is told. `verdict` is met, advised, unmet, too_short, or autonomous.
+    """The advice. `verdict` is met, advised, unmet, too_short, or autonomous.
 
     `cpu` is () where the first choice changes neither levels nor shares, or no CPU was seen; `servers_maximum` is
     PARALLEL_MAX_SERVERS of all instances.
@@ -218,7 +218,7 @@ def _seconds_of(arrivals: Sequence[Arrival]) -> float:
 def _script_and_notes(
     seen: ObservedLoad, best: Choice, kinds: Sequence[str], peaks: Sequence[int]
 ) -> tuple[Scripts | None, tuple[str, ...]]:
-    """Return the scripts of the first choice, None without one, and what is to be said of the advice."""
+    """Return the scripts of the first choice, None without one, and notes about the advice."""
     script, notes = written(seen, best)
     more = (*_on_no_more_cpu(seen, best), *_beyond_maximum(seen.plan, peaks), *_notes(seen, kinds))
     return script, (*notes, *more, "who must not lose by a choice is named with --keep")
@@ -263,7 +263,7 @@ def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: SeenPlan
 def _finals(search: Search, before: ReplayOutcome, courses: int, days: int) -> list[tuple[Choice, ReplayOutcome]]:
     """Return the best choices and replays of all statements, the best first, none that another beats.
 
-    Which is the best is told by what the search saw, and by days like that; what is held back does not choose.
+    The best is chosen by the statements of the search and by days drawn from them, not by those held back.
     """
     judge = search.judge(before, len(search.seen.early.arrivals))
     played = {choice: search.seen.played(choice, courses) for choice in search.finalists()}

@@ -147,7 +147,7 @@ class ChoiceJudge(NamedTuple):
     indexes: Sequence[int]
 
     def __call__(self, choice: Choice, after: ReplayOutcome) -> Scored:
-        """Return how good a choice is of which that came."""
+        """Return the score of a choice whose replay is given."""
         waits = tuple(quantile(after.of(goal.group, self.indexes), goal.part) for goal in self.goals)
         missed = sum(_missed(goal, wait) for goal, wait in zip(self.goals, waits, strict=True))
         groups = sorted({after.groups[n] for n in self.indexes})

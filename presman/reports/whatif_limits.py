@@ -50,7 +50,7 @@ class PlanLimit(NamedTuple):
     why_most: str = ""
 
     def refusal(self, value: int) -> str:
-        """Return why it cannot be so much, "" where it can."""
+        """Return why the limit cannot have this value, "" if it can."""
         return "" if 1 <= value <= self.most else f"{self.name} is from 1 to {self.most}{self.why_most}."
 
 

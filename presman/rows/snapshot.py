@@ -142,3 +142,15 @@ class ShownEffect(NamedTuple):
 
 
 SHOWN = (ShownStart, ShownRecord, ShownEffect)
+
+
+class GoneInstance(NamedTuple):
+    """An instance that V$INSTANCE has no more, or not as open, and when it had; the poller adds it to what it read."""
+
+    inst_id: int
+    instance_name: str
+    last_seen: datetime
+
+
+REMEMBERED = (GoneInstance,)
+"""What no query reads: the poller knows it from polls before."""

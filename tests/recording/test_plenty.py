@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from presman.output.json_document import document, dump
-from presman.recording import playback, playback_values
+from presman.recording import playback, playback_values, window_lines
 from presman.recording.codec.poll_codec import PollDecoder
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
@@ -122,3 +122,33 @@ def test_names_that_are_one_when_they_are_cleaned_are_one_group(path: Path) -> N
     windows = [RecordingWindow(str(path), None, "", "")] * 2
     waited = {(line.subject, line.first) for line in compare(*windows).lines if line.figure == "mean wait s"}
     assert waited == {("OWN\N{SYMBOL FOR BELL}", 5.0)}
+
+
+def test_a_long_window_is_read_piece_by_piece_and_its_figures_are_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All lines of a month took a gigabyte. Counters grow on from one piece to the next."""
+    windows = [RecordingWindow(str(path), None, "", "")] * 2
+    whole = compare(*windows).lines
+    monkeypatch.setattr(window_lines, "_AT_ONCE", 5)
+    assert compare(*windows).lines == whole
+    with Recording(str(path)) as recording:
+        own = recording.playback()
+        many = [len(each.times) for each in window_lines.group_lines_in_turn(own, own.first, own.last, ["used"])]
+        assert many == [5, 6, 3]
+        assert len(group_lines(own, own.first, own.last, ["used"]).times) == 12
+
+
+def test_polls_whose_numbers_are_far_apart_are_no_line_of_all_between(path: Path) -> None:
+    """A line of 10,000,000,000 polls was begun."""
+    far, later = "10000000000 + {}", "100000000 + {}"
+    chain = {each: far.format(each) for each in ("poll", "chain")}
+    times = {each: later.format(each) for each in ("first_at", "last_at")}
+    run(path, f"INSERT INTO blocks SELECT {alike(path, 'blocks', **chain, **times)} FROM blocks a")
+    columns = alike(path, "polls", poll=far.format("poll"), at=later.format("at"))
+    run(path, f"INSERT INTO polls SELECT {columns} FROM polls a")
+    with Recording(str(path)) as recording:
+        own = recording.playback()
+        assert len(group_lines(own, own.first, own.last, ["used"]).times) == 24
+        found = time_bins(own, own.first, own.last, 1)
+        assert len({each.key for each in group_bins(own, found, own.first, own.last, 32)}) == 1

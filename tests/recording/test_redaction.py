@@ -12,12 +12,12 @@ from presman.rows.conversion import field_types
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.queries import Focus, by_query
 from presman.rows.session_rows import Session
-from presman.rows.snapshot import SHOWN, Snapshot
+from presman.rows.snapshot import REMEMBERED, SHOWN, Snapshot
 from tests.recording.recorded import polled, record
 
 
 def test_every_text_field_is_kept_renamed_or_left_out() -> None:
-    records = (*by_query().values(), *SHOWN)
+    records = (*by_query().values(), *SHOWN, *REMEMBERED)
     found = {name for each in records for name, (kind, _) in field_types(each).items() if kind is str}
     listed = [KEPT, frozenset(RENAMED), OMITTED, SPECIAL]
     assert found == frozenset().union(*listed)

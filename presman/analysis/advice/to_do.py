@@ -137,7 +137,7 @@ def _queue(reading: Reading) -> ToDo | None:
 
 
 def _nearness(found: Unblock) -> int:
-    """Return which of those that wait is told of: that which should start by itself, before one whose servers an idle
+    """Rank a waiting head: first one that should start by itself, then one whose servers an idle
     holder keeps, whom TO START IT names.
     """
     if found.wait is not None:
@@ -435,7 +435,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
 def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
     """Return what an idle holder keeps of what the head is short of, where its end alone is not enough.
 
-    What is enough changes with each statement that ends: so how many servers more it takes is told, too.
+    What is enough changes with each statement that ends, so the text also says how many more servers it takes.
     """
     each, who = candidate.statement, _head_in_words(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"

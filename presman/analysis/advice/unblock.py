@@ -333,7 +333,7 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
 
 
 _NO_SOONER = 0.98
-"""What is not sooner by more than two parts in a hundred is not told: so much differs by chance."""
+"""A gain of no more than 2 % is not mentioned: so much differs by chance."""
 
 
 def is_sooner(effect: EndingEffect) -> bool | None:

@@ -1,4 +1,4 @@
-"""Rules of what is wrong: one list, for screens, texts, checks and whoever counts events.
+"""Alert rules: one list, for screens, texts, checks and event counts.
 
 Those of CPU (less than is due, a limit, no plan, a host shared) and of what else holds back (a quiesced database,
 session pools, I/O limits, a plan that changed) stand here; those of the parallel queue in `queue_alerts.py`.
@@ -33,7 +33,7 @@ _KEYS: Mapping[Verdict, str] = MappingProxyType(
         Verdict.CAPPED: "cpu_capped",
     }
 )
-"""A group near the edge of being starved is told by the same rule as one that is, less severely."""
+"""A group that is nearly starved is reported by the same rule as one that is, less severely."""
 
 
 def groups_held_off(reading: Reading) -> list[Alert]:
@@ -54,7 +54,7 @@ def _group(group: GroupReading, verdict: Verdict) -> Alert:
         of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
         cpus = f"{number(group.used)}{of} CPUs{where}"
         short = f"{group.title} {_words(group)}, {cpus}"
-    # What is near the edge is told less severely whatever thresholds there are.
+    # A group that is nearly starved is less severe whatever thresholds are set.
     amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
     state = cast(Severity, verdict.level)
     return Alert(state, verdict.glyph, f"CPU: {short}{wants}", short, _KEYS[verdict], group.title, amount)
@@ -134,7 +134,7 @@ def _subject(instance: InstanceReading, reading: Reading) -> str:
 
 
 NEWS = 600.0
-"""Seconds for which a change of plan is told."""
+"""Seconds for which a change of plan is shown as an alert."""
 
 
 def quiesced(reading: Reading) -> list[Alert]:
@@ -191,6 +191,18 @@ def io_limits(reading: Reading) -> list[Alert]:
     return found
 
 
+def instances_gone(reading: Reading) -> list[Alert]:
+    """Tell which instances were there within the last hour and are not: their CPUs and servers are away with them."""
+    found = []
+    for each in reading.gone:
+        name = f"instance {each.inst_id}" + (f" ({each.instance_name})" if each.instance_name else "")
+        ago = duration((reading.at - each.last_seen).total_seconds())
+        short = f"{name} is gone, last seen {ago} ago"
+        text = f"I{short[1:]}, at {clock(each.last_seen)}: its CPUs and parallel servers are away with it"
+        found.append(Alert("warn", "▲", text, short, "instance_gone", str(each.inst_id)))
+    return found
+
+
 def plan_switched(reading: Reading) -> list[Alert]:
     """Tell that the plan changed a short while ago; who did it is in no view, but for a scheduler's window."""
     found = reading.switched
@@ -206,6 +218,7 @@ def plan_switched(reading: Reading) -> list[Alert]:
 
 RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     quiesced,
+    instances_gone,
     queue_alerts.heads,
     queue_alerts.timeouts,
     queue_alerts.goals_missed,

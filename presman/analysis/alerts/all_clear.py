@@ -28,7 +28,7 @@ def all_clear(reading: Reading) -> list[Alert]:
     seen = tuple(dict.fromkeys(view for each in known for view in each.views))
     views = ", ".join(seen)
     absent = ", ".join("no queue now" if each.what == "queue" else f"no {each.what}" for each in known)
-    if reading.interval and any(each.what != "queue" for each in known):  # the others are told by two polls
+    if reading.interval and any(each.what != "queue" for each in known):  # the others need two polls
         absent += f" in {spelled(max(1.0, reading.interval))}"
     names = [each.what for each in known]
     if whole:

@@ -156,6 +156,8 @@ class AlertRule(NamedTuple):
 
 
 _RULES = (
+    AlertRule("instance_gone", "warning", "an instance of the cluster was seen within the last hour, and is not "
+              "open now", "instance"),
     AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first can never start, or "
         "the waits of a queue add up to an hour",
               "group", "s", "seconds the head of the queue has waited", rests_on="queue"),

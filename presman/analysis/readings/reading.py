@@ -29,6 +29,7 @@ from presman.analysis.readings.statement_readings import (
     StartForecast,
 )
 from presman.rows.cursor_rows import SqlText
+from presman.rows.snapshot import GoneInstance
 
 # ---- Readings of instances: identity, what the plan manages, CPUs and parallel servers.
 
@@ -187,7 +188,7 @@ class RedoHealth(Struct, frozen=True):
     """What commits and the redo writer wait for since the last poll; `inst_id` 0 is the cluster.
 
     `sync_ms` is the mean of 'log file sync' (a commit), `write_ms` of 'log file parallel write' (the write itself);
-    None without such waits, or where they are not told. `outside_percent` is the part of a commit's wait that the write
+    None without such waits, or if they are missing. `outside_percent` is the part of a commit's wait that the write
     does not explain.
     """
 
@@ -359,6 +360,7 @@ class Reading(Struct, frozen=True, dict=True):
     `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
     anything was answered, None if nothing ever was.
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance; `switched` is the newest plan change.
+    `gone` are the instances that were seen within the last hour and are not open now.
     `quiesce` is there while the database is being quiesced, or is.
     `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
     `since_startup` are the counters of each instance as they stand, made at the first look.
@@ -404,6 +406,7 @@ class Reading(Struct, frozen=True, dict=True):
     histograms_at: datetime | None = None
     io_limited: tuple[LimitedContainer, ...] = ()
     switched: SwitchedPlan | None = None
+    gone: tuple[GoneInstance, ...] = ()
     quiesce: Quiesce | None = None
     activity: Activity | None = None
     alerts: tuple[Alert, ...] | None = None

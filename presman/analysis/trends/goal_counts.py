@@ -61,7 +61,7 @@ class GoalCounts:
         self._sums = [(0, 0)] * len(self._goals)
 
     def add(self, reading: Reading) -> Reading:
-        """Return the next reading with what it adds to the goals; one that is older than the last begins anew."""
+        """Return the next reading with what it adds to the goals; one that is older than the last resets the counts."""
         if self._at is not None and reading.at < self._at:
             self._begin_anew()
         before, self._at = self._at, reading.at

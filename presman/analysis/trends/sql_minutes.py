@@ -80,7 +80,7 @@ class SqlMinutes:
         self._last = at.timestamp()
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading. One that is not newer than the last begins anew."""
+        """Take the next reading. One that is not newer than the last resets everything."""
         at = reading.at.timestamp()
         if self._last is not None and at <= self._last:
             self._minutes.clear()

@@ -16,7 +16,7 @@ from msgspec import Meta
 from presman.base.text import all_clean, clean, clean_lines
 from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, RecordType, field_types, null_row
 from presman.rows.queries import by_query
-from presman.rows.snapshot import SHOWN
+from presman.rows.snapshot import REMEMBERED, SHOWN
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -104,7 +104,7 @@ class Room:
             raise DamagedError("it unfolds to more than a recorder writes")
 
     def doubt(self, characters: int) -> None:
-        """Count so many characters of texts that do not look clean. Raises DamagedError."""
+        """Count characters of texts that do not look clean. Raises DamagedError."""
         self._doubtful += characters
         if self._doubtful > _MOST_DOUBTFUL:
             raise DamagedError("it has more texts to be cleaned than a recorder leaves")
@@ -184,7 +184,7 @@ def shape_text(record: RecordType) -> str:
 
 @cache
 def _records() -> dict[str, RecordType]:
-    return {record.__name__: record for record in (*by_query().values(), *SHOWN)}
+    return {record.__name__: record for record in (*by_query().values(), *SHOWN, *REMEMBERED)}
 
 
 @lru_cache(maxsize=256)

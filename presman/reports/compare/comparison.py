@@ -90,7 +90,7 @@ def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
     keys = list(dict.fromkeys([*first.series, *second.series]))
     shown = _busiest(first, second)
     found = [
-        _line(key, first.series.get(key, ()), second.series.get(key, ()))
+        _line(key, list(first.series.get(key, ())), list(second.series.get(key, ())))
         for key in keys
         if key.section != STATEMENTS or key.subject in shown
     ]

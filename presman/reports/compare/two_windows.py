@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -13,13 +14,14 @@ from presman.analysis.goals import Goal
 from presman.analysis.trends.database_events import LOST, PLAN_CHANGED
 from presman.base.errors import InputError
 from presman.base.formats import counted, spelled
+from presman.recording.codec.shapes import instant
 from presman.recording.playback import LostPollError, Playback
-from presman.recording.playback_values import PollMark
 from presman.recording.reader import Recording
 from presman.recording.statement_lives import goals_between
 from presman.recording.store_errors import DamagedStoreError
 from presman.recording.time_bins import busiest_sql_ids
 from presman.recording.time_words import TimeError, span_of, spelled_span, spelled_time
+from presman.recording.window_lines import PollLines, poll_lines
 from presman.reports.compare.comparison import (
     MOST_STATEMENTS,
     ComparedWindow,
@@ -29,7 +31,7 @@ from presman.reports.compare.comparison import (
     plan_differences,
 )
 from presman.reports.compare.noise import FALSE_ALARMS, METHOD, Judgement
-from presman.reports.compare.window_figures import WindowFigures, window_figures
+from presman.reports.compare.window_figures import WindowFigures, step_for, window_figures
 
 FORM = "FILE.presman@03:00..03:30"
 
@@ -106,7 +108,7 @@ class _FoundWindow(NamedTuple):
     playback: Playback
     start: datetime
     end: datetime
-    marks: Sequence[PollMark]
+    polls: PollLines
     twice: Sequence[str]
     goals: Sequence[Goal]
 
@@ -122,24 +124,27 @@ def _found(recording: Recording, asked: RecordingWindow) -> _FoundWindow:
     except TimeError as error:
         raise WindowError(f"{recording.name}: {error}") from None
     start, end = bounds[0] or playback.first, bounds[1] or playback.last
-    marks = playback.marks(start, end)
-    if not marks:
+    polls = poll_lines(playback, start, end)
+    if not polls.times:
         if playback.indexes(start, end):
             raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
         whole = spelled_span(playback.first, playback.last)
         raise WindowError(f"{recording.name} has no polls {spelled_span(*bounds)}: it is {whole}")
-    return _FoundWindow(recording, playback, start, end, marks, twice, asked.goals)
+    return _FoundWindow(recording, playback, start, end, polls, twice, asked.goals)
 
 
 def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow, WindowFigures]:
-    recording, playback, start, end, marks, twice, goals = found
-    figures = window_figures(playback, start, end, marks, sql_ids)
+    recording, playback, start, end, polls, twice, goals = found
+    figures = window_figures(playback, start, end, polls, sql_ids)
     plan = _plan(playback, start, end)
-    notes = [*twice, *_gaps(marks, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
+    notes = [*twice, *_gaps(polls.times, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
     notes += [f"goal {each.sentence}" for each in goals_between(playback, goals, start, end)]
+    if (step := step_for(len(polls.times))) > 1:
+        notes.append(f"groups and waits are those of 32 polls in every {32 * step}: it is long")
     if plan is None:
         notes.append("the plan at its end is not known: those polls are damaged")
-    told = ComparedWindow(recording.name, playback.target, marks[0].at, marks[-1].at, len(marks), plan, tuple(notes))
+    first, last = instant(polls.times[0]), instant(polls.times[-1])
+    told = ComparedWindow(recording.name, playback.target, first, last, len(polls.times), plan, tuple(notes))
     return told, figures
 
 
@@ -153,9 +158,9 @@ def _plan(playback: Playback, start: datetime, end: datetime) -> str | None:
     return None
 
 
-def _gaps(marks: Sequence[PollMark], start: datetime, end: datetime) -> list[str]:
+def _gaps(times: Sequence[int], start: datetime, end: datetime) -> list[str]:
     """Say where polls are missing: between them, before the first, after the last."""
-    apart = [(later.at - earlier.at).total_seconds() for earlier, later in pairwise(marks)]
+    apart = array("d", ((later - earlier) / 1e6 for earlier, later in pairwise(times)))
     if not apart:
         return ["it has one poll only"]
     usual = median(apart)
@@ -163,10 +168,11 @@ def _gaps(marks: Sequence[PollMark], start: datetime, end: datetime) -> list[str
     notes = []
     if long:
         notes.append(f"{counted(len(long), 'gap')} without polls, {spelled(sum(long))} in all")
-    if (marks[0].at - start).total_seconds() > _GAP * usual:
-        notes.append(f"no polls before {spelled_time(marks[0].at)}, though it should begin at {spelled_time(start)}")
-    if (end - marks[-1].at).total_seconds() > _GAP * usual:
-        notes.append(f"no polls after {spelled_time(marks[-1].at)}, though it should end at {spelled_time(end)}")
+    first, last = instant(times[0]), instant(times[-1])
+    if (first - start).total_seconds() > _GAP * usual:
+        notes.append(f"no polls before {spelled_time(first)}, though it should begin at {spelled_time(start)}")
+    if (end - last).total_seconds() > _GAP * usual:
+        notes.append(f"no polls after {spelled_time(last)}, though it should end at {spelled_time(end)}")
     return notes
 
 

@@ -17,10 +17,19 @@ from sqlalchemy import text
 
 from presman.analysis.readings.reading import ESTIMATOR
 from presman.base.text import clean
+from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import SCALE
 from presman.recording.playback import Playback
-from presman.recording.playback_values import PollMark, Row, StatementLife, is_number
-from presman.recording.window_lines import FIGURES, GroupLines, LatencyBin, MadeAnew, group_lines, latency_bins
+from presman.recording.playback_values import Row, StatementLife, is_number
+from presman.recording.window_lines import (
+    FIGURES,
+    GroupLines,
+    LatencyBin,
+    MadeAnew,
+    PollLines,
+    group_lines_in_turn,
+    latency_bins,
+)
 from presman.reports.compare.noise import Value
 
 CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
@@ -33,6 +42,15 @@ ALL = "all"
 
 MOST_VALUES = 720
 """Values of a series: an hour at 5 seconds. Of longer windows each is of several polls."""
+
+
+MOST_POLLS = 64_000
+"""Polls of a window whose groups and waits are read: 4 days at 5 seconds. Of a longer one every so manieth 32 are."""
+
+
+def step_for(polls: int) -> int:
+    """Return of which 32 polls the groups and waits of a window are read: 1 for all of them."""
+    return max(1, -(-polls // MOST_POLLS))
 
 
 class FigureKey(NamedTuple):
@@ -51,22 +69,39 @@ def width_for(polls: int) -> int:
     return max(1, -(-polls // MOST_VALUES))
 
 
+Quotient = tuple[int, float, float]
+"""Index of a poll, and a value as a quotient."""
+
+
 class BinnedSeries:
-    """Values in the making; a poll is known by its index in the window."""
+    """Values in the making; a poll is known by its index in the window, of so many polls."""
 
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self._sums: dict[FigureKey, dict[int, list[float]]] = {}
+    def __init__(self, polls: int) -> None:
+        self.width = width_for(polls)
+        self._sums: dict[FigureKey, tuple[array[float], array[float]]] = {}
 
-    def add(self, key: FigureKey, index: int, over: float, under: float) -> None:
-        """Add a quotient of one poll."""
-        own = self._sums.setdefault(key, {}).setdefault(index // self.width, [0.0, 0.0])
-        own[0] += over
-        own[1] += under
+    def add(self, key: FigureKey, quotients: Iterable[Quotient]) -> None:
+        """Add quotients of single polls."""
+        overs, unders = self._sums.get(key) or (array("d"), array("d"))
+        for index, over, under in quotients:
+            place = index // self.width
+            if (missing := place + 1 - len(unders)) > 0:
+                overs.extend([nan] * missing)
+                unders.extend([nan] * missing)
+            if isnan(unders[place]):
+                overs[place] = unders[place] = 0.0
+            overs[place] += over
+            unders[place] += under
+            self._sums[key] = overs, unders
 
-    def series(self) -> dict[FigureKey, list[Value]]:
+    def series(self) -> dict[FigureKey, Sequence[Value]]:
         """Return the values in order of time."""
-        return {key: [Value(*own[index]) for index in sorted(own)] for key, own in self._sums.items()}
+        return {key: _values(*own) for key, own in self._sums.items()}
+
+
+def _values(overs: Sequence[float], unders: Sequence[float]) -> Sequence[Value]:
+    there = array("l", (place for place, under in enumerate(unders) if not isnan(under)))
+    return MadeAnew(lambda place: Value(overs[there[place]], unders[there[place]]), len(there))
 
 
 def thinned(values: Sequence[Value]) -> list[Value]:
@@ -99,16 +134,20 @@ _HOUR = 3600.0
 Lines = Mapping[str, Sequence[float]]
 """The lines of one group on one instance by figure, NaN where not known."""
 
-Quotient = tuple[int, float, float]
-"""Index of a poll, and a value as a quotient."""
 
+def add_groups(found: BinnedSeries, lines: GroupLines, begin: int = 0, *, once: int = 0) -> None:
+    """Add the figures of all groups. Instances are added up; what one of them does not know is not known.
 
-def add_groups(found: BinnedSeries, lines: GroupLines) -> None:
-    """Add the figures of all groups. Instances are added up; what one of them does not know is not known."""
+    `begin` is the index of the first poll of the lines; those below `once` were added before.
+    """
     for group, instances in _by_group(lines).items():
         for (section, figure), quotients in _OF_GROUP.items():
-            for quotient in quotients(instances, lines):
-                found.add(FigureKey(section, group, figure), *quotient)
+            own = (
+                (begin + index, over, under)
+                for index, over, under in quotients(instances, lines)
+                if begin + index >= once
+            )
+            found.add(FigureKey(section, group, figure), own)
 
 
 def _by_group(lines: GroupLines) -> dict[str, list[Lines]]:
@@ -216,24 +255,31 @@ class WindowFigures(NamedTuple):
 
 
 def window_figures(
-    playback: Playback, start: datetime, end: datetime, marks: Sequence[PollMark], sql_ids: Collection[str]
+    playback: Playback, start: datetime, end: datetime, polls: PollLines, sql_ids: Collection[str]
 ) -> WindowFigures:
-    """Return the figures of the polls between two instants, both included; `marks` are these polls.
+    """Return the figures of the polls between two instants, both included; `polls` are their lines.
 
     Of statements those of some SQL_IDs.
     """
-    found = BinnedSeries(width_for(len(marks)))
-    _add_marks(found, marks)
-    add_groups(found, group_lines(playback, start, end, tuple(FIGURES)))
-    latency = latency_bins(playback, start, end, found.width)
-    series = found.series() | _latency(latency)
-    held = servers_held(playback.statements(start, end, sql_ids), [mark.at for mark in marks], found.width)
+    found = BinnedSeries(len(polls.times))
+    _add_polls(found, polls)
+    step = step_for(len(polls.times))
+    groups = BinnedSeries(len(polls.times) // step)
+    there = 0
+    for lines in group_lines_in_turn(playback, start, end, tuple(FIGURES), step):
+        begin = max(0, there - 1)
+        add_groups(groups, lines, begin, once=there)
+        there = begin + len(lines.times)
+    latency = latency_bins(playback, start, end, groups.width, step)
+    series = found.series() | groups.series() | _latency(latency)
+    times = MadeAnew(lambda place: instant(polls.times[place]), len(polls.times))
+    held = servers_held(playback.statements(start, end, sql_ids), times, found.width)
     for sql_id, of in held.items():
-        counts = (min(found.width, len(marks) - index * found.width) for index in range(len(of)))
+        counts = (min(found.width, len(times) - index * found.width) for index in range(len(of)))
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = [
             Value(each, count) for each, count in zip(of, counts, strict=True)
         ]
-    last = marks[-1].at
+    last = times[-1]
     histograms = {event: MadeAnew(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}
     queued = _queued(playback, start, end)
     return WindowFigures(series, histograms, queued, _directives(playback.figures("emphasis", last, last)))
@@ -265,17 +311,18 @@ def _queued(playback: Playback, start: datetime, end: datetime) -> dict[str, lis
     return {group: [waited for _, waited in sorted(own)] for group, own in merged.items()}
 
 
-def _add_marks(found: BinnedSeries, marks: Iterable[PollMark]) -> None:
-    for index, mark in enumerate(marks):
-        figures = (
-            (CPU, "used CPUs", mark.used_cpus),
-            (CPU, "waited-for CPUs", mark.waited_cpus),
-            (PARALLEL, "servers in use", mark.servers_in_use),
-            (QUEUE, "statements queued", mark.queued),
-        )
-        for section, figure, value in figures:
-            if value is not None:
-                found.add(FigureKey(section, ALL, figure), index, value, 1.0)
+_OF_ALL = {
+    (CPU, "used CPUs"): "used_cpus",
+    (CPU, "waited-for CPUs"): "waited_cpus",
+    (PARALLEL, "servers in use"): "servers_in_use",
+    (QUEUE, "statements queued"): "queued",
+}
+
+
+def _add_polls(found: BinnedSeries, polls: PollLines) -> None:
+    for (section, figure), line in _OF_ALL.items():
+        values = enumerate(polls.values[line])
+        found.add(FigureKey(section, ALL, figure), ((index, each, 1.0) for index, each in values if not isnan(each)))
 
 
 def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[Value]]:

@@ -123,7 +123,7 @@ class WatchedDatabase:
         self.sampler.set_refresh(interval)
 
     def _lost_by_now(self, lost: SourceLost) -> SourceLost:
-        """Return a loss as it is told to who comes later: with the seconds that are left."""
+        """Return a loss as it is now: with the seconds left until the next attempt."""
         return replace(lost, retry_in=None if lost.retry_in is None else self.member().retry_in)
 
     @property

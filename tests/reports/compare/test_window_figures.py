@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import nan
 from typing import Any
 
@@ -23,8 +23,9 @@ class Collected:
     def __init__(self) -> None:
         self.found: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
 
-    def add(self, key: Any, place: int, value: float, weight: float) -> None:
-        self.found[f"{key.figure} of {key.subject}"].append((place, value, weight))
+    def add(self, key: Any, quotients: Iterable[tuple[int, float, float]]) -> None:
+        if own := list(quotients):
+            self.found[f"{key.figure} of {key.subject}"] += own
 
 
 def quotients(values: Mapping[tuple[str, int], tuple[float, ...]], con_id: int = 0) -> dict[str, Any]:
