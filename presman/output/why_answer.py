@@ -152,11 +152,11 @@ def _holder(each: RunningStatement) -> str:
 
 
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
-    """Yield the reasons for which it waited; those before the first poll are not known."""
+    """Yield the reasons for which it waited; polls before the first one looked at may tell more."""
     reasons = history.of(row)
     from_start = bool(reasons) and reasons[0].since == history.begun
     if len(reasons) > 1 or from_start:
-        before = "; nothing was read before that, so why it waited then is not known" if from_start else ""
+        before = "; why it waited before was not looked at" if from_start else ""
         yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in reasons)}{before}"
 
 

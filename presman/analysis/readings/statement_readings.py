@@ -385,8 +385,9 @@ class Downgrades(Struct, frozen=True):
 class Usual(Struct, frozen=True):
     """A group's parallel queue over some `seconds` (None: not known how many): means and shares, None where unknown.
 
-    `mean_wait` is seconds per statement that had to queue, `queued_share` the part of all statements' life that they
-    queued (0..1), `mean_servers` servers per completed statement, `mean_queue` statements queued on average.
+    `mean_wait` is how many of them each statement queued, of those that queued at all, `queued_share` the part of all
+    statements' life that they queued (0..1), `mean_servers` servers per completed statement, `mean_queue` statements
+    queued on average.
     """
 
     seconds: float | None
@@ -399,8 +400,12 @@ class Usual(Struct, frozen=True):
 
 
 class HourReading(Struct, frozen=True):
-    """What V$RSRCMGRMETRIC_HISTORY says of one group's queue over the last hour, all instances."""
+    """What V$RSRCMGRMETRIC_HISTORY says of one group's queue over the last hour, all instances.
+
+    `until` is when its newest minute ended: what came after that it does not tell. Null where it is not known.
+    """
 
     con_id: int
     name: str
     usual: Usual
+    until: datetime | None = None
