@@ -95,8 +95,8 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
 def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> None:
     forecaster, effects = watched(), Effects()
     offered, model = one_holder(310.0), None
-    forecaster._seen.add(offered)
-    model = modelled(offered, RULES, forecaster._seen)
+    forecaster._history.add(offered)
+    model = modelled(offered, RULES, forecaster._history)
     assert model is not None
     courses = [(drawn, play(model.now, drawn)) for drawn in (draw(model.now, str(seed)) for seed in range(3))]
     assert effects.offer(offered) == 1
@@ -178,8 +178,8 @@ def test_each_way_is_played_once_with_each_draw_as_long_as_there_are_steps() -> 
             ),
         ),
     )  # fmt: skip
-    forecaster._seen.add(two)
-    model = modelled(two, RULES._replace(target=128), forecaster._seen)
+    forecaster._history.add(two)
+    model = modelled(two, RULES._replace(target=128), forecaster._history)
     assert model is not None
     courses = [(drawn, play(model.now, drawn)) for drawn in (draw(model.now, str(seed)) for seed in range(5))]
     assert effects.offer(two) == 2

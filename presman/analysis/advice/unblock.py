@@ -433,10 +433,10 @@ def effect_of(reading: Reading, *way: RunningStatement) -> EndingEffect | None:
 
 
 def _unlisted(reading: Reading) -> str:
-    """Return that V$PX_SESSION does not tell who holds the servers in use, "" if it does."""
-    pool, seen = reading.header.servers, sum(each.servers for each in reading.running)
+    """Return that V$PX_SESSION does not show who holds the servers in use, "" if it does."""
+    pool, shown = reading.header.servers, sum(each.servers for each in reading.running)
     in_use = pool.in_use if pool.counted is None else pool.counted
-    return f"V$PX_SESSION shows {seen} of {counted(in_use, 'server')} in use" if in_use and seen < in_use else ""
+    return f"V$PX_SESSION shows {shown} of {counted(in_use, 'server')} in use" if in_use and shown < in_use else ""
 
 
 def _is_of(statement: RunningStatement, queued: QueuedStatement) -> bool:
