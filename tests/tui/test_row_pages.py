@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.statement_readings import DopStory, Servers, WantsSource
 from presman.figures.drawing.lines import plain
-from presman.figures.statement_figures import QUEUE
+from presman.figures.statement_figures import QUEUE, place
+from presman.rows.session_state import NEXT_IN_LINE
 from presman.tui.pages.row_details import (
     _wants,
     again,
@@ -53,6 +54,16 @@ def test_the_head_of_a_queue() -> None:
     assert found["What it wants"] == ["servers 32 parallel servers, by its plan"]
     assert found["Who holds servers in BATCH"] == HELD
     assert found["SQL text"][0].startswith("select /*+ parallel */ region")
+
+
+def test_of_those_that_have_waited_alike_none_has_a_number_of_its_own() -> None:
+    twin = replace(BUSY.queue[0], sid=599, position=2)
+    behind = replace(BUSY.queue[0], sid=600, position=3, waited=5.0)
+    reading = replace(BUSY, queue=(BUSY.queue[0], twin, behind))
+    places = [told(queued(row, reading))["Why it waits"][0].partition(",")[0] for row in reading.queue]
+    assert places == ["One of the numbers 1 to 2"] * 2 + ["Number 3 in the queue of BATCH"]
+    assert "alike, in the queue of BATCH, queued for 3 min 41 s" in told(queued(twin, reading))["Why it waits"][0]
+    assert place(replace(twin, event=NEXT_IN_LINE), reading) == "number 2", "Oracle says that it is the next"
 
 
 def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() -> None:
