@@ -15,12 +15,12 @@ from presman.tui.pages.row_details import (
     again,
     dop_story,
     group,
+    has_degree,
     page,
     queued,
     running,
     session,
     sql_lines,
-    tells_degree,
 )
 from tests.tui.readings import AT, busy, cluster, told
 from tests.tui.readings import group as group_row
@@ -136,10 +136,10 @@ def test_how_a_statement_came_to_its_degree() -> None:
     as_derived = DopStory(24, "", cpu_degree=24)
     assert dop_story(as_derived, None) == ["Automatic DOP derived 24 from CPU.", "The optimizer chose DOP 24."]
     assert dop_story(DopStory(8, "", io_degree=9), None)[1] == "The optimizer chose 8, less than the 9 derived."
-    assert tells_degree(derived)
-    assert tells_degree(DopStory(None, "", io_degree=9))
-    assert tells_degree(DopStory(None, "why"))
-    assert not tells_degree(DopStory(None, ""))
+    assert has_degree(derived)
+    assert has_degree(DopStory(None, "", io_degree=9))
+    assert has_degree(DopStory(None, "why"))
+    assert not has_degree(DopStory(None, ""))
 
 
 def test_a_session_with_its_parallel_statement() -> None:

@@ -168,7 +168,7 @@ def dop_lines(dop: statement_readings.DopStory, requested: int | None, sql_text:
     return lines
 
 
-def tells_degree(dop: statement_readings.DopStory) -> bool:
+def has_degree(dop: statement_readings.DopStory) -> bool:
     """Whether a plan says anything of a degree: that of a serial statement has facts of other kinds."""
     degrees = (dop.degree, dop.cpu_degree, dop.io_degree)
     why = dop.reason or dop.operation_reason or dop.queuing_reason or dop.unread
