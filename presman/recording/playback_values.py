@@ -145,7 +145,7 @@ def a_number(value: Any) -> Any:
 
 
 def figure_row(measure: str, values: Row) -> Row:
-    """Return a row of a measure as CSV has it. Raises TypeError where a value is of another kind."""
+    """Return a row of a measure as in CSV. Raises TypeError if a value has the wrong type."""
     found: Row = {}
     for figure in (*COMMON, *MEASURES[measure].figures):
         value = values[figure.key]

@@ -85,7 +85,7 @@ _GROUPS = text(
 
 
 def has_groups(playback: Playback, part: PlaybackPart) -> bool:
-    """Whether the groups of a part may be read; where there are more than a database has, that is told."""
+    """Whether the groups of a part may be read: not if there are more than a database has, which is reported."""
     groups = _groups_of(playback, part)
     if groups > _MOST_GROUPS:
         playback.left_out(part, f"it has {groups:,} consumer groups, and their figures are left out")
@@ -176,7 +176,7 @@ def _is_among(poll: object, part: PlaybackPart) -> bool:
 
 
 def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
-    """Return of each group the index of the row that tells of it, poll by poll; -1 where none does."""
+    """Return for each group the index of its row at each poll, -1 where it has none."""
     drawn: dict[Who, array[int]] = {}
     line_of = {}
     for case_id, inst_id, con_id, group in playback.rows(part, _CASES):
@@ -223,7 +223,7 @@ _KINDS = text(
 
 
 def has_histograms(playback: Playback, part: PlaybackPart) -> bool:
-    """Whether the histograms of a part may be read; where there are more than a database has, that is told."""
+    """Whether the histograms of a part may be read: not if there are more than a database has, which is reported."""
     ((events, buckets),) = playback.rows(part, _KINDS) or [(0, 0)]
     is_sane = bool(events <= _MOST_EVENTS and buckets <= _MOST_BUCKETS)
     if not is_sane:
@@ -274,7 +274,7 @@ class LatencyBin(NamedTuple):
 
 
 class MadeAnew(Sequence[T]):
-    """Values that are made anew whenever they are asked for: all at once would take hundreds of megabytes."""
+    """Values that are made each time they are asked for: all at once would take hundreds of megabytes."""
 
     def __init__(self, make: Callable[[int], T], many: int) -> None:
         self._make = make

@@ -116,7 +116,7 @@ class _Unpacker:
 
 
 class _Frame(NamedTuple):
-    """What is told of a poll as a whole, and of its sections and columns, each by the number of its shape's text."""
+    """The bytes about a poll as a whole, and about each section and column, by the number of its shape's text."""
 
     bare: bytes
     parts: Mapping[tuple[int, int], bytes]
@@ -342,7 +342,7 @@ def _unpack_bare(unpacker: _Unpacker, old: Snapshot) -> Snapshot:
 
 
 def _unpack_section(unpacker: _Unpacker, flags: int, at: datetime, old: _Known) -> Section:
-    """Return what is told of a section, with the rows it had."""
+    """Return a section with its flags and the rows it had."""
     when = None if flags & _NEVER else at
     if flags & _AT:
         when = instant(microseconds(at) + unpacker.signed())
