@@ -73,7 +73,7 @@ def _outliers(found: OutlierReading, width: int | None) -> list[str]:
     return [*lines, *_table(OUTLIERS, found.rows, width)]
 
 
-def findings(reading: Reading, found: Sequence[Finding], seen: LintCoverage, width: int | None = None) -> str:
+def findings(reading: Reading, found: Sequence[Finding], coverage: LintCoverage, width: int | None = None) -> str:
     """Return the findings about the plans, one paragraph each, and what they rest on. Ends in a newline."""
     lines = _wrapped(f"{reading.header.database or reading.target}  plan {plan_name(reading)}", width)
     for each in found:
@@ -86,7 +86,7 @@ def findings(reading: Reading, found: Sequence[Finding], seen: LintCoverage, wid
         if (many := sum(each.severity is severity for each in found))
     )
     notes = [f"note: {note}" for note in reading.notes]
-    last = f"{counts}.{seen.limits}" if counts and seen.limits else counts or seen.clear
+    last = f"{counts}.{coverage.limits}" if counts and coverage.limits else counts or coverage.clear
     return _join([*lines, "", *(piece for line in (*notes, last) for piece in _wrapped(line, width))])
 
 

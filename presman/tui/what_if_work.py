@@ -15,7 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.base.formats import counted, duration
 from presman.forecast.forecaster import PENDING, Foresight
-from presman.reports.advise_load import Choice, seen_arrivals
+from presman.reports.advise_load import Choice, observed_arrivals
 from presman.reports.advise_report import AdviceFound, AdviceWanted, advise
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored
@@ -127,7 +127,7 @@ class LiveAdvice:
     def begin(self, answer: WhatIfAnswer, runs: StatementRuns, group: str) -> str:
         """Begin to search for a group, else for the one whose head waits longest; return a sentence about it."""
         reading, plan = answer.reading, answer.limits.load.plan
-        arrivals = seen_arrivals(runs, reading, plan)
+        arrivals = observed_arrivals(runs, reading, plan)
         seen = {each.group for each in arrivals}
         heads = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
         asked = next((name for name in (group, *(head.group for head in heads), *sorted(seen)) if name in seen), "")

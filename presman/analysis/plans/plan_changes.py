@@ -100,7 +100,7 @@ class SettingWatch:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[RecordType, tuple[Any, ...]] = {}
+        self._rows: dict[RecordType, tuple[Any, ...]] = {}
         self._parameters: dict[_SettingKey, str] = {}
         self._directives: dict[RecordType, dict[_Name, Any]] = {}
 
@@ -111,9 +111,9 @@ class SettingWatch:
     def _news(self, snapshot: Snapshot, record: RecordType) -> tuple[Any, ...]:
         """Return the rows of a view if this poll read them, () if not, or if there are none."""
         rows = snapshot.section(record).rows
-        if rows is self._seen.get(record, ()):
+        if rows is self._rows.get(record, ()):
             return ()
-        self._seen[record] = rows
+        self._rows[record] = rows
         return rows
 
     def _changed_parameters(self, snapshot: Snapshot) -> Iterator[str]:

@@ -30,13 +30,13 @@ _APART = timedelta(seconds=20)
 _ALL = ("all",)
 
 
-class SeenStatements:
+class StatementHistory:
     """The ends and the arrivals of the last hour, and what is learnt from them."""
 
     def __init__(self) -> None:
-        self._begin_anew()
+        self._reset()
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         self.begun: datetime | None = None
         self.at: datetime | None = None
         self._runs = StatementRuns()
@@ -65,7 +65,7 @@ class SeenStatements:
         After a step that is much longer than usual what came is not known, nor when those ended that are gone.
         """
         if self.at is not None and reading.at < self.at:
-            self._begin_anew()
+            self._reset()
         before, self.at = self.at, reading.at
         self._runs.add(reading)
         if before is None:
@@ -136,7 +136,7 @@ class SeenStatements:
     @property
     def ended(self) -> int:
         """Statements that were seen to end in the last hour, of the newest ones, and tell how long such last."""
-        return sum(each.ended and each.seconds > each.seen_from for each in self._recent(_ALL))
+        return sum(each.ended and each.seconds > each.first_age for each in self._recent(_ALL))
 
     @property
     def came(self) -> list[StatementRun]:
