@@ -90,8 +90,7 @@ class FoundRun(Struct, frozen=True):
 class RunLine(Struct, frozen=True):
     """One database of one run, now: what `presman status` has a line for. Ages are seconds.
 
-    `status_age` is the age of the status file that all of it rests on; a lost database is tried again in `retry_in`
-    seconds.
+    The process has written no status for `silent` seconds; a lost database is tried again in `retry_in` seconds.
     """
 
     run: RunStatus
@@ -100,7 +99,7 @@ class RunLine(Struct, frozen=True):
     runs_for: float
     age: float | None
     trouble: str
-    status_age: float
+    silent: float
     retry_in: float | None = None
 
 

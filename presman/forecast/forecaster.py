@@ -228,9 +228,11 @@ class Forecaster:
             self._queue_calibration.look(at.timestamp(), tuple(self._standing.items()))
 
     def _behind(self) -> QueueForecast:
+        record, at = self._calibration.record(), self._at
+        trusted = record.is_proof() and not self._is_recorded
         return QueueForecast(
-            record=self._calibration.record(),
-            effects=self._effects.known(),
+            record=record,
+            effects=() if at is None else self._effects.known(at, trusted=trusted),
             ended=self._history.ended,
             watched=self._history.watched,
             courses=len(self._courses),

@@ -13,6 +13,7 @@ from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
+from presman.forecast.shown import as_shown
 from presman.recording.chain_reader import (
     Chain,
     ChainIndex,
@@ -279,8 +280,8 @@ class Playback(StoredRows):
         return self.meaning(self.pair(index))
 
     def meaning(self, pair: Pair) -> Reading:
-        """Return what a poll means that was read already."""
-        return analyse(*pair, self._cache)
+        """Return what a poll means that was read already, with the forecasts that were kept with it."""
+        return as_shown(analyse(*pair, self._cache), pair[1])
 
     def indexes(self, start: datetime | None = None, end: datetime | None = None) -> range:
         """Return the indexes of the polls between two instants, both included."""

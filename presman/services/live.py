@@ -209,7 +209,10 @@ class Readings:
         previous, self.previous = self.previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
         if not self.foresees:
+            from presman.forecast.shown import as_shown
+
             self.forecaster = None
+            reading = as_shown(reading, snapshot)
         else:
             reading = self._foreseen(reading, previous, snapshot)
         if self._notifier is not None:

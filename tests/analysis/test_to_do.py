@@ -363,11 +363,18 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
             "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: what ending it would do is not "
             "known; wait, or decide whether to end it"
         )
-        assert told(reading).short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 servers"
+        assert told(reading).short == "wait, or decide: MARTIN 1:526 keeps 32 servers; idle 15:00"
     assert told(foreseen(both, 1, 880.0, 900.0)).text.endswith(
         "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
     )
-    proven = foreseen(both, 0, 700.0, 900.0)
+    assert told(foreseen(both, 0, 700.0, 900.0)).text.endswith(
+        "that BATCH and ETL want: the last now queued should start 3:20 sooner, of 15:00, if it is ended, which is not "
+        "proven; wait, or decide whether to end it"
+    )
+    assert told(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
+        "the last now queued should start 0:40 sooner, of 23:40, if it is ended; wait, or decide whether to end it"
+    )
+    proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert told(proven).step is Step.END
     assert proven.forecast is not None
     poor = replace(proven, forecast=replace(proven.forecast, record=ForecastRecord(5, 2, 30.0)))
@@ -383,7 +390,7 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
     own = (Shortage(32, everybody=True), Shortage(16, group="BATCH"))
     held = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), both.heads[1]))
     found = told(replace(held, groups=(group("BATCH", px_servers=32),)))
-    assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 that ETL wants"
+    assert found.short == "wait, or decide: MARTIN 1:526 keeps 32 servers; idle 15:00, ETL wants them"
     assert found.text.startswith(
         "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what ending it "
     )
@@ -396,7 +403,7 @@ def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() 
     both = storm(running(526, **IDLE), running(144))
     found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
     assert "keeps 32 servers that BATCH and ETL want: what ending it" in found.text
-    assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 servers"
+    assert found.short == "wait, or decide: MARTIN 1:526 keeps 32 servers; idle 15:00"
 
 
 def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:
@@ -423,7 +430,7 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
     reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(reading)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [526, 144]
-    assert found.candidates[0].commands[0] == told(foreseen(reading, 0, 1500.0, 2470.0)).command
+    assert found.candidates[0].commands[0] == told(foreseen(reading, 0, 1500.0, 2470.0, proven=True)).command
     little = one_queue(running(526, servers=8, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(little)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144]
@@ -441,26 +448,27 @@ def test_nobody_is_ended_for_one_that_has_just_come(waited: float | None, step: 
         )
 
 
-def foreseen(reading: Reading, starts: int, through: float | None, otherwise: float | None) -> Reading:
-    effect = EndingEffect((reading.running[0].executing(),), starts, through, otherwise)
+def foreseen(
+    reading: Reading, starts: int, through: float | None, otherwise: float | None, *, proven: bool = False
+) -> Reading:
+    effect = EndingEffect((reading.running[0].executing(),), starts, through, otherwise, proven)
     return replace(reading, forecast=QueueForecast(effects=(effect,)))
 
 
 def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
     little = one_queue(running(526, servers=8, **IDLE), running(144))
     through, otherwise = (clock(little.at + timedelta(seconds=each))[:5] for each in (1500.0, 2470.0))
-    found = told(foreseen(little, 0, 1500.0, 2470.0))
+    found = told(foreseen(little, 0, 1500.0, 2470.0, proven=True))
     assert found.text == (
         "end MARTIN 1:526 (idle 15:00, keeps 8 servers): "
         f"the last now queued starts at {through} instead of {otherwise}"
     )
     assert found.short == "end MARTIN 1:526: the queue empties sooner"
-    poor = foreseen(little, 0, 1500.0, 2470.0)
+    poor = foreseen(little, 0, 1500.0, 2470.0, proven=True)
     assert poor.forecast is not None
     record = replace(poor.forecast, record=ForecastRecord(5, 2, 30.0))
     assert told(replace(poor, forecast=record)).step is Step.WAIT, "fewer than half of the forecasts held"
-    assert told(foreseen(little, 0, 2445.0, 2470.0)).step is Step.WAIT, "to decide takes longer than is gained"
-    assert told(foreseen(little, 0, 2430.0, 2470.0)).step is Step.WAIT, "so much differs by chance"
+    assert told(foreseen(little, 0, 1500.0, 2470.0)).step is Step.WAIT, "it is no proof"
     assert told(foreseen(little, 3, None, None)).step is Step.WAIT
 
 

@@ -2,7 +2,7 @@
 
 The rules. Nobody is named to be ended but an idle holder against whose end nothing speaks (`ending.objection`), and
 only where it is proven to help: he alone or with other idle ones keeps what a head is short of, and no other queue
-takes these servers; or the forecast says that the queue empties sooner by more than it takes to decide. Where
+takes these servers; or the forecast proves that the queue empties sooner by what matters (`EndingEffect.proven`). Where
 several queues want the same servers, whether an end lets a head start changes faster than anybody decides: there only
 the forecast is a proof, and without it DO says who is idle in words that hold while servers come and go. What should
 end by itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first.
@@ -37,6 +37,7 @@ from presman.analysis.advice.unblock import (
     no_use,
     queues_behind_itself,
     refused_holder,
+    saves_enough,
     unblock,
 )
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
@@ -175,10 +176,10 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     if all(each.blocked for each in heads):
         return None
     known = [(each, effect) for each in idle_to_end(reading) if (effect := effect_of(reading, each)) is not None]
-    gains = [(_gain(effect), each, effect) for each, effect in known if is_sooner(effect)]
-    gain, each, effect = max(gains, key=lambda one: one[0], default=(0.0, None, None))
-    if each is None or gain <= NEARLY_DONE:
+    proven = [(each, effect) for each, effect in known if effect.proven]
+    if not proven:
         return None
+    each, effect = max(proven, key=lambda one: _gain(one[1]))
     return _end((each,), reading, "", "the queue empties sooner", "", effect)
 
 
@@ -194,11 +195,11 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         if queues and idle:
             each, doubt = idle[0].statement, _not_counted_note(idle[0].statement, reading)
             served = [name for name in queues if not doubt or name != group_title(each)]
-            wanted = f"that {listed(served)} want{'s' * (len(served) == 1)}"
-            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} {wanted}{doubt}"
+            wanted = f"{listed(served)} want{'s' * (len(served) == 1)}"
+            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} that {wanted}{doubt}"
             known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
-            brief = f"{each.servers} {wanted}" if doubt else counted(each.servers, "server")
-            short = f"wait, or decide: {each.who}, idle {each.idle_time}, keeps {brief}"
+            brief = f"idle {each.idle_time}{f', {wanted} them' if doubt else ''}"
+            short = f"wait, or decide: {each.who} keeps {counted(each.servers, 'server')}; {brief}"
             text = f"{keeps}: {known}{_lasting_cure(reading)}"
             return ToDo(Step.WAIT, text, short, "parallel", subject=listed(queues))
     return None
@@ -222,9 +223,13 @@ def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     record = None if reading.forecast is None else reading.forecast.record
     if record is not None and record.is_poor():
         return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
-    if candidate.effect is None or candidate.effect.through is None or candidate.effect.otherwise is None:
+    effect = candidate.effect
+    if effect is None or effect.through is None or effect.otherwise is None:
         return "what ending it would do is not known"
-    return f"ending it should save less than {duration(NEARLY_DONE)}"
+    if (gain := _gain(effect)) < NEARLY_DONE:
+        return f"ending it should save less than {duration(NEARLY_DONE)}"
+    saves = f"the last now queued should start {duration(gain)} sooner, of {duration(effect.otherwise)}, if it is ended"
+    return f"{saves}, which is not proven" if saves_enough(effect.through, effect.otherwise) else f"{saves}"
 
 
 _NO_USE = "nobody should start sooner if it is ended, so waiting is as good"

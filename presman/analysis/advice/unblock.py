@@ -19,7 +19,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Unblock, contenders, too_large, want_the_same
-from presman.analysis.advice.ending import ending, ends_in, idle_to_end, lost, objection, refusal, time_left
+from presman.analysis.advice.ending import (
+    NEARLY_DONE,
+    ending,
+    ends_in,
+    idle_to_end,
+    lost,
+    objection,
+    refusal,
+    time_left,
+)
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
@@ -332,6 +341,16 @@ def is_sooner(effect: EndingEffect) -> bool | None:
     if effect.through is None or effect.otherwise is None:
         return None
     return effect.through <= _NO_SOONER * effect.otherwise
+
+
+_TENTH = 0.1
+
+
+def saves_enough(through: float, otherwise: float) -> bool:
+    """Whether an end that lets the last now queued start sooner saves what matters: not less than it takes to decide,
+    and not less than a tenth of the time that is left.
+    """
+    return through < inf and otherwise - through >= max(NEARLY_DONE, _TENTH * otherwise)
 
 
 def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:

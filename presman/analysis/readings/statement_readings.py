@@ -126,6 +126,9 @@ class StartForecast(Struct, frozen=True):
 LEAST_JUDGED = 5
 """Fewer starts than these tell nothing of how good forecasts are."""
 
+PROOF_JUDGED = 20
+"""Starts that must have been judged before forecasts are a proof for ending somebody."""
+
 
 class ForecastRecord(Struct, frozen=True):
     """How good the first forecasts have been of the last 50 statements that have started since, or should have.
@@ -146,18 +149,24 @@ class ForecastRecord(Struct, frozen=True):
         """
         return self.judged >= LEAST_JUDGED and 2 * self.held < self.judged
 
+    def is_proof(self) -> bool:
+        """Whether so many were judged, and are not poor, that somebody may be named to be ended because of them."""
+        return self.judged >= PROOF_JUDGED and not self.is_poor()
+
 
 class EndingEffect(Struct, frozen=True):
     """What the end of some running statements would do, in the middle of courses played with and without them.
 
     `starts` more statements start at once. The last of those queued now starts after `through` seconds in place of
-    `otherwise`; None where that is too far away to be told.
+    `otherwise`; None where that is too far away to be told. It is `proven` where so much is gained in most courses, for
+    a minute by now, and the forecasts have been judged often enough: only then is somebody offered to be ended for it.
     """
 
     who: tuple[Executing, ...]
     starts: int
     through: float | None
     otherwise: float | None
+    proven: bool = False
 
 
 class QueueForecast(Struct, frozen=True):
