@@ -360,12 +360,18 @@ class QueueHead(Struct, frozen=True):
     def why(self) -> str:
         """Why it waits, in a few words: those that the handbook explains.
 
-        A target or a limit need not be reached to leave too few: so it says how many are missing, where that is known.
+        A target or a limit need not be reached to leave too few: so it says how many are missing, where that is known,
+        and of each that binds its own number.
         """
         if self.starts_alone:
             return "too large for the target"
-        is_short = self.cause in {Cause.SYSTEM, Cause.GROUP} and self.short
-        return self.cause.value.replace("of servers", f"by {self.short}") if is_short else self.cause.value
+        if self.cause not in {Cause.SYSTEM, Cause.GROUP} or not self.short:
+            return self.cause.value
+        of_target = max((each.short for each in self.shortages if each.everybody), default=0)
+        of_group = max((each.short for each in self.shortages if not each.everybody), default=0)
+        if of_target and of_group:
+            return f"short by {of_group} (group limit) and {of_target} (target)"
+        return self.cause.value.replace("of servers", f"by {self.short}")
 
 
 def is_downgrade(name: str) -> bool:
