@@ -100,7 +100,8 @@ PLAN: Table[PlanRow] = Table(
              f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in brackets the directive's percent.",
              "limit", text=_limit, width=10),
         Line("px_servers_limit", "PX limit", COUNT,
-             f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target.",
+             f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target; "
+             "without either what its pluggable database may hold.",
              "servers_limit", text=_servers, width=10),
         Line("degree_limit", "DOP", COUNT, f"{_VIEW}.PARALLEL_DEGREE_LIMIT_P1.", "degree_limit"),
         Line("queue_timeout", "queue", TEXT,

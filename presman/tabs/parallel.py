@@ -143,7 +143,7 @@ def holders(reading: Reading) -> Line:
     groups.sort(key=lambda each: (-(each.px_servers or 0), each.name))
     runs: list[Run] = [(" SERVERS  ", "title")]
     for index, each in enumerate(groups):
-        full = each.servers_limit is not None and (each.px_servers or 0) >= each.servers_limit
+        full = each.may_hold is not None and (each.px_servers or 0) >= each.may_hold
         runs += [(" · " if index else "", "dim"), (_held(each), "warn" if full else "")]
     if not groups:
         unknown = any(each.px_servers is None for each in reading.cluster_groups())
@@ -157,7 +157,7 @@ def holders(reading: Reading) -> Line:
 
 
 def _held(group: GroupReading) -> str:
-    limit = "" if group.servers_limit is None else f" of {count(group.servers_limit)}"
+    limit = "" if group.may_hold is None else f" of {count(group.may_hold)}"
     queued = f", {group.px_queued} queued" if group.px_queued else ""
     return f"{group.name} {count(group.px_servers)}{limit}{queued}"
 

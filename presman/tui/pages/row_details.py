@@ -335,7 +335,8 @@ def _heads(row: GroupReading, reading: Reading) -> list[str]:
 
 def _servers_limit(row: GroupReading) -> str:
     if row.servers_limit is None:
-        return "none"
+        whole = row.container_servers
+        return "none" if whole is None else f"none of its own; its container may hold {counted(whole, 'server')}"
     if row.servers_limit_percent is None:
         return f"{counted(row.servers_limit, 'server')} (V$RSRCMGRMETRIC)"
     return f"{counted(row.servers_limit, 'server')}, {count(row.servers_limit_percent)} % of the target"
