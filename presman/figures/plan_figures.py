@@ -134,7 +134,7 @@ FINDINGS: Table[Finding] = Table(
               order=lambda row: row.severity.rank, width=9,
               state=lambda row: row.severity.level),
         Finds("rule", "Rule", TEXT, "The rule's stable name.", "rule", width=18, narrow=False, most=24),
-        Finds("plan", "Plan", TEXT, "The plan it is about.", "plan", width=12, narrow=False, most=20),
+        Finds("plan", "Plan", TEXT, "The plan it is about.", "plan", width=12, most=20),
         Finds("text", "Finding", TEXT, "What is doubtful and why; Enter shows the full text.", "text", sortable=False,
               width=30, most=150, flexible=True),
         Finds("source", "Source", TEXT, "The manual that describes what it is about.", "source", sortable=False,
