@@ -11,7 +11,7 @@ from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement, is_downgrade
+from presman.analysis.readings.statement_readings import QueuedStatement, downgrade_in_words, is_downgrade
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.base.formats import count, counted, duration, percent
@@ -117,7 +117,7 @@ def _downgrades(reading: Reading, watch: Watch) -> Line:
 def by_class(counted: Mapping[str, int]) -> str:
     """Return the parallel operations of a stretch of time by class, as V$SYSSTAT names them, those downgraded only."""
     parts = (
-        f"{name.lower().partition('downgraded')[2].strip()} {count(value)}"
+        f"{count(value)} {downgrade_in_words(name)}"
         for name, value in sorted(counted.items())
         if value and is_downgrade(name)
     )

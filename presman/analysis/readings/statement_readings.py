@@ -379,6 +379,18 @@ def is_downgrade(name: str) -> bool:
     return "downgraded" in name and "not downgraded" not in name
 
 
+def downgrade_in_words(name: str) -> str:
+    """Return how far operations of a class were downgraded.
+
+    >>> downgrade_in_words("Parallel operations downgraded 50 to 75 pct")
+    'by 50 to 75 %'
+    >>> downgrade_in_words("Parallel operations downgraded to serial")
+    'to serial'
+    """
+    words = name.lower().partition("downgraded")[2].strip()
+    return f"by {words.removesuffix(' pct')} %" if words.endswith(" pct") else words
+
+
 class Downgrades(Struct, frozen=True):
     """Parallel operations per class since the last poll (None: not known) and since startup (V$SYSSTAT)."""
 
