@@ -11,7 +11,12 @@ from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement, downgrade_in_words, is_downgrade
+from presman.analysis.readings.statement_readings import (
+    QueuedStatement,
+    RunningStatement,
+    downgrade_in_words,
+    is_downgrade,
+)
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.base.formats import count, counted, duration, percent
@@ -63,15 +68,25 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
 
 
 def _uncounted(reading: Reading) -> str:
-    """Return whose the servers are that no group counts, where that is certain; else what they may be.
+    """Return whose the servers are that no group counts, where that is certain, else whose they may be, the idle first.
 
     The statement of an idle holder may have bypassed the queue, though its group queues: no view tells.
     """
     counts = Counted.of(reading)
     outside = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
-    if sum(each.servers for each in outside) != reading.unmanaged_servers:
+    if sum(each.servers for each in outside) == reading.unmanaged_servers:
+        return f": {_named(outside, 'and')}"
+    maybe = [each for each in reading.running if counts.of_statement(each, everybody=False) is None]
+    maybe.sort(key=lambda each: each.idle is None)
+    if not outside and not maybe:
         return " (statements that did not queue, GV$ queries)"
-    return f": {', '.join(each.who for each in outside[:_NAMED])}{' …' if len(outside) > _NAMED else ''}"
+    return f": perhaps {_named([*outside, *maybe], 'or')}"
+
+
+def _named(statements: Sequence[RunningStatement], joint: str) -> str:
+    names = [each.who for each in statements[:_NAMED]]
+    names += [f"{len(statements) - _NAMED} more"] if len(statements) > _NAMED else []
+    return f" {joint} ".join(names)
 
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
