@@ -256,7 +256,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
     limit = _limit(shares.limits.get(key), counted.metrics.get(group_key), frame.capacity) if frame.capacity else None
-    guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE
+    guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE or verdict is Verdict.NOT_MANAGED
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts = counted.parallel.get(group_key, _NONE)
