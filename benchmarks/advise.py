@@ -21,7 +21,7 @@ from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.forecast.queue_now import plan_branch
 from presman.forecast.scheduler import Group
-from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, other_days
+from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, ObservedPlan, other_days
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import Search, bounds, quantile
 from presman.reports.whatif_replay import replay, rules_under
@@ -43,7 +43,7 @@ class Planted(NamedTuple):
     """Statements under a plan with a fault, and the goal that it misses."""
 
     arrivals: Sequence[Arrival]
-    plan: SeenPlan
+    plan: ObservedPlan
     goal: Goal
 
 
@@ -54,11 +54,11 @@ def directive(group: str, level: int, percent: int, limit: int | None = None, pl
     return PlanDirective(**given | {"status": "", "comments": "", "parallel_server_limit": limit})  # type: ignore[arg-type]
 
 
-def plan_of(*directives: PlanDirective, **more: object) -> SeenPlan:
+def plan_of(*directives: PlanDirective, **more: object) -> ObservedPlan:
     """Return a plan of levels as a recording has it."""
     shares = PlanBook.read((), directives).shares(directives[0].plan)
     rows = {Group(0, each.group_or_subplan): each for each in directives}
-    return SeenPlan(rows, plan_branch(shares.root), **more)  # type: ignore[arg-type]
+    return ObservedPlan(rows, plan_branch(shares.root), **more)  # type: ignore[arg-type]
 
 
 def planted(family: str, seed: int, statements: int = 60, draw: int = 0) -> Planted:
@@ -166,7 +166,7 @@ def day(statements: int = 5000, seed: int = 1) -> Planted:
         )  # fmt: skip
     found = replay(arrivals, rules_under(arrivals, None), seed, 1, frozenset())
     arrivals = [each._replace(waited=one.waited) for each, one in zip(arrivals, found.statements, strict=True)]
-    return Planted(arrivals, SeenPlan(), Goal("BATCH", 0.95, 60.0))
+    return Planted(arrivals, ObservedPlan(), Goal("BATCH", 0.95, 60.0))
 
 
 def table(seeds: range) -> Iterator[str]:

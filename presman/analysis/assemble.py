@@ -183,7 +183,8 @@ def group_names(rows: tuple[ConsumerGroupDefinition, ...]) -> tuple[str, ...] | 
 
 def hour(rows: tuple[GroupMetricHistory, ...], at: datetime) -> tuple[HourReading, ...]:
     """Return the hour of each group's queue before an instant."""
-    return tuple(HourReading(*key, usual) for key, usual in sorted(hours(rows, at).items()))
+    until = max((row.end_time for row in rows if row.end_time is not None), default=None)
+    return tuple(HourReading(*key, usual, until) for key, usual in sorted(hours(rows, at).items()))
 
 
 def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:

@@ -77,7 +77,7 @@ class RowCache:
     """What each function made last, and of which rows.
 
     Plans are read once a minute and histories once; a snapshot carries on the same tuples until they are read again.
-    Whoever analyses poll after poll holds one of these and hands it in; without one everything is made anew.
+    Whoever analyses poll after poll holds one of these and hands it in; without one everything is made again.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ Asked = TypeVar("Asked")
 
 
 def once(work: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
-    """Have a frozen struct (with a dict) keep what `work` makes of it, for all who ask; a changed copy begins anew.
+    """Cache the result of `work` in the frozen struct (with a dict) it is given; a changed copy has no cached result.
 
     `work` must be pure, and nobody may change what it returns.
     """

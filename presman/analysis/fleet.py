@@ -128,7 +128,7 @@ def key_figures_of(reading: Reading) -> KeyFigures:
 
 
 def _known_of(reading: Reading) -> str:
-    """Return why nothing is told as wrong: what was seen not to be there, with the views, and what was not seen."""
+    """Return why no alert is shown: which problems the views rule out, and which could not be checked."""
     clear = [each.between[0] for each in all_clear(reading)]
     return "; ".join(clear + [each.short for each in not_known(reading)])
 

@@ -121,7 +121,7 @@ class GoalReading(Struct, frozen=True):
 
 
 def met(goal: Goal, good: int, bad: int) -> str:
-    """Return whether so many statements meet a goal: ``met``, ``missed``, "" without any."""
+    """Return whether the statements meet a goal: ``met``, ``missed``, "" without any."""
     if not good + bad:
         return ""
     return "met" if good >= goal.part * (good + bad) - 1e-9 else "missed"

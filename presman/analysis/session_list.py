@@ -63,7 +63,7 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
 
 
 def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, float]]:
-    """Return the amounts of sessions by instance and SID, each added up over the rows that tell it."""
+    """Return the amounts of sessions by instance and SID, each added up over the rows that have it."""
     rows: dict[tuple[int, int], list[Mapping[str, float | None]]] = {}
     for record, section in snapshot.sections.items():
         for row in section.rows if issubclass(record, SessionAmounts) else ():
@@ -73,7 +73,7 @@ def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, float]]
 
 
 def added_up(parts: Iterable[Mapping[str, float | None]]) -> dict[str, float]:
-    """Return the sum of each amount over the parts that tell it."""
+    """Return the sum of each amount over the parts that have it."""
     found: dict[str, float] = {}
     for part in parts:
         for name, value in part.items():
@@ -191,23 +191,23 @@ class Blocking(NamedTuple):
 def blocking(sessions: Iterable[SessionReading]) -> tuple[Blocking, ...]:
     """Return the sessions that block or are blocked, each below the one it waits for; who holds up most comes first.
 
-    Rows are read one after the other, so that they may go round in a ring: each session is told once.
+    Rows are read one after the other, so that they may form a ring: each session is listed once.
     """
-    seen = {f"{row.inst_id}:{row.sid}": row for row in sessions}
+    rows = {f"{row.inst_id}:{row.sid}": row for row in sessions}
     waiting: dict[str, list[str]] = {}
-    for session, row in seen.items():
+    for session, row in rows.items():
         if row.blocker and row.blocker != session:
             waiting.setdefault(row.blocker, []).append(session)
     if not waiting:
         return ()
     done: set[str] = set()
-    roots = [session for session in waiting if session not in seen or not seen[session].blocker]
-    trees = [tuple(_tree(session, 0, waiting, seen, done)) for session in (*roots, *waiting) if session not in done]
+    roots = [session for session in waiting if session not in rows or not rows[session].blocker]
+    trees = [tuple(_tree(session, 0, waiting, rows, done)) for session in (*roots, *waiting) if session not in done]
     return tuple(row for tree in sorted(trees, key=lambda tree: -len(tree)) for row in tree)
 
 
 def _tree(
-    session: str, depth: int, waiting: dict[str, list[str]], seen: dict[str, SessionReading], done: set[str]
+    session: str, depth: int, waiting: dict[str, list[str]], rows: dict[str, SessionReading], done: set[str]
 ) -> Iterator[Blocking]:
     """Return a session and all below it, the deepest path bounded by the sessions there are."""
     stack = [(session, depth)]
@@ -218,11 +218,11 @@ def _tree(
             continue
         done.add(here)
         order.append((here, level))
-        longest = sorted(waiting.get(here, ()), key=lambda each: seen[each].waited or 0.0)
+        longest = sorted(waiting.get(here, ()), key=lambda each: rows[each].waited or 0.0)
         stack += [(each, level + 1) for each in longest]
     for index, (here, level) in enumerate(order):
         after = next((i for i in range(index + 1, len(order)) if order[i][1] <= level), len(order))
-        yield Blocking(here, level, after - index - 1, seen.get(here))
+        yield Blocking(here, level, after - index - 1, rows.get(here))
 
 
 # ---- The statements behind `resmgr:cpu quantum`: sessions that Resource Manager holds off CPU, grouped by SQL_ID.

@@ -76,6 +76,6 @@ def instants_of(at: datetime, zone: tzinfo | None = None) -> list[datetime]:
 
 
 def time_label(at: datetime, seconds: float) -> str:
-    """Return an instant as the ticks of an axis of so many seconds have it: as short as that allows."""
+    """Return an instant as a tick label on an axis of some seconds: as short as that allows."""
     form = "%H:%M:%S" if seconds < 600 else "%H:%M" if seconds < _DAY else "%m-%d %H:%M"
     return at.astimezone().strftime("%m-%d" if seconds > 4.5 * _DAY else form)

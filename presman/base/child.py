@@ -62,7 +62,7 @@ class Child:
                 os.kill(self._number, number)
 
     def end(self, patience: float = 0.0) -> None:
-        """Wait so many seconds for it to end by itself, then kill it."""
+        """Give it some seconds to end by itself, then kill it."""
         end = time.monotonic() + patience
         while not self.is_over() and time.monotonic() < end:
             time.sleep(0.005)
@@ -125,7 +125,7 @@ def _be_child(theirs: socket.socket, module: str, name: str) -> NoReturn:
 
 
 def _spawned(theirs: socket.socket, module: str, name: str) -> int:
-    """Start a new process and return its number. TypeError is raised where nobody knows where Python is."""
+    """Start a new process and return its number. Raises TypeError if Python's path is not known."""
     theirs.set_inheritable(True)
     files: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), LINE)]
     files += [(os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)]

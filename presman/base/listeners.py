@@ -1,4 +1,4 @@
-"""Listeners share this: how many connections there may be, who is closed for another, what is told seldom.
+"""Shared by listeners: the most connections, which one is closed for another, and messages of limited rate.
 
 Strangers must not take all connections, and who waits for an answer must not lose it to the next who comes.
 """
@@ -23,16 +23,16 @@ GRACE = 1.0
 
 
 class Standing(IntEnum):
-    """What a connection has shown of itself."""
+    """How far a connection is trusted."""
 
     SILENT = 0
     """It has not asked for anything yet."""
 
     ASKED = 1
-    """It has asked for something that anybody may have."""
+    """It has sent a request that anybody may send."""
 
     SAFE = 2
-    """Whose it is has shown that he may come in: it is not closed for another."""
+    """Its client has shown that it may come in: it is not closed for another."""
 
 
 class _Place(Struct):
@@ -64,7 +64,7 @@ class Places(Generic[Key]):
             return found, gone
 
     def rise(self, key: Key, standing: Standing, now: float) -> None:
-        """Note what a connection has shown of itself."""
+        """Note the standing of a connection."""
         with self._turn:
             if place := self._taken.get(key):
                 place.since, place.standing = now, standing

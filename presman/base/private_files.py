@@ -124,7 +124,7 @@ def keep_crash(error: BaseException) -> Path | None:
 
 
 def expanded(path: str | Path) -> Path:
-    """Return a path with the folder that a "~" before it stands for. Raises InputError where nobody knows that."""
+    """Return a path with its "~" replaced by the home folder. Raises InputError if that is not known."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

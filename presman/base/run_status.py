@@ -81,7 +81,7 @@ class RunStatus(Struct, frozen=True):
 
 
 class FoundRun(Struct, frozen=True):
-    """A run as it was found: what it said last, and whether its process is there."""
+    """A run as it was found: its last status, and whether its process is alive."""
 
     status: RunStatus
     alive: bool
@@ -157,7 +157,7 @@ LARGEST = 4 << 20
 """Bytes of a status file that are read."""
 
 REMEMBERED = timedelta(days=1)
-"""How long a run that died is told of, unless another takes its place."""
+"""How long a run that died is listed, unless another takes its place."""
 
 _HALF = 60.0
 """Seconds within which a process that has its lock has said something."""
@@ -272,7 +272,7 @@ Look = Callable[[], Sequence[DatabaseStatus]]
 def reporting(command: str, output: str, look: Look, report: Report, every: float = EVERY) -> Iterator[None]:
     """Have `presman status` know of this process while what is inside runs; `look` says how its databases are.
 
-    Where no file can be written that is told once, and the work goes on.
+    A file that cannot be written is reported once, and the work goes on.
     """
     try:
         reporter = _Reporter(command, output, look, report, every)

@@ -18,7 +18,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser
 from presman.cli.whatif_command import add_observed, arrivals_of
-from presman.reports.advise_load import SeenPlan, seen_plan
+from presman.reports.advise_load import ObservedPlan, observed_plan
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import KINDS, Scored
 from presman.reports.advise_text import as_page, as_text
@@ -146,10 +146,10 @@ class _Watched:
         self._last = came
         self.demands.take(Facts.of(came.previous, came.snapshot, self._cache), came.reading)
 
-    def plan(self) -> SeenPlan:
+    def plan(self) -> ObservedPlan:
         """Return the plan that was seen last."""
         came = self._last
-        return SeenPlan() if came is None else seen_plan(came.previous, came.snapshot, came.reading)
+        return ObservedPlan() if came is None else observed_plan(came.previous, came.snapshot, came.reading)
 
 
 class _Progress:

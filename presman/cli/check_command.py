@@ -144,7 +144,7 @@ def _changed(
 
 
 def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved, seconds: float) -> list[str]:
-    """Run the command for each change, in so many seconds at most; what could not be told is left to the next run.
+    """Run the command for each change within a time limit; changes left over are kept for the next run.
 
     What went wrong is said on standard error, once: the next command would fail in the same way, and take as long.
     """

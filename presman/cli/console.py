@@ -62,7 +62,7 @@ def show(text: str) -> None:
 
 
 class Log(Protocol):
-    """Takes what is said in place of standard error."""
+    """Takes the messages in place of standard error."""
 
     def write(self, event: LogEvent) -> bool:
         """Write an event; return whether nobody else need be told."""
@@ -75,7 +75,7 @@ _log: Log | None = None
 
 
 def log_to(log: Log | None) -> None:
-    """Have what is said from now on written to a log; None ends that, and closes the one before."""
+    """Send messages to a log from now on; None ends that, and closes the log before."""
     global _log
     before, _log = _log, log
     if before is not None:

@@ -1,6 +1,6 @@
 """Log of a command that runs for long: lines for people or JSON lines, to standard error or to a file.
 
-Rotation is left to the system: a file that was moved away is begun anew with the next line.
+Rotation is left to the system: after a file was moved away, the next line begins a new one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class EventLog:
         return not (self._to_file and event.level == "error")
 
     def close(self) -> None:
-        """Let go of the file. What a full disk did not take was told when it was written."""
+        """Let go of the file. An error of writing was reported when it happened."""
         with suppress(OSError):
             self._handler.close()
 
@@ -68,7 +68,7 @@ def _opened(path: str) -> logging.Handler:
 
 
 class _File(WatchedFileHandler):
-    """A file that others cannot read unless somebody lets them; what cannot be written is told once, not for ever."""
+    """A log file that others cannot read unless its mode was changed; a failing file is reported once."""
 
     def __init__(self, path: str) -> None:
         self._is_reported = False

@@ -46,7 +46,7 @@ def check_past(measure: str, name: str, options: Namespace) -> None:
 
 
 def recording_hint(name: str) -> str:
-    """Return which command keeps what no view tells of the past."""
+    """Return which command records what no view keeps of the past."""
     file = "".join(each if each.isascii() and each.isalnum() else "-" for each in name).strip("-")
     return f"`presman record {name} -o {file}.presman` keeps them from now on"
 

@@ -180,7 +180,7 @@ WATCHED = frozenset({"oracle", "simulator"})
 def chosen(words: Sequence[str], config: Config) -> list[str]:
     """Return the targets that words name: sections, globs of sections, other targets; all sections without any.
 
-    Sections that do not say what to connect to are among them, so that they are told of and not missed. Raises Failure.
+    Sections that do not say what to connect to are among them, so that they are named and not missed. Raises Failure.
     """
     found: list[str] = []
     sections = [name for name in config.sections if name != DEFAULTS or name in config.targets]

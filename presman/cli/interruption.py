@@ -79,7 +79,7 @@ def giving_up(source: Source, seconds: float | None, timeout: float | None) -> I
 
 @contextmanager
 def after(seconds: float, act: Callable[[], object]) -> Iterator[None]:
-    """Have something done after so many seconds, in a thread of its own, unless what goes on meanwhile is over."""
+    """Call a function after some seconds, in its own thread, unless the block inside is over by then."""
     timer = threading.Timer(max(0.0, seconds), act)
     timer.daemon = True
     timer.start()

@@ -59,7 +59,7 @@ NEEDS = (
 
 
 def make_room(databases: int, *, server: bool) -> None:
-    """Prepare for so many databases in one process, of which a `server` answers. Raises Failure if they are too many.
+    """Prepare for `databases` in one process; a `server` also answers requests. Raises Failure if they are too many.
 
     What the user may raise of the machine's limits is raised. That a limit is too low is told before it is reached.
     """
@@ -76,7 +76,7 @@ def make_room(databases: int, *, server: bool) -> None:
 
 
 def _raise_limit(need: Need, databases: int) -> None:
-    """Raise a limit as far as so many databases need it. Raises Failure."""
+    """Raise a limit as far as the databases need it. Raises Failure."""
     import resource
 
     which = getattr(resource, need.limit)

@@ -122,7 +122,7 @@ def _record(recorder: Recorder, duration: float | None, beginning: Beginning, pr
 
 
 def _code(recorder: Recorder, beginning: Beginning, *, is_over: bool) -> int:
-    """Return the exit code. Raises Failure where all databases were refused, and the fault that nothing told of."""
+    """Return the exit code. Raises Failure if all databases were refused, and a fault that was not reported yet."""
     refused = [f"{each.target.name}: {each.refused}" for each in recorder.databases if each.refused]
     if refused and is_over:
         raise Failure(f"nothing is left to record: {'; '.join(refused)}", exit_codes.SOURCE)
@@ -151,7 +151,7 @@ def _is_same(source: str, output: str) -> bool:
 
 
 def _redactor() -> Redactor:
-    """Return what renames, to the same names as the last time; where no key can be kept that is told."""
+    """Return the redactor, whose names are those of the last run; warns if its key cannot be stored."""
     try:
         return Redactor(lasting_key())
     except OSError as error:
@@ -175,7 +175,7 @@ _BEGINNING = 5.0
 
 
 class Beginning:
-    """Holds back what is said before anything is recorded: where nothing can be, one line tells why, at the end."""
+    """Holds back messages until something is recorded: if nothing can be, one line at the end says why."""
 
     def __init__(self, report: Callable[[LogEvent], None]) -> None:
         self._report = report

@@ -149,7 +149,7 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
 
 
 def _of_environment(target: Target) -> dict[str, str]:
-    """Return what monitors of a database are told that this process was told by its environment."""
+    """Return the environment that this process hands on to the monitors of a database."""
     found = of_environment(PASSWORD) if target.kind == "oracle" else None
     return {PASSWORD: found.reveal()} if found else {}
 

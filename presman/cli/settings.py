@@ -170,7 +170,7 @@ def _renewal(text: str, target: Target, config: Config, options: Namespace) -> R
 
 
 def _command(settings: Settings, config: Config) -> tuple[str, ...]:
-    """Return the command to run at alerts, none where its file may be anybody's: that is told."""
+    """Return the command to run at alerts; none, with a warning, if others may write its file."""
     if settings.on_alert and (why := untrusted(config)):
         console.note(f"warning: on_alert is not run: {why}", "setting", "warning")
         return ()

@@ -39,7 +39,7 @@ def arguments() -> Parser:
 
 
 def run(options: Namespace) -> None:
-    """Narrate until told to stop. A lost connection is told on standard error, and that it is back here."""
+    """Narrate until stopped. A loss is reported on standard error, the return on standard output."""
     resolved = resolve(options.target, load(options), options)
     if resolved.on_alert:
         console.note("on_alert is not run here: watch only tells; the monitor, fleet, export and check run it")

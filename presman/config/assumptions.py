@@ -24,7 +24,7 @@ from presman.rows.snapshot import Section
 from presman.sources import Request, Source
 
 _MOST = 6
-"""Rows of an answer that are told."""
+"""The most rows of an answer that are shown."""
 
 _WIDTH = 400
 

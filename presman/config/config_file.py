@@ -259,7 +259,7 @@ def load_config(path: Path | str | None = None) -> Config:
 
 
 def locations() -> tuple[Path, ...]:
-    """Return where config.ini is looked for, in this order, after --config and $PRESMAN_CONFIG.
+    """Return the paths where config.ini is searched, in order, after --config and $PRESMAN_CONFIG.
 
     A home that nobody knows is none of them.
     """

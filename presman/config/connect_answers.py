@@ -181,7 +181,7 @@ def _bounds(lines: list[str], name: str) -> tuple[int, int] | None:
 
 
 def _kept(lines: list[str]) -> list[str]:
-    """Return the lines of a section without the options that are written anew, and what continues those."""
+    """Return the lines of a section without the options that are written again and their continuation lines."""
     kept, dropping = [], False
     for line in lines:
         if line[:1] in {"#", ";"} or not line.strip():

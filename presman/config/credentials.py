@@ -58,7 +58,7 @@ def to_keyring(account: str, password: Secret) -> str:
 class Renewal:
     """Another password than the one that was refused, from config.ini or the command that it names.
 
-    `reread` reads both anew; `tried` is the password that was used last, None before one was.
+    `reread` reads both again; `tried` is the password that was used last, None before one was.
     """
 
     def __init__(self, reread: Callable[[], Target], tried: Secret | None) -> None:

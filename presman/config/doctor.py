@@ -81,12 +81,12 @@ def _in_force(plan: str, directives: Iterable[PlanDirective]) -> dict[str, PlanD
     """Return the directive of each group that a plan or a plan below it names."""
     rows = [row for row in directives if not row.status]
     found: dict[str, PlanDirective] = {}
-    seen, todo = {plan}, [plan]
+    plans, todo = {plan}, [plan]
     while todo:
         name = todo.pop()
         for row in rows:
-            if row.plan == name and row.type == "PLAN" and row.group_or_subplan not in seen:
-                seen.add(row.group_or_subplan)
+            if row.plan == name and row.type == "PLAN" and row.group_or_subplan not in plans:
+                plans.add(row.group_or_subplan)
                 todo.append(row.group_or_subplan)
             elif row.plan == name and row.type != "PLAN":
                 found.setdefault(row.group_or_subplan, row)

@@ -43,15 +43,17 @@ USUAL: Table[Comparison] = Table(
                  "now.mean_queue", text=lambda row: number(row.now.mean_queue) + (" ▲" if row.worse else ""),
                  state=lambda row: "warn" if row.worse else ""),
         Compared("usual_queue", "hour / plan", SESSIONS,
-                 "The same over the last hour (what presman watched of it, else AVG_QUEUED_PARALLEL_STMTS of "
-                 "V$RSRCMGRMETRIC_HISTORY, its minutes in that hour) and since the plan was activated.",
+                 "The same over the last hour, as far as it is known (what presman watched, and before that "
+                 "AVG_QUEUED_PARALLEL_STMTS of V$RSRCMGRMETRIC_HISTORY), and since the plan was activated. Of an hour "
+                 "that begins in V$RSRCMGRMETRIC_HISTORY the other columns are not known.",
                  "hour.mean_queue", text=_both(lambda usual: number(usual.mean_queue)), width=13),
         Compared("queued_percent", "% queued", PERCENT,
                  "Percent of the statements that had to queue, hour / since the plan: PQS_QUEUED / "
                  "(PQS_COMPLETED + PQ_QUEUE_TIME_OUTS + running + queued).", "hour.percent_queued",
                  text=_both(lambda usual: percent(usual.percent_queued)), width=9),
         Compared("mean_wait_s", "mean wait", SECONDS,
-                 "Mean wait of those that had to queue, hour / since the plan: PQ_QUEUED_TIME / PQS_QUEUED.",
+                 "How long each statement queued in that hour, of all that queued in it, / since the plan: change of "
+                 "PQ_QUEUED_TIME / (those queued when it began + change of PQS_QUEUED).",
                  "hour.mean_wait", text=_both(lambda usual: duration(usual.mean_wait)), width=13),
         Compared("queued_share_percent", "% of time", PERCENT,
                  "Percent of their elapsed time that statements were queued, hour / since the plan: PQ_QUEUED_TIME / "

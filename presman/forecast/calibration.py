@@ -48,7 +48,7 @@ class Interval(NamedTuple):
         return error / above if error > 0 else -error / below
 
     def widened(self, factor: float, least: float) -> Interval:
-        """Return one whose halves, of `least` seconds at least, are so many times as wide."""
+        """Return an interval whose halves, of `least` seconds at least, are `factor` times as wide."""
         below, above = (factor * max(each, least) for each in _halves(self))
         return Interval(self.median, max(0.0, self.median - below), self.median + above)
 
@@ -114,7 +114,7 @@ class StandingForecast(NamedTuple):
 
 
 class QueueCalibration:
-    """Outcomes of all forecasts that stood at some looks of the last hour, not only of the first of each statement.
+    """Outcomes of all forecasts of some polls of the last hour, not only of the first of each statement.
 
     Most first forecasts are of those who start soon. Who waits long is foreseen at each look, and counts at each.
     `factor` is how many times as wide intervals of all who wait must be; None until enough is known.
@@ -147,7 +147,7 @@ class QueueCalibration:
 
 
 def _holding(part: float, distances: Sequence[float]) -> float:
-    """Return the factor that holds so many of some distances, which ascend."""
+    """Return the factor within which `part` of the ascending `distances` lies."""
     place = min(len(distances), ceil(part * (len(distances) + 1))) - 1
     return min(_WIDEST, max(_NARROWEST, distances[place]))
 

@@ -161,7 +161,7 @@ _NOBODY = inf, Came(inf, Group(0, ""), 0, Durations((1.0,), (0.5,), 1.0))
 
 
 def _again(came: Sequence[Came], watched: float, since: float) -> Iterator[tuple[float, Came]]:
-    """Yield what came once more, each with the seconds after which it comes."""
+    """Yield the arrivals once more, each with the seconds after which it comes."""
     first = bisect_left(came, since, key=attrgetter("at"))
     order = [*((each, 0.0) for each in came[first:]), *((each, watched) for each in came[:first])]
     for turn in count() if order and watched > 0 else ():

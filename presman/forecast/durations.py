@@ -24,7 +24,7 @@ class Lasted(NamedTuple):
 
     seconds: float
     ended: bool = True
-    seen_from: float = 0.0
+    first_age: float = 0.0
 
 
 class Durations(Struct, frozen=True, dict=True):
@@ -79,12 +79,12 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
     >>> [round(part, 3) for part in durations(five).lasts]
     [0.833, 0.667, 0.5, 0.333, 0.167]
     """
-    known = [each for each in seen if each.seconds > each.seen_from >= 0]
+    known = [each for each in seen if each.seconds > each.first_age >= 0]
     ends = sorted(each.seconds for each in known if each.ended)
     if len(ends) < FEW:
         return None
     all_of_them = sorted(each.seconds for each in known)
-    entries = sorted(each.seen_from for each in known)
+    entries = sorted(each.first_age for each in known)
     times: list[float] = []
     lasts: list[float] = []
     part = 1.0
@@ -94,5 +94,5 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
         part *= 1.0 - 1.0 / (at_risk + 1)
         times.append(seconds)
         lasts.append(part)
-    exposed = sum(each.seconds - each.seen_from for each in known)
+    exposed = sum(each.seconds - each.first_age for each in known)
     return Durations(tuple(times), tuple(lasts), exposed / len(ends))

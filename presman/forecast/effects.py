@@ -9,7 +9,7 @@ from math import inf
 from statistics import median
 from typing import NamedTuple
 
-from presman.analysis.advice.unblock import unblock
+from presman.analysis.advice.unblock import saves_enough, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import EndingEffect, Executing
 from presman.forecast.course import Draw, Played, play
@@ -22,7 +22,11 @@ KEPT = 20
 ENOUGH = 5
 """Fewer courses than this, and an effect is not known."""
 
+_MOST, _HALF = 0.75, 0.5
+"""In what part of the courses an end must save enough to be taken for proven, and to stay so."""
+
 _LASTS = timedelta(minutes=1)
+"""How long what was played is kept, and for how long an end must have saved enough before that is a proof."""
 
 Way = tuple[Executing, ...]
 
@@ -40,6 +44,8 @@ class Effects:
     def __init__(self) -> None:
         self._played: dict[Way, deque[_Difference]] = {}
         self._now: list[Way] = []
+        self._since: dict[Way, datetime] = {}
+        """Since when the ends of those have saved enough at each look."""
 
     def offer(self, reading: Reading) -> int:
         """Take what can be done now; return how many ways there are. What was played is kept for a minute."""
@@ -53,7 +59,7 @@ class Effects:
         return len(self._now)
 
     def play(self, model: Modelled, courses: Sequence[tuple[Draw, Played]], at: datetime, most: float) -> int:
-        """Play courses without those of one way, then of the next, those of which least is known first.
+        """Play courses without the statements of each way, one way after the other, the least known first.
 
         Nothing more is begun after `most` steps of the model; return how many it took.
         """
@@ -70,18 +76,30 @@ class Effects:
                 differences.append(_Difference(at, played.at_once - otherwise.at_once, played.empty, otherwise.empty))
         return steps
 
-    def known(self) -> tuple[EndingEffect, ...]:
-        """Return what is known of what is offered now."""
-        played = ((way, self._played.get(way, ())) for way in self._now)
-        return tuple(_effect(way, found) for way, found in played if len(found) >= ENOUGH)
+    def known(self, at: datetime, *, trusted: bool) -> tuple[EndingEffect, ...]:
+        """Return what is known of what is offered now; nothing is proven while the forecasts are not `trusted`."""
+        played = {way: found for way in self._now if len(found := self._played.get(way, ())) >= ENOUGH}
+        self._since = {
+            way: self._since.get(way, at)
+            for way, found in played.items()
+            if trusted and _part_that_saves(found) >= (_HALF if way in self._since else _MOST)
+        }
+        return tuple(
+            _effect(way, found, proven=at - self._since.get(way, at) >= _LASTS) for way, found in played.items()
+        )
 
 
-def _effect(way: Way, found: Sequence[_Difference]) -> EndingEffect:
+def _part_that_saves(found: Sequence[_Difference]) -> float:
+    """Return in what part of the courses an end saves so much that it matters."""
+    return sum(saves_enough(each.through, each.otherwise) for each in found) / len(found)
+
+
+def _effect(way: Way, found: Sequence[_Difference], *, proven: bool) -> EndingEffect:
     otherwise = median(each.otherwise for each in found)
     # The middle of what each pair of courses differs by: that of the times alone changes with the courses drawn.
     sooner = median(each.otherwise - each.through if each.through < inf else 0.0 for each in found)
     starts = round(median(each.starts for each in found))
-    return EndingEffect(way, starts, _finite(max(0.0, otherwise - sooner)), _finite(otherwise))
+    return EndingEffect(way, starts, _finite(max(0.0, otherwise - sooner)), _finite(otherwise), proven)
 
 
 def _finite(seconds: float) -> float | None:

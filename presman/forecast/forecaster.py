@@ -27,8 +27,8 @@ from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
 from presman.forecast.queue_now import Modelled, QueueRules, is_known, modelled, queue_rules
-from presman.forecast.seen_statements import SeenStatements
 from presman.forecast.shown import as_shown
+from presman.forecast.statement_history import StatementHistory
 from presman.rows.session_state import NEXT_IN_LINE
 from presman.rows.snapshot import Snapshot
 
@@ -136,7 +136,7 @@ class Foresight(NamedTuple):
 
 
 class _Missed(NamedTuple):
-    """A statement that did not start when it should have: what is said of it, and what it counts as until it starts."""
+    """A statement that did not start when forecast: the forecast shown for it, and how it counts until it starts."""
 
     why: str
     outcome: ForecastOutcome
@@ -148,10 +148,10 @@ class Forecaster:
     def __init__(self, seed: int = SEED, steps: float = MOST_STEPS) -> None:
         self._seed = seed
         self._steps_at_first = steps
-        self._begin_anew()
+        self._reset()
 
-    def _begin_anew(self) -> None:
-        self._seen = SeenStatements()
+    def _reset(self) -> None:
+        self._history = StatementHistory()
         self._calibration = Calibration()
         self._queue_calibration = QueueCalibration()
         self._standing: dict[_Wait, StandingForecast] = {}
@@ -173,7 +173,7 @@ class Forecaster:
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
         """Begin behind a reading at an instant, with the statements that were seen in the time `watched` before it."""
-        self._seen.begin(at, watched, runs)
+        self._history.begin(at, watched, runs)
         self._at, self._is_recorded = at, True
 
     def read(self, reading: Reading, previous: Snapshot | None, current: Snapshot, cache: RowCache | None) -> Reading:
@@ -184,12 +184,12 @@ class Forecaster:
     def add(self, reading: Reading, rules: Callable[[], QueueRules]) -> Reading:
         """Return the next reading with its forecasts; `rules` are asked for where they may tell something."""
         if self._at is not None and reading.at < self._at:
-            self._begin_anew()
+            self._reset()
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
         self._judged_since = self._judged_since or reading.at
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
         self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
-        self._seen.add(reading)
+        self._history.add(reading)
         lacking = next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "")
         if lacking:
             return self._nothing(reading, lacking)
@@ -197,12 +197,12 @@ class Forecaster:
         if not reading.queue:
             self._forget_courses()
             return reading if not self._calibration.record().judged else replace(reading, forecast=self._behind())
-        if (ended := self._seen.ended) < FEW:
+        if (ended := self._history.ended) < FEW:
             few = f"a forecast needs {counted(FEW, 'statement')} that have ended, and presman has seen {ended}"
             return self._nothing(reading, few)
         found = rules()
         self._forget_old(reading.at, found)
-        model = modelled(reading, found, self._seen) if self._steps > 0 else None
+        model = modelled(reading, found, self._history) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
             self.foresight = Foresight(reading.at, model, self._factor, self._least, self._seed)
@@ -218,7 +218,7 @@ class Forecaster:
 
     @property
     def _factor(self) -> float:
-        """How many times as wide as courses make them intervals are of those who have waited for a while."""
+        """How many times wider than in the courses the intervals are for statements that have waited for a while."""
         return self._queue_calibration.factor or self._calibration.factor
 
     def _look(self, at: datetime) -> None:
@@ -228,11 +228,13 @@ class Forecaster:
             self._queue_calibration.look(at.timestamp(), tuple(self._standing.items()))
 
     def _behind(self) -> QueueForecast:
+        record, at = self._calibration.record(), self._at
+        trusted = record.is_proof() and not self._is_recorded
         return QueueForecast(
-            record=self._calibration.record(),
-            effects=self._effects.known(),
-            ended=self._seen.ended,
-            watched=self._seen.watched,
+            record=record,
+            effects=() if at is None else self._effects.known(at, trusted=trusted),
+            ended=self._history.ended,
+            watched=self._history.watched,
             courses=len(self._courses),
             seed=self._seed,
             judged_since=self._judged_since,
@@ -336,7 +338,7 @@ class Forecaster:
         return StartForecast(shown.median, shown.low, shown.high)
 
     def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
-        """Return why nothing can be said of a statement, "" where something can."""
+        """Return why a statement has no forecast, "" if it has one."""
         lacking = {
             "how many servers it wants is not known": not is_known(row.wants),
             "the target is not known": rules.target is None,
@@ -349,7 +351,7 @@ class Forecaster:
         return next((why for why, lacks in lacking.items() if lacks), "")
 
     def _wait(self, row: QueuedStatement) -> _Wait:
-        run = self._seen.run(row.executing())
+        run = self._history.run(row.executing())
         return row.executing(), None if run is None else run.queued
 
     def _judge(self, reading: Reading) -> None:
@@ -371,7 +373,7 @@ class Forecaster:
 
     def _judge_start(self, wait: _Wait, first: _FirstForecast, missed: _Missed | None) -> None:
         who, since = wait
-        run = self._seen.run(who)
+        run = self._history.run(who)
         started = run.started if run is not None and run.queued == since else None
         self._queue_calibration.start(wait, None if started is None else started.timestamp())
         if started is not None and started >= first.at:

@@ -27,7 +27,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.forecast.course import Came, Holder, QueueNow, Waiting
 from presman.forecast.durations import Durations
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
-from presman.forecast.seen_statements import SeenStatements
+from presman.forecast.statement_history import StatementHistory
 from presman.rows.session_state import NEXT_IN_LINE
 
 _UNLIMITED = 1_000_000
@@ -51,25 +51,25 @@ class Modelled(NamedTuple):
     waiting: tuple[QueuedStatement, ...]
 
 
-def modelled(reading: Reading, rules: QueueRules, seen: SeenStatements) -> Modelled | None:
+def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> Modelled | None:
     """Return the queue of a reading for the model; None where target or order is not known or none has ended."""
-    if rules.target is None or rules.one_queue is None or seen.lasting(0, "", "") is None:
+    if rules.target is None or rules.one_queue is None or history.lasting(0, "", "") is None:
         return None
     counts = Counted.of(reading)
     unmanaged = _unmanaged(reading, counts)
-    held = [(each, _holder(each, seen, managed=each.executing() not in unmanaged)) for each in reading.running]
+    held = [(each, _holder(each, history, managed=each.executing() not in unmanaged)) for each in reading.running]
     shown: list[tuple[RunningStatement | None, Holder]] = [
         (each, holder) for each, holder in held if counts.of_statement(each, everybody=True) is not False
     ]
     shown += [(None, holder) for holder in _unseen(rules, [holder for _, holder in shown])]
     waiting = sorted((each for each in reading.queue if is_known(each.wants)), key=lambda each: -(each.waited or 0.0))
-    lines = [(each, found) for each in waiting if (found := _waiting(each, seen)) is not None]
+    lines = [(each, found) for each in waiting if (found := _waiting(each, history)) is not None]
     now = QueueNow(
         _limits(rules, reading.queue),
         tuple(holder for _, holder in shown),
         tuple(found for _, found in lines),
-        tuple(_came(rules, seen)),
-        seen.watched,
+        tuple(_came(rules, history)),
+        history.watched,
     )
     return Modelled(now, tuple(each for each, _ in shown), tuple(each for each, _ in lines))
 
@@ -96,18 +96,18 @@ def _unmanaged(reading: Reading, counts: Counted) -> frozenset[Executing]:
     return frozenset(found)
 
 
-def _holder(each: RunningStatement, seen: SeenStatements, *, managed: bool) -> Holder:
+def _holder(each: RunningStatement, history: StatementHistory, *, managed: bool) -> Holder:
     group = Group(each.con_id, each.group)
     known = time_left(each)
     if each.idle is not None and known is None:
-        lasts = seen.idling(each.con_id, each.group) if each.idle_known else None
+        lasts = history.idling(each.con_id, each.group) if each.idle_known else None
         return Holder(group, each.servers, each.idle, lasts, managed=managed)
-    lasts = None if each.blocker else seen.lasting(each.con_id, each.group, each.sql_id)
-    run = seen.run(each.executing())
-    held = (seen.at - run.started).total_seconds() if run and run.started and seen.at else 0.0
+    lasts = None if each.blocker else history.lasting(each.con_id, each.group, each.sql_id)
+    run = history.run(each.executing())
+    held = (history.at - run.started).total_seconds() if run and run.started and history.at else 0.0
     if known is not None:
         return Holder(group, each.servers, held, lasts, known, (1.0,), managed)
-    times = seen.times(each.con_id, each.group, each.sql_id) if each.remaining is not None else ()
+    times = history.times(each.con_id, each.group, each.sql_id) if each.remaining is not None else ()
     return Holder(group, each.servers, held, lasts, each.remaining, times, managed)
 
 
@@ -127,19 +127,19 @@ def _unseen(rules: QueueRules, holders: Iterable[Holder]) -> Iterable[Holder]:
         yield Holder(_NOBODY, rules.in_use - whole, 0.0, None)
 
 
-def _waiting(each: QueuedStatement, seen: SeenStatements) -> Waiting | None:
-    lasts = seen.lasting(each.con_id, each.group, each.sql_id)
+def _waiting(each: QueuedStatement, history: StatementHistory) -> Waiting | None:
+    lasts = history.lasting(each.con_id, each.group, each.sql_id)
     if lasts is None or each.wants is None:
         return None
     group, is_next = Group(each.con_id, each.group), each.event == NEXT_IN_LINE
     return Waiting(group, each.wants.low, each.wants.high, each.waited or 0.0, lasts, is_next)
 
 
-def _came(rules: QueueRules, seen: SeenStatements) -> Iterable[Came]:
-    runs = seen.came
-    begin = seen.at.timestamp() - seen.watched if seen.at is not None else 0.0
+def _came(rules: QueueRules, history: StatementHistory) -> Iterable[Came]:
+    runs = history.came
+    begin = history.at.timestamp() - history.watched if history.at is not None else 0.0
     for run in runs:
-        lasts: Durations | None = seen.lasting(run.con_id, run.group, run.sql_id)
+        lasts: Durations | None = history.lasting(run.con_id, run.group, run.sql_id)
         if lasts is not None and run.servers:
             key = (run.con_id, run.group)
             yield Came(run.began.timestamp() - begin, Group(*key), run.servers, lasts, key not in rules.bypassing)

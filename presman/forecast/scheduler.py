@@ -201,7 +201,7 @@ class PlanOrder:
         return chosen
 
     def forget(self) -> None:
-        """Draw anew: the one drawn has started, or none fits any more."""
+        """Have the next head drawn again: the one drawn has started, or none fits any more."""
         self._next = None
 
 
@@ -267,7 +267,7 @@ class StatementQueue:
         self._hold(ticket, ticket.servers)
 
     def resume(self, ticket: QueueEntry, servers: int) -> None:
-        """Count a statement that holds so many servers already."""
+        """Count a statement that already holds servers."""
         ticket.servers, ticket.running = servers, True
         self._running[ticket.number] = ticket
         self.in_use += servers

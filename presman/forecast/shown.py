@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Executing, ForecastRecord, QueueForecast, StartForecast
-from presman.rows.snapshot import Section, ShownRecord, ShownStart, Snapshot
+from presman.analysis.readings.statement_readings import (
+    EndingEffect,
+    Executing,
+    ForecastRecord,
+    QueueForecast,
+    StartForecast,
+)
+from presman.rows.snapshot import Section, ShownEffect, ShownRecord, ShownStart, Snapshot
 
 
 def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
@@ -18,13 +26,29 @@ def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
     record = reading.forecast.record
     starts = tuple(_start(row.executing(), row.starts) for row in reading.queue if row.starts is not None)
     behind = (ShownRecord(record.judged, record.held, _tenths(record.median_error), reading.forecast.judged_since),)
-    shown = {ShownStart: Section(starts), ShownRecord: Section(behind)}
+    effects = tuple(_effects(reading.forecast))
+    shown = {ShownStart: Section(starts), ShownRecord: Section(behind), ShownEffect: Section(effects)}
     return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **shown}))
 
 
 def _start(who: Executing, starts: StartForecast) -> ShownStart:
     median, low, high = map(_tenths, (starts.median, starts.low, starts.high))
     return ShownStart(*who, median, low, high, int(starts.timeout), starts.why_none)
+
+
+def _effects(forecast: QueueForecast) -> Iterator[ShownEffect]:
+    for way, each in enumerate(forecast.effects):
+        through, otherwise = map(_tenths, (each.through, each.otherwise))
+        for who in each.who:
+            yield ShownEffect(way, *who, each.starts, through, otherwise, int(each.proven))
+
+
+def _shown_effects(snapshot: Snapshot) -> Iterator[EndingEffect]:
+    for _, rows in groupby(snapshot.rows(ShownEffect), lambda row: row.way):
+        first, *others = rows
+        who = tuple((row.inst_id, row.sid, row.serial, row.sql_id) for row in (first, *others))
+        through, otherwise = map(_seconds, (first.through, first.otherwise))
+        yield EndingEffect(who, first.starts, through, otherwise, bool(first.proven))
 
 
 def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
@@ -40,7 +64,8 @@ def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
     }
     record = ForecastRecord(found.judged, found.held, _seconds(found.median_error))
     behind = reading.forecast or QueueForecast()
-    behind = replace(behind, record=record, judged_since=found.since, worked_out_again=False)
+    effects = tuple(_shown_effects(snapshot))
+    behind = replace(behind, record=record, effects=effects, judged_since=found.since, worked_out_again=False)
     return reading.foreseen(starts, behind)
 
 

@@ -55,7 +55,7 @@ class AlertNotifier:
         return replace(found, notes=(*found.notes, f"on_alert {problem}")) if problem else found
 
     def look(self, reading: Reading) -> Reading:
-        """Return the beginning of a reading with its alerts; nothing is told of it."""
+        """Return a reading with its alerts judged; nobody is notified."""
         return self._judge.look(reading)
 
     def follow(self, reading: Reading) -> str:
@@ -85,9 +85,9 @@ def notifier_of(
     *,
     first_is_news: bool,
 ) -> AlertNotifier | None:
-    """Return the notifier for a target; None where config.ini says nothing of alerts nor goals.
+    """Return the notifier for a target; None if config.ini has neither alerts nor goals.
 
-    Where the first is no news, what is there at first is not told: somebody looks at it.
+    Without `first_is_news` the alerts of the first reading are not notified: somebody is looking at the screen.
     """
     if not settings and not command and not goals:
         return None
@@ -203,7 +203,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 class AlertCommand:
     """Runs the command at changes, one after the other in a thread of its own, at most MOST a minute.
 
-    `target` is the name without secrets. `changes` remembers what was told. `execute` runs a command with its input
+    `target` is the name without secrets. `changes` remembers what was notified. `execute` runs a command with its input
     and returns what went wrong; `clock` is in seconds.
     """
 
@@ -247,7 +247,7 @@ class AlertCommand:
         self._report(self._changes.take((*self._known, alert), at.timestamp(), whole=False), at)
 
     def close(self, seconds: float = 2.0) -> None:
-        """Run what is still to be run, for so many seconds at most; what runs then is ended with what it started."""
+        """Run the commands that are left, up to a time limit; then end one that still runs with its children."""
         if self._begins:
             with suppress(queue.Full):
                 self._events.put_nowait(None)

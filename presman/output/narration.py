@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from presman.analysis.advice.to_do import to_do
+from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends import database_events as kinds
@@ -57,8 +58,9 @@ class Narration:
         yield from (each.text for each in events if each.kind in _NARRATED)
         yield from self._changed_troubles(reading)
         yield from self._changed_step(reading)
-        alerts = self._events.alerts
-        if self._is_time(reading) or (not alerts and any(each.kind in _OF_ALERTS for each in events)):
+        alerts = [each for each in wrong(reading) if each.state in {"bad", "warn"}]
+        ended = not self._events.alerts and any(each.kind in _OF_ALERTS for each in events)
+        if self._is_time(reading) or ended:
             self._summed = reading.at
             yield f"now: {summary(totals(reading), len(alerts))}"
             yield from (() if alerts else availability_notes(reading))

@@ -48,7 +48,7 @@ class CheckState(Struct, frozen=True):
 class StateFile:
     """The state of checks of one target. Opened while it is locked, so that runs at the same time wait for each other.
 
-    `problem` says why it begins anew, "" where it does not.
+    `problem` says why it was reset, "" if it was not.
     """
 
     def __init__(self, target: str, folder: Path) -> None:
@@ -145,7 +145,7 @@ def unknown(text: str) -> PluginResult:
 def result(
     reading: Reading, settings: AlertSettings, lacking: tuple[str, ...], *, verbose: bool = False
 ) -> PluginResult:
-    """Return what a judged reading comes to. `lacking` is what config.ini asks for and could not be told.
+    """Return what a judged reading comes to. `lacking` is what config.ini asks for and could not be checked.
 
     `verbose` leaves the sentences of alerts to the lines below: the first line has all of them in short.
 

@@ -73,7 +73,7 @@ def _outliers(found: OutlierReading, width: int | None) -> list[str]:
     return [*lines, *_table(OUTLIERS, found.rows, width)]
 
 
-def findings(reading: Reading, found: Sequence[Finding], seen: LintCoverage, width: int | None = None) -> str:
+def findings(reading: Reading, found: Sequence[Finding], coverage: LintCoverage, width: int | None = None) -> str:
     """Return the findings about the plans, one paragraph each, and what they rest on. Ends in a newline."""
     lines = _wrapped(f"{reading.header.database or reading.target}  plan {plan_name(reading)}", width)
     for each in found:
@@ -86,7 +86,7 @@ def findings(reading: Reading, found: Sequence[Finding], seen: LintCoverage, wid
         if (many := sum(each.severity is severity for each in found))
     )
     notes = [f"note: {note}" for note in reading.notes]
-    last = f"{counts}.{seen.limits}" if counts and seen.limits else counts or seen.clear
+    last = f"{counts}.{coverage.limits}" if counts and coverage.limits else counts or coverage.clear
     return _join([*lines, "", *(piece for line in (*notes, last) for piece in _wrapped(line, width))])
 
 
@@ -101,7 +101,7 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
 
 
 def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any], Moment]]:
-    """Return the tables of all tabs with their rows, and the moment they are of.
+    """Return the tables of all tabs with their rows and their moment.
 
     The first tab sums up the cluster, the others do not. Tables that need the snapshots themselves have no rows without
     them.
@@ -118,7 +118,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
 
 
 def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:
-    """Return the rows that a text shows: all, or so many that come first in the table's usual order."""
+    """Return the rows that a text shows: all, or the first few in the table's usual order."""
     key = part.table.column(part.table.order).sort if part.table.order else None
     if part.in_text is None:
         return rows

@@ -66,20 +66,20 @@ class ReasonHistory:
     """The reasons for which each statement waited, while one watched: `begun` is the first reading, None before it."""
 
     def __init__(self) -> None:
-        self._seen: dict[Executing, list[ReasonSince]] = {}
+        self._reasons: dict[Executing, list[ReasonSince]] = {}
         self.begun: datetime | None = None
 
     def add(self, reading: Reading) -> None:
         """Take the next reading."""
         self.begun = self.begun or reading.at
         for row in reading.queue:
-            reasons = self._seen.setdefault(row.executing(), [])
+            reasons = self._reasons.setdefault(row.executing(), [])
             if not reasons or reasons[-1].reason is not row.reason:
                 reasons.append(ReasonSince(reading.at, row.reason))
 
     def of(self, row: ParallelStatement) -> tuple[ReasonSince, ...]:
         """Return those of a statement, the oldest first."""
-        return tuple(self._seen.get(row.executing(), ()))
+        return tuple(self._reasons.get(row.executing(), ()))
 
 
 def found_in(reading: Reading, asked: AskedStatement) -> QueuedStatement | RunningStatement | None:
@@ -152,12 +152,12 @@ def _holder(each: RunningStatement) -> str:
 
 
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
-    """Yield for which reasons it waited, and from when on that is known: what came before the first look is not."""
-    seen = history.of(row)
-    from_start = bool(seen) and seen[0].since == history.begun
-    if len(seen) > 1 or from_start:
-        before = "; nothing was read before that, so why it waited then is not known" if from_start else ""
-        yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in seen)}{before}"
+    """Yield the reasons for which it waited; polls before the first one looked at may tell more."""
+    reasons = history.of(row)
+    from_start = bool(reasons) and reasons[0].since == history.begun
+    if len(reasons) > 1 or from_start:
+        before = "; why it waited before was not looked at" if from_start else ""
+        yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in reasons)}{before}"
 
 
 def _who(row: QueuedStatement | RunningStatement) -> str:

@@ -164,7 +164,7 @@ class PolledSource:
         self.has_polled = True
 
     def lose(self, error: SourceError) -> SourceLost:
-        """Close the source, and return what is to be said of that and when it is tried next.
+        """Close the source; return the event that reports the loss and says when the next attempt is.
 
         Another password than the first that was refused may be there already, and is tried soon: that once.
         """

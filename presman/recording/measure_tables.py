@@ -22,7 +22,7 @@ from presman.figures.fleet_figures import WORKED_OUT, WRITTEN
 from presman.figures.measures import MEASURES
 
 SPAN = 32
-"""Polls after which each row begins anew."""
+"""Polls after which each row is ended and a new one begun."""
 
 SCALE = 10_000
 """Figures that are no whole numbers are kept in so many parts: four decimals, in half of a float's bytes."""

@@ -13,6 +13,7 @@ from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
+from presman.forecast.shown import as_shown
 from presman.recording.chain_reader import (
     Chain,
     ChainIndex,
@@ -94,14 +95,14 @@ class StoredRows:
                 yield PlaybackPart(store, database_id, first, last)
 
     def made(self, make: Callable[[Row], T], part: PlaybackPart, statement: Any, **binds: Any) -> list[T]:
-        """Run a statement about polls `:first` to `:last` of `:database_id` in one store; `make` takes rows by column.
+        """Run a statement about polls `:first` to `:last` of `:database_id` in one store; `make` gets rows as mappings.
 
-        What is damaged is told and left out. Raises StoreLostError.
+        What is damaged is reported and left out. Raises StoreLostError.
         """
         return self._made(make, part.store, statement, part.binds | binds)
 
     def rows(self, part: PlaybackPart, statement: Any) -> Sequence[tuple[Any, ...]]:
-        """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
+        """Return the rows of such a statement as plain tuples, for callers that want thousands."""
         try:
             return list(self._tuples(part, statement))
         except DamagedStoreError as error:
@@ -250,7 +251,7 @@ class Playback(StoredRows):
             indexes = indexes[1:]
 
     def _behind_damage(self, indexes: range) -> range:
-        """Return those of some indexes, of which the first cannot be read, that may be."""
+        """Return the part of `indexes` that may be readable, when the first is not."""
         chain, poll = self._index.find(indexes[0])
         back, readable = indexes.step < 0, self._reader.polls_there(chain)
         rest = indexes[max(1, poll + 1 - readable) if back else chain.polls - poll :]
@@ -279,8 +280,8 @@ class Playback(StoredRows):
         return self.meaning(self.pair(index))
 
     def meaning(self, pair: Pair) -> Reading:
-        """Return what a poll means that was read already."""
-        return analyse(*pair, self._cache)
+        """Return what a poll means that was read already, with the forecasts that were kept with it."""
+        return as_shown(analyse(*pair, self._cache), pair[1])
 
     def indexes(self, start: datetime | None = None, end: datetime | None = None) -> range:
         """Return the indexes of the polls between two instants, both included."""

@@ -51,17 +51,21 @@ class Stretch(NamedTuple):
 
 
 class PlaybackPart(NamedTuple):
-    """The polls of a playback in one store: the number of the database there, of the first poll and of the last."""
+    """The polls of a playback in one store: the number of the database there, of the first poll and of the last.
+
+    `step` tells that only every so manieth 32 of them are meant, where who asks looks at that.
+    """
 
     store: Store
     database_id: int
     first: int
     last: int
+    step: int = 1
 
     @property
     def binds(self) -> dict[str, Any]:
-        """What a statement about them needs: `:database_id`, `:first` and `:last`."""
-        return {"database_id": self.database_id, "first": self.first, "last": self.last}
+        """What a statement about them needs: `:database_id`, `:first` and `:last`, and `:step`."""
+        return {"database_id": self.database_id, "first": self.first, "last": self.last, "step": self.step}
 
 
 class DamagedPolls(NamedTuple):
@@ -141,7 +145,7 @@ def a_number(value: Any) -> Any:
 
 
 def figure_row(measure: str, values: Row) -> Row:
-    """Return a row of a measure as CSV has it. Raises TypeError where a value is of another kind."""
+    """Return a row of a measure as in CSV. Raises TypeError if a value has the wrong type."""
     found: Row = {}
     for figure in (*COMMON, *MEASURES[measure].figures):
         value = values[figure.key]

@@ -17,7 +17,7 @@ from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Exhausted, Request, SourceError
 
 _NOT_FAR = timedelta(minutes=1)
-"""By how much a window may go beyond the recording before it is told: polls are not at whole minutes."""
+"""How far a window may go beyond the recording without a note: polls are not at whole minutes."""
 
 
 def _not_recorded(start: datetime | None, end: datetime | None, playback: Playback) -> list[str]:
@@ -183,7 +183,7 @@ class RecordingSource:
         self._is_cancelled = True
 
     def close(self) -> None:
-        """Close the recording; what of it was damaged is told once more by whoever opens it."""
+        """Close the recording; whoever opens it again reports its damage again."""
         recording, self._recording, self._playback = self._recording, None, None
         if recording is not None:
             recording.close()

@@ -196,7 +196,7 @@ def _left_out(value: str) -> str:
 
 
 def _facts(document: str) -> str:
-    """Return of OTHER_XML what tells of degree and queuing, and which lines of a plan are skipped."""
+    """Return the parts of OTHER_XML about degree, queuing, and the lines of the plan that are skipped."""
     if not document:
         return ""
     facts = "".join(f'<info type="{kind}">{text}</info>' for kind, text in _FACT.findall(document))

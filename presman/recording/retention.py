@@ -173,7 +173,7 @@ def _trim_store(store: Store, limits: RetentionLimits, now: datetime, targets: S
 
 
 def _is_of(database_id: Any, targets: Sequence[str] | None) -> ColumnElement[bool]:
-    """Return what tells that a row is of one of the databases `targets`, None for any."""
+    """Return the condition that a row belongs to one of the databases `targets`; None is any database."""
     if targets is None:
         return true()
     c = schema.DATABASES.c

@@ -244,7 +244,7 @@ def leading_bytes(connection: sqlite3.Connection, table: str, column: str, row: 
 
 
 def reading_engine(path: Path, note: Callable[[str], None], limits: StatementLimits, pool: type[Pool]) -> Engine:
-    """Return what connects to a file; anew where somebody has begun to write to it."""
+    """Return the engine for a file; it connects again if somebody has begun to write to the file."""
     path = path.resolve()
 
     def connect() -> ReadConnection:

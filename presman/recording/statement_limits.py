@@ -1,4 +1,4 @@
-"""Limits of a recording: how much SQLite may do with a file, and how large a recording in PostgreSQL is.
+"""Limits of a recording: the work SQLite may do on a file, and the size of a recording in PostgreSQL.
 
 The file may be a stranger's; a signal ends what SQLite does with it.
 
@@ -57,7 +57,7 @@ class StatementLimits:
         self.end()
 
     def begin(self) -> None:
-        """Count anew: another question follows."""
+        """Reset the count: another query follows."""
         size = sum(bytes_on_disk(Path(f"{self._path}{end}")) for end in ("", "-wal"))
         self._looks_left: float = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
         self._text_left: float = _TEXT + size

@@ -18,7 +18,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.goal_counts import recorded_goals, with_goals
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns, longest_step
 from presman.forecast.forecaster import LEADING_POLLS, MOST_STEPS, ONE_LOOK, Forecaster
-from presman.forecast.seen_statements import HOUR
+from presman.forecast.statement_history import HOUR
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.playback import LostPollError, Playback

@@ -175,7 +175,7 @@ _WAITS_SUMMED = text(
 
 
 def width_of(polls: int, bins: int) -> int:
-    """Return how many polls a bin takes so that there are about so many bins: from `SPAN` on whole spans."""
+    """Return how many polls a bin must have for about the wanted number of bins; from `SPAN` on, whole spans."""
     width = max(1, -(-polls // bins))
     return width if width <= SPAN // 2 else -(-width // SPAN) * SPAN
 
@@ -441,7 +441,7 @@ def busiest_lives(playback: Playback, start: datetime, end: datetime, most: int)
 
 
 def statement_sums(playback: Playback, start: datetime, end: datetime) -> list[StatementSum]:
-    """Return what the parallel statements between two instants come to by SQL_ID, most server time first.
+    """Return the sums of the parallel statements between two instants by SQL_ID, most server time first.
 
     A statement that was there at midnight is in the files of both days: the second tells of it from midnight on.
     """

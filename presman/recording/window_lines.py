@@ -59,7 +59,7 @@ class GroupLines(NamedTuple):
 
 _OF_PART = (
     f"r.database_id = :database_id AND r.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
-    f" AND r.span * {SPAN} + r.last >= :first AND r.span * {SPAN} + r.first <= :last"
+    f" AND r.span * {SPAN} + r.last >= :first AND r.span * {SPAN} + r.first <= :last AND r.span % :step = 0"
 )
 _ROWS = (
     f"SELECT r.case_id, r.span * {SPAN} + r.first, r.span * {SPAN} + r.last, {{}} FROM group_rows r{{}}"
@@ -72,7 +72,7 @@ _CASES = text(
 )
 _POLLS = text(
     f"SELECT poll, at / {MICRO}.0, interval_us / {MICRO}.0 FROM polls WHERE database_id = :database_id"
-    " AND poll BETWEEN :first AND :last ORDER BY poll"
+    f" AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0 ORDER BY poll"
 )
 
 
@@ -85,7 +85,7 @@ _GROUPS = text(
 
 
 def has_groups(playback: Playback, part: PlaybackPart) -> bool:
-    """Whether the groups of a part may be read; where there are more than a database has, that is told."""
+    """Whether the groups of a part may be read: not if there are more than a database has, which is reported."""
     groups = _groups_of(playback, part)
     if groups > _MOST_GROUPS:
         playback.left_out(part, f"it has {groups:,} consumer groups, and their figures are left out")
@@ -115,16 +115,17 @@ def pieces(playback: Playback, part: PlaybackPart, most: int) -> list[PlaybackPa
 
 
 def group_lines_in_turn(
-    playback: Playback, start: datetime, end: datetime, figures: Sequence[str]
+    playback: Playback, start: datetime, end: datetime, figures: Sequence[str], step: int = 1
 ) -> Iterator[GroupLines]:
     """Yield the lines of all groups piece by piece, so that those of a month are never there all at once.
 
-    From the second piece on the first poll is the last one of the piece before: counters have grown since.
+    They are of every `step`th 32 polls. From the second piece on the first poll is the last one of the piece before:
+    counters have grown since.
     """
     found: GroupLines | None = None
     for part in playback.parts(start, end):
         polls = min(_AT_ONCE, _VALUES_AT_ONCE // max(1, min(_groups_of(playback, part), _MOST_GROUPS)))
-        for piece in pieces(playback, part, polls):
+        for piece in pieces(playback, part._replace(step=step), polls):
             before, found = found, _of_part(playback, piece, figures)
             if before is not None:
                 last = GroupLines(
@@ -175,7 +176,7 @@ def _is_among(poll: object, part: PlaybackPart) -> bool:
 
 
 def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
-    """Return of each group the index of the row that tells of it, poll by poll; -1 where none does."""
+    """Return for each group the index of its row at each poll, -1 where it has none."""
     drawn: dict[Who, array[int]] = {}
     line_of = {}
     for case_id, inst_id, con_id, group in playback.rows(part, _CASES):
@@ -209,7 +210,7 @@ _WAITS = text(
     f"SELECT w.span, b.event, b.upper_us, w.first, w.last, w.known, {_PLACES}"
     " FROM bucket_waits w JOIN buckets b ON b.database_id = w.database_id AND b.bucket_id = w.bucket_id"
     f" WHERE w.database_id = :database_id AND w.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
-    " ORDER BY w.span, b.event"
+    " AND w.span % :step = 0 ORDER BY w.span, b.event"
 )
 
 _MOST_EVENTS, _MOST_BUCKETS = 300, 10_000
@@ -222,7 +223,7 @@ _KINDS = text(
 
 
 def has_histograms(playback: Playback, part: PlaybackPart) -> bool:
-    """Whether the histograms of a part may be read; where there are more than a database has, that is told."""
+    """Whether the histograms of a part may be read: not if there are more than a database has, which is reported."""
     ((events, buckets),) = playback.rows(part, _KINDS) or [(0, 0)]
     is_sane = bool(events <= _MOST_EVENTS and buckets <= _MOST_BUCKETS)
     if not is_sane:
@@ -273,7 +274,7 @@ class LatencyBin(NamedTuple):
 
 
 class MadeAnew(Sequence[T]):
-    """Values that are made anew whenever they are asked for: all at once would take hundreds of megabytes."""
+    """Values that are made each time they are asked for: all at once would take hundreds of megabytes."""
 
     def __init__(self, make: Callable[[int], T], many: int) -> None:
         self._make = make
@@ -324,14 +325,17 @@ class _Poll(NamedTuple):
     seconds: float
 
 
-def latency_bins(playback: Playback, start: datetime, end: datetime, width: int) -> dict[str, Sequence[LatencyBin]]:
-    """Return by event the polls between two instants, `width` at a time, in order of time.
+def latency_bins(
+    playback: Playback, start: datetime, end: datetime, width: int, step: int = 1
+) -> dict[str, Sequence[LatencyBin]]:
+    """Return by event the polls between two instants, or every `step`th 32 of them, `width` at a time, in time's order.
 
     A poll counts for an event whose waits are known at it, and how long it was since the poll before.
     """
     found: dict[str, BinnedWaits] = defaultdict(BinnedWaits)
     before = 0
-    for part in (piece for each in playback.parts(start, end) for piece in pieces(playback, each, _AT_ONCE)):
+    parts = (each._replace(step=step) for each in playback.parts(start, end))
+    for part in (piece for each in parts for piece in pieces(playback, each, _AT_ONCE)):
         rows = playback.rows(part, _POLLS)
         polls = {poll: _Poll((before + index) // width, float(since))
                  for index, (poll, _, since) in enumerate(rows)

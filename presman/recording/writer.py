@@ -173,7 +173,7 @@ class RecordingWriter:
     def close(self, *, lost: bool = False) -> None:
         """End the recording: the polls written last become one block. Raises RecordingError.
 
-        That the database was `lost` remains the last that is told of it.
+        If the database was `lost`, its row keeps saying so.
         """
         if self._ready:
             with self._store.transaction() as connection:

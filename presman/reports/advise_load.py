@@ -37,7 +37,7 @@ _STRETCHES = 20
 """Into so many stretches an observation is cut to draw other days from it."""
 
 
-class SeenPlan(Struct, frozen=True):
+class ObservedPlan(Struct, frozen=True):
     """The plan in force at the end, as far as it was seen: a file of arrivals has none of it.
 
     `tree` gives the order of the groups; `by_weight` are groups whose plan divides by shares; `maximum` is
@@ -64,14 +64,14 @@ class SeenPlan(Struct, frozen=True):
         return len({row.plan for row in self.directives.values()}) == 1 and not self.by_weight and not self.one_queue
 
 
-def seen_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Reading) -> SeenPlan:
+def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Reading) -> ObservedPlan:
     """Return the plan of a poll."""
     facts = Facts.of(previous, snapshot)
     first = facts.system.inst_ids[0]
     shares = facts.division.shares[first]
     queues = {has_one_queue(facts, first, row.con_id) for row in reading.cluster_groups()}
     header = reading.header
-    return SeenPlan(
+    return ObservedPlan(
         {Group(*key): row for key, row in shares.directives.items()},
         plan_branch(shares.root) if shares.shares else None,
         frozenset(_by_weight(shares.root)),
@@ -94,7 +94,7 @@ LONGEST = timedelta(hours=1)
 """Of how much time before a reading the statements are taken that a screen has seen."""
 
 
-def seen_arrivals(runs: StatementRuns, reading: Reading, plan: SeenPlan) -> list[Arrival]:
+def observed_arrivals(runs: StatementRuns, reading: Reading, plan: ObservedPlan) -> list[Arrival]:
     """Return the statements of the last hour, by time. Those that came before all are remembered count for nothing."""
     since = max(reading.at - LONGEST, runs.whole_since or reading.at - LONGEST)
     timeouts = {group: (row.parallel_queue_timeout, row.pq_timeout_action) for group, row in plan.directives.items()}
@@ -142,12 +142,12 @@ class ObservedLoad(Struct, frozen=True):
     whole: ArrivalDay
     early: ArrivalDay
     rules: Rules
-    plan: SeenPlan
+    plan: ObservedPlan
     seed: int
     skipped: int
 
     @classmethod
-    def of(cls, arrivals: Sequence[Arrival], plan: SeenPlan, goals: Sequence[Goal], seed: int) -> ObservedLoad:
+    def of(cls, arrivals: Sequence[Arrival], plan: ObservedPlan, goals: Sequence[Goal], seed: int) -> ObservedLoad:
         """Split the statements where the part with a goal is trained on that is to be."""
         names = {goal.group for goal in goals}
         begin = min(each.first for each in arrivals)
@@ -255,42 +255,42 @@ class ReplayOutcome(NamedTuple):
         return [self.waits[n] for n in numbers if self.groups[n].name == name]
 
 
-def rules_of(seen: ObservedLoad, choice: Choice) -> Rules:
+def rules_of(load: ObservedLoad, choice: Choice) -> Rules:
     """Return the rules of the replay under a choice. A limit is percent: it grows with the target."""
-    rules = seen.rules
+    rules = load.rules
     values: dict[Knob, int] = {(each.kind, each.group): each.value for each in choice}
     target = values.get(("target", None), rules.target)
     limits = dict(rules.limits)
     for kind, group, value in sorted(choice, key=str):  # a limit of servers comes after that of CPU, and counts
-        if group is not None and seen.limits_servers(kind, group):
-            limits[group] = seen.allowed(group, value)
+        if group is not None and load.limits_servers(kind, group):
+            limits[group] = load.allowed(group, value)
     limits = {group: limit * target // rules.target for group, limit in limits.items()}
     timeouts = {group: float(value) for kind, group, value in choice if kind == "timeouts" and group is not None}
     plan = rules.plan
     if isinstance(plan, PlanBranch):
-        plan = _moved(plan, seen, values)
+        plan = _moved(plan, load, values)
     return replace(rules, target=target, limits=limits, timeouts={**rules.timeouts, **timeouts}, plan=plan)
 
 
-def short_of_cpu(seen: ObservedLoad, choice: Choice) -> Iterator[tuple[Group, int]]:
+def short_of_cpu(load: ObservedLoad, choice: Choice) -> Iterator[tuple[Group, int]]:
     """Yield the groups that get more servers under a choice, on no more CPU: with the percent that is their limit."""
-    rules = rules_of(seen, choice)
-    for group in seen.groups:
-        row = seen.plan.directives.get(group)
+    rules = rules_of(load, choice)
+    for group in load.groups:
+        row = load.plan.directives.get(group)
         percent = 100 if row is None or row.utilization_limit is None else row.utilization_limit
-        now, then = (each.limits.get(group, each.target) for each in (seen.rules, rules))
+        now, then = (each.limits.get(group, each.target) for each in (load.rules, rules))
         if then > now and 0 <= percent < 100:
             yield group, percent
 
 
-def _moved(branch: PlanBranch, seen: ObservedLoad, values: Mapping[Knob, int]) -> PlanBranch:
+def _moved(branch: PlanBranch, load: ObservedLoad, values: Mapping[Knob, int]) -> PlanBranch:
     """Return a plan with groups on other levels, or with other parts of them."""
     if branch.group is None:
-        return replace(branch, children=tuple(_moved(each, seen, values) for each in branch.children))
+        return replace(branch, children=tuple(_moved(each, load, values) for each in branch.children))
     level, share = values.get(("levels", branch.group)), values.get(("shares", branch.group))
     weights = branch.weights
     if share is not None:
-        factor = share / seen.percentage(branch.group)
+        factor = share / load.percentage(branch.group)
         weights = tuple(weight * factor for weight in weights)
     if level is not None:
         weights = tuple(max(weights) if index == level - 1 else 0.0 for index in range(LEVELS))
@@ -300,30 +300,30 @@ def _moved(branch: PlanBranch, seen: ObservedLoad, values: Mapping[Knob, int]) -
 # ---- Other days: what could have come as well.
 
 
-def other_days(seen: ObservedLoad, many: int, *, held_back: bool) -> Iterator[ArrivalDay]:
+def other_days(load: ObservedLoad, many: int, *, held_back: bool) -> Iterator[ArrivalDay]:
     """Yield days as long as what was observed, of statements that were held back from the search or of those it saw.
 
     Each begins with what ran and waited when the observation began, and goes on with stretches of it in any order:
     statements that came together still do.
     """
-    begin = min(each.first for each in seen.arrivals)
-    came = [(each.at - begin).total_seconds() for each in seen.arrivals]
-    cut = len(seen.early.arrivals)
-    first, last = (cut, len(came)) if held_back else (seen.skipped, cut)
+    begin = min(each.first for each in load.arrivals)
+    came = [(each.at - begin).total_seconds() for each in load.arrivals]
+    cut = len(load.early.arrivals)
+    first, last = (cut, len(came)) if held_back else (load.skipped, cut)
     if first == last:
         return
     spans = came[first] if held_back else 0.0, came[last] if last < len(came) else came[-1] + 1e-3
-    lasting = _lasting(seen.arrivals)
+    lasting = _lasting(load.arrivals)
     for number in range(many):
-        random = Random(f"{seen.seed}/day/{held_back}/{number}")
-        drawn = [(came[n], n) for n in range(seen.skipped)]
+        random = Random(f"{load.seed}/day/{held_back}/{number}")
+        drawn = [(came[n], n) for n in range(load.skipped)]
         drawn += _drawn(came, (first, last), spans, came[-1], random)
         yield ArrivalDay(
             [
-                seen.arrivals[n] if at < 0 else _over(seen.arrivals[n], begin + timedelta(seconds=at), lasting, random)
+                load.arrivals[n] if at < 0 else _over(load.arrivals[n], begin + timedelta(seconds=at), lasting, random)
                 for at, n in drawn
             ],
-            frozenset(place for place, (_, n) in enumerate(drawn) if n in seen.whole.free),
+            frozenset(place for place, (_, n) in enumerate(drawn) if n in load.whole.free),
         )
 
 

@@ -19,8 +19,8 @@ from presman.reports.advise_load import (
     Choice,
     Knob,
     ObservedLoad,
+    ObservedPlan,
     ReplayOutcome,
-    SeenPlan,
     other_days,
     short_of_cpu,
 )
@@ -115,7 +115,7 @@ class CpuLack(Struct, frozen=True):
 
 
 class Advice(Struct, frozen=True):
-    """All that is told. `verdict` is met, advised, unmet, too_short, or autonomous.
+    """The advice. `verdict` is met, advised, unmet, too_short, or autonomous.
 
     `cpu` is () where the first choice changes neither levels nor shares, or no CPU was seen; `servers_maximum` is
     PARALLEL_MAX_SERVERS of all instances.
@@ -163,7 +163,7 @@ class AdviceFound(NamedTuple):
 
 def advise(
     arrivals: Sequence[Arrival],
-    plan: SeenPlan,
+    plan: ObservedPlan,
     wanted: AdviceWanted,
     on_choice: Callable[[int, Scored], None] = lambda *_: None,
     cpu: Sequence[CpuDemand] = (),
@@ -173,11 +173,11 @@ def advise(
     `cpu` are the demands of the same time, where they were seen.
     """
     goals, keep, kinds, seed, quick = wanted
-    seen, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _few(arrivals, COURSES, 3)
-    before = seen.played(PRESENT, courses)
-    found = tuple(_finding(goal, before, seen) for goal in goals)
+    load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _few(arrivals, COURSES, 3)
+    before = load.played(PRESENT, courses)
+    found = tuple(_finding(goal, before, load) for goal in goals)
     verdict, message = _at_once(found, goals, plan)
-    search, is_over = Search(seen, goals, keep, kinds, quick), False
+    search, is_over = Search(load, goals, keep, kinds, quick), False
     finals: list[tuple[Choice, ReplayOutcome]] = []
     days: list[ReplayOutcome] = []
     curves, needed = list[WaitCurve](), None
@@ -185,11 +185,11 @@ def advise(
         if not verdict:
             search.run(on_choice)
             finals = _finals(search, before, courses, 5 if quick else _few(arrivals, 19, 5))
-            needed = None if _is_met(finals, goals) else servers_needed(seen, goals, courses)
+            needed = None if _is_met(finals, goals) else servers_needed(load, goals, courses)
         if finals and finals[0][0]:
-            many = other_days(seen, 19 if quick else _few(arrivals, 99, 39), held_back=True)
-            days = [seen.played(finals[0][0], 1, day) for day in many]
-        curves += _curves(seen, () if quick or verdict == "too_short" else goals, courses)
+            many = other_days(load, 19 if quick else _few(arrivals, 99, 39), held_back=True)
+            days = [load.played(finals[0][0], 1, day) for day in many]
+        curves += _curves(load, () if quick or verdict == "too_short" else goals, courses)
     except KeyboardInterrupt:
         is_over = True
     if not verdict:
@@ -198,13 +198,13 @@ def advise(
         verdict, message = ("advised", "") if _is_met(finals, goals) else ("unmet", unmet)
     best = finals[0][0] if finals else PRESENT
     if best:
-        found = tuple(_promised(*each, finals[0][1], days, seen) for each in zip(found, goals, strict=True))
+        found = tuple(_promised(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
     advice = Advice(
         verdict, message, len(arrivals), _seconds_of(arrivals), seed,
         error(observed(arrivals), before.replayed.statements), len(search.scored), is_over, found, tuple(curves),
-        _replayed_choice(seen, PRESENT, before, before, goals),
-        tuple(_replayed_choice(seen, choice, before, after, goals) for choice, after in finals),
-        needed, *_script_and_notes(seen, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
+        _replayed_choice(load, PRESENT, before, before, goals),
+        tuple(_replayed_choice(load, choice, before, after, goals) for choice, after in finals),
+        needed, *_script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
         servers_maximum=plan.maximum,
     )  # fmt: skip
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
@@ -216,11 +216,11 @@ def _seconds_of(arrivals: Sequence[Arrival]) -> float:
 
 
 def _script_and_notes(
-    seen: ObservedLoad, best: Choice, kinds: Sequence[str], peaks: Sequence[int]
+    load: ObservedLoad, best: Choice, kinds: Sequence[str], peaks: Sequence[int]
 ) -> tuple[Scripts | None, tuple[str, ...]]:
-    """Return the scripts of the first choice, None without one, and what is to be said of the advice."""
-    script, notes = written(seen, best)
-    more = (*_on_no_more_cpu(seen, best), *_beyond_maximum(seen.plan, peaks), *_notes(seen, kinds))
+    """Return the scripts of the first choice, None without one, and notes about the advice."""
+    script, notes = written(load, best)
+    more = (*_on_no_more_cpu(load, best), *_beyond_maximum(load.plan, peaks), *_notes(load, kinds))
     return script, (*notes, *more, "who must not lose by a choice is named with --keep")
 
 
@@ -234,15 +234,15 @@ def least(part: float) -> int:
     return max(20, min(200, ceil(2 / max(1e-9, 1 - part) - 1e-6)))
 
 
-def _finding(goal: Goal, before: ReplayOutcome, seen: ObservedLoad) -> GoalFinding:
-    waits = [each.waited for each in seen.arrivals[seen.skipped :] if each.group == goal.group]
+def _finding(goal: Goal, before: ReplayOutcome, load: ObservedLoad) -> GoalFinding:
+    waits = [each.waited for each in load.arrivals[load.skipped :] if each.group == goal.group]
     now = quantile(before.of(goal.group), goal.part)
     return GoalFinding(
         str(goal), goal.seconds, goal.percentile, len(waits), least(goal.part), quantile(waits, goal.part), _finite(now)
     )
 
 
-def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: SeenPlan) -> tuple[str, str]:
+def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: ObservedPlan) -> tuple[str, str]:
     """Return what is to be said without a search, "" if that is nothing."""
     if plan.autonomous:
         return "autonomous", (
@@ -263,10 +263,10 @@ def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: SeenPlan
 def _finals(search: Search, before: ReplayOutcome, courses: int, days: int) -> list[tuple[Choice, ReplayOutcome]]:
     """Return the best choices and replays of all statements, the best first, none that another beats.
 
-    Which is the best is told by what the search saw, and by days like that; what is held back does not choose.
+    The best is chosen by the statements of the search and by days drawn from them, not by those held back.
     """
-    judge = search.judge(before, len(search.seen.early.arrivals))
-    played = {choice: search.seen.played(choice, courses) for choice in search.finalists()}
+    judge = search.judge(before, len(search.load.early.arrivals))
+    played = {choice: search.load.played(choice, courses) for choice in search.finalists()}
     kept: list[Choice] = []
     for each in search.settle([each for each in played if judge(each, played[each]).keeps], days):
         if not any(_as_good(_figures(one, played[one], search), _figures(each, played[each], search)) for one in kept):
@@ -277,8 +277,8 @@ def _finals(search: Search, before: ReplayOutcome, courses: int, days: int) -> l
 def _figures(choice: Choice, outcome: ReplayOutcome, search: Search) -> list[float]:
     """Return what is to be small: the waits of goals and of groups, the target, how much is changed."""
     waits = [quantile(outcome.of(goal.group), goal.part) for goal in search.goals]
-    others = [quantile(outcome.of(group.name), 0.95) for group in search.seen.groups]
-    target = next((each.value for each in choice if each.kind == "target"), search.seen.rules.target)
+    others = [quantile(outcome.of(group.name), 0.95) for group in search.load.groups]
+    target = next((each.value for each in choice if each.kind == "target"), search.load.rules.target)
     return [*waits, *others, target, len(choice)]
 
 
@@ -297,14 +297,14 @@ def _is_met(finals: Sequence[tuple[Choice, ReplayOutcome]], goals: Sequence[Goal
 
 
 def _promised(
-    found: GoalFinding, goal: Goal, after: ReplayOutcome, days: Sequence[ReplayOutcome], seen: ObservedLoad
+    found: GoalFinding, goal: Goal, after: ReplayOutcome, days: Sequence[ReplayOutcome], load: ObservedLoad
 ) -> GoalFinding:
     """Add how the statements held back fared under the advice, and what it promises for other days."""
 
     def within(some: Sequence[float]) -> float:
         return sum(wait <= goal.seconds for wait in some) / len(some)
 
-    later = after.of(goal.group, range(len(seen.early.arrivals), len(seen.arrivals)))
+    later = after.of(goal.group, range(len(load.early.arrivals), len(load.arrivals)))
     if later:
         found = replace(found, held_back=len(later), within=within(later))
     waits = [of_goal for day in days if (of_goal := day.of(goal.group))]
@@ -331,34 +331,34 @@ def _finite(seconds: float) -> float | None:
     return None if seconds == inf else seconds
 
 
-def _on_no_more_cpu(seen: ObservedLoad, best: Choice) -> Iterable[str]:
-    for group, percent in short_of_cpu(seen, best):
+def _on_no_more_cpu(load: ObservedLoad, best: Choice) -> Iterable[str]:
+    for group, percent in short_of_cpu(load, best):
         yield (
             f"the first choice gives {group.name} more servers, and its UTILIZATION_LIMIT leaves it {percent} % of the "
             "CPUs as before: where it needs more its statements run longer, which no replay tells"
         )
 
 
-def _notes(seen: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
-    if not seen.plan.directives:
+def _notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
+    if not load.plan.directives:
         yield (
             "a file of arrivals names neither the plan nor its levels: all groups are taken to be on one level, and "
             "levels and shares are not tried; a recording has them"
         )
-    elif not seen.plan.is_ordered and {"levels", "shares"} & set(kinds):
+    elif not load.plan.is_ordered and {"levels", "shares"} & set(kinds):
         yield (
             "levels and shares are not tried: groups stand in subplans or several containers, divide by shares, or one "
             "queue serves all of them"
         )
-    if seen.plan.instances > 1:
-        yield f"the target is that of {seen.plan.instances} instances together; each gets the same part of it"
-    elif not seen.plan.directives:
+    if load.plan.instances > 1:
+        yield f"the target is that of {load.plan.instances} instances together; each gets the same part of it"
+    elif not load.plan.directives:
         yield "the target is that of all instances together: on RAC divide it by their number"
-    if seen.plan.maximum is None:
+    if load.plan.maximum is None:
         yield "PARALLEL_MAX_SERVERS is not known: the target should stay below it"
 
 
-def _beyond_maximum(plan: SeenPlan, peaks: Iterable[int]) -> Iterable[str]:
+def _beyond_maximum(plan: ObservedPlan, peaks: Iterable[int]) -> Iterable[str]:
     """Yield why replays have more servers at once than there are."""
     if plan.maximum is not None and max(peaks, default=0) > plan.maximum:
         yield (
@@ -367,34 +367,34 @@ def _beyond_maximum(plan: SeenPlan, peaks: Iterable[int]) -> Iterable[str]:
         )
 
 
-def _curves(seen: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable[WaitCurve]:
+def _curves(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable[WaitCurve]:
     """Yield for each goal its wait against the target and against its groups' limits."""
-    target, instances = seen.rules.target, seen.plan.instances
+    target, instances = load.rules.target, load.plan.instances
     factors = (0.5, 0.75, 0.875, 1, 1.125, 1.25, 1.5, 2)
     parts = (max(1, round(target * factor / instances)) for factor in factors)
-    if seen.plan.maximum:
-        parts = (min(part, seen.plan.maximum // instances) for part in parts)
+    if load.plan.maximum:
+        parts = (min(part, load.plan.maximum // instances) for part in parts)
     targets = sorted({part * instances for part in parts} | {target})
     for goal in goals:
         knobs: list[tuple[str, Knob, int, list[int]]] = [("PARALLEL_SERVERS_TARGET", ("target", None), target, targets)]
-        for group in (each for each in seen.groups if each.name == goal.group):
-            steps = percents(seen, group, min(sizes(seen, group), default=1))
-            values = sorted({*steps[:: max(1, len(steps) // 8)], seen.percent(group), 100})
-            knobs.append((f"the limit of {group.name}", ("limits", group), seen.percent(group), values))
+        for group in (each for each in load.groups if each.name == goal.group):
+            steps = percents(load, group, min(sizes(load, group), default=1))
+            values = sorted({*steps[:: max(1, len(steps) // 8)], load.percent(group), 100})
+            knobs.append((f"the limit of {group.name}", ("limits", group), load.percent(group), values))
         for what, knob, now, values in knobs:
             choices = (PRESENT if value == now else frozenset({Change(*knob, value)}) for value in values)
-            waits = (quantile(seen.played(choice, courses).of(goal.group), goal.part) for choice in choices)
+            waits = (quantile(load.played(choice, courses).of(goal.group), goal.part) for choice in choices)
             points = tuple(zip(values, map(_finite, waits), strict=True))
             unit = "servers" if knob[0] == "target" else "%"
             yield WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, points)
 
 
 def _replayed_choice(
-    seen: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
+    load: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
 ) -> ReplayedChoice:
-    changes = tuple(in_words(seen, each) for each in sorted(choice, key=str))
-    replayed = {*after.groups[seen.skipped :]}
-    groups = tuple(_group_waits(group, before, after) for group in seen.groups if group in replayed)
+    changes = tuple(in_words(load, each) for each in sorted(choice, key=str))
+    replayed = {*after.groups[load.skipped :]}
+    groups = tuple(_group_waits(group, before, after) for group in load.groups if group in replayed)
     return ReplayedChoice(changes, _meets(after, goals), after.replayed.peak, groups)
 
 
@@ -407,16 +407,16 @@ def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome) -> G
     return GroupWaits(group.con_id, group.name, len(members), m1, m2, q1, q2, unstarted[0], unstarted[1], longer)
 
 
-def in_words(seen: ObservedLoad, change: Change) -> str:
+def in_words(load: ObservedLoad, change: Change) -> str:
     """Return a change as people say it: ``limit of BATCH 50 % -> 75 %``."""
     kind, group, value = change
     name = group.name if group is not None else ""
     if kind == "target":
-        return f"PARALLEL_SERVERS_TARGET {seen.rules.target} -> {value}"
+        return f"PARALLEL_SERVERS_TARGET {load.rules.target} -> {value}"
     if kind == "limits" and group is not None:
-        return f"limit of {name} {seen.percent(group)} % -> {value} %"
+        return f"limit of {name} {load.percent(group)} % -> {value} %"
     if kind == "levels" and group is not None:
-        return f"level of {name} {seen.level(group)} -> {value}"
+        return f"level of {name} {load.level(group)} -> {value}"
     if kind == "shares" and group is not None:
-        return f"share of {name} {seen.percentage(group)} -> {value}"
+        return f"share of {name} {load.percentage(group)} -> {value}"
     return f"degree limit of {name} -> {value}" if kind == "degree" else f"queue timeout of {name} -> {value} s"

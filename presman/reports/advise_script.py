@@ -33,22 +33,22 @@ Values = dict[tuple[str, Group], dict[str, int]]
 """What parameters become, by plan and group."""
 
 
-def scripts(seen: ObservedLoad, choice: Choice) -> Scripts:
+def scripts(load: ObservedLoad, choice: Choice) -> Scripts:
     """Return both scripts of a choice. Raises InputError for a name that cannot be written safely."""
-    new, old = _values(seen, choice)
+    new, old = _values(load, choice)
     target = next((each.value for each in choice if each.kind == "target"), None)
-    former = None if target is None else seen.rules.target
-    return Scripts(_script("Makes the changes", new, target, seen), _script("Undoes the changes", old, former, seen))
+    former = None if target is None else load.rules.target
+    return Scripts(_script("Makes the changes", new, target, load), _script("Undoes the changes", old, former, load))
 
 
-def written(seen: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
+def written(load: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
     """Return the scripts of a choice, or why there are none."""
     if not choice:
         return None, []
-    if seen.plan.autonomous:
+    if load.plan.autonomous:
         return None, ["an Autonomous Database is changed by CS_RESOURCE_MANAGER: there is no script for it"]
     try:
-        return scripts(seen, choice), []
+        return scripts(load, choice), []
     except InputError as problem:
         return None, [str(problem)]
 
@@ -65,57 +65,57 @@ def quoted(name: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _values(seen: ObservedLoad, choice: Choice) -> tuple[Values, Values]:
+def _values(load: ObservedLoad, choice: Choice) -> tuple[Values, Values]:
     new: Values = {}
     old: Values = {}
     for kind, group, value in sorted(choice, key=str):
         if group is None or kind in {"levels", "shares"}:
             continue
-        parameter, former = _parameter(seen, kind, group)
-        new.setdefault((_plan_of(seen, group), group), {})[parameter] = value
-        old.setdefault((_plan_of(seen, group), group), {})[parameter] = former
-    for group, before, after in _levels(seen, choice):
+        parameter, former = _parameter(load, kind, group)
+        new.setdefault((_plan_of(load, group), group), {})[parameter] = value
+        old.setdefault((_plan_of(load, group), group), {})[parameter] = former
+    for group, before, after in _levels(load, choice):
         for index in range(LEVELS):
             if before[index] != after[index]:
-                new.setdefault((_plan_of(seen, group), group), {})[f"new_mgmt_p{index + 1}"] = after[index]
-                old.setdefault((_plan_of(seen, group), group), {})[f"new_mgmt_p{index + 1}"] = before[index]
+                new.setdefault((_plan_of(load, group), group), {})[f"new_mgmt_p{index + 1}"] = after[index]
+                old.setdefault((_plan_of(load, group), group), {})[f"new_mgmt_p{index + 1}"] = before[index]
     return new, old
 
 
-def _plan_of(seen: ObservedLoad, group: Group) -> str:
-    row = seen.plan.directives.get(group)
+def _plan_of(load: ObservedLoad, group: Group) -> str:
+    row = load.plan.directives.get(group)
     return row.plan if row is not None else _UNNAMED_PLAN
 
 
-def _parameter(seen: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
+def _parameter(load: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
     """Return the parameter of a change, and what it is now."""
-    row = seen.plan.directives.get(group)
+    row = load.plan.directives.get(group)
     if kind == "limits":
-        name = "new_parallel_target_percentage" if seen.plan.is_old else "new_parallel_server_limit"
-        known = row.parallel_server_limit if row is not None else _of_file(seen, group)
+        name = "new_parallel_target_percentage" if load.plan.is_old else "new_parallel_server_limit"
+        known = row.parallel_server_limit if row is not None else _of_file(load, group)
     elif kind == "cpu":
-        name = "new_max_utilization_limit" if seen.plan.is_old else "new_utilization_limit"
+        name = "new_max_utilization_limit" if load.plan.is_old else "new_utilization_limit"
         known = row.utilization_limit if row is not None else None
     elif kind == "degree":
         name, known = "new_parallel_degree_limit_p1", row.parallel_degree_limit_p1 if row is not None else None
     else:
-        timeout = seen.rules.timeouts.get(group)
+        timeout = load.rules.timeouts.get(group)
         name = "new_parallel_queue_timeout"
         known = row.parallel_queue_timeout if row is not None else None if timeout is None else int(timeout)
     return name, _CLEARED if known is None else known
 
 
-def _of_file(seen: ObservedLoad, group: Group) -> int | None:
-    return seen.percent(group) if group in seen.rules.limits else None
+def _of_file(load: ObservedLoad, group: Group) -> int | None:
+    return load.percent(group) if group in load.rules.limits else None
 
 
-def _levels(seen: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], list[int]]]:
+def _levels(load: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], list[int]]]:
     """Return the percentages by level before and after, of groups whose they change: a level adds up to 100 at most."""
     levels = {each.group: each.value for each in choice if each.kind == "levels"}
     shares = {each.group: each.value for each in choice if each.kind == "shares"}
     if not levels and not shares:
         return []
-    before = {group: list(row[4:12]) for group, row in seen.plan.directives.items()}
+    before = {group: list(row[4:12]) for group, row in load.plan.directives.items()}
     after: dict[Group, list[int]] = {}
     for group, parts in before.items():
         after[group] = list(parts)
@@ -132,7 +132,7 @@ def _levels(seen: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], 
     return [(group, before[group], after[group]) for group in before if before[group] != after[group]]
 
 
-def _script(what: str, values: Values, target: int | None, seen: ObservedLoad) -> str:
+def _script(what: str, values: Values, target: int | None, load: ObservedLoad) -> str:
     needed = ["ADMINISTER_RESOURCE_MANAGER"] * bool(values) + ["ALTER SYSTEM"] * (target is not None)
     lines = [
         f"-- {what}. Written by presman, which runs nothing. Read it, and try it where it may fail, first.",
@@ -151,8 +151,8 @@ def _script(what: str, values: Values, target: int | None, seen: ObservedLoad) -
         lines += ["  EXCEPTION", "    WHEN OTHERS THEN", "      DBMS_RESOURCE_MANAGER.CLEAR_PENDING_AREA;"]
         lines += ["      RAISE;", "  END;", "END;", "/"]
     if target is not None:
-        each = -(-target // seen.plan.instances)
-        everywhere = " SID = '*'" if seen.plan.instances > 1 else ""
+        each = -(-target // load.plan.instances)
+        everywhere = " SID = '*'" if load.plan.instances > 1 else ""
         lines.append(f"ALTER SYSTEM SET PARALLEL_SERVERS_TARGET = {each}{everywhere};")
     return "\n".join(lines) + "\n"
 

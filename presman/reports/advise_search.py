@@ -25,71 +25,71 @@ _MOST_VALUES = 6
 # ---- What is tried.
 
 
-def grid(seen: ObservedLoad, kinds: Iterable[str], goals: Sequence[Goal]) -> dict[Knob, tuple[int, ...]]:
+def grid(load: ObservedLoad, kinds: Iterable[str], goals: Sequence[Goal]) -> dict[Knob, tuple[int, ...]]:
     """Return the values that each directive may have besides its own; those with a goal first."""
     names = {goal.group for goal in goals}
-    groups = sorted(seen.groups, key=lambda group: (group.name not in names, group))
+    groups = sorted(load.groups, key=lambda group: (group.name not in names, group))
     found: dict[Knob, tuple[int, ...]] = {}
     for kind in (kind for kind in KINDS if kind in kinds):
         if kind == "target":
-            found[kind, None] = _targets(seen)
+            found[kind, None] = _targets(load)
         else:
-            found |= {(kind, group): _VALUES[kind](seen, group, group.name in names) for group in groups}
+            found |= {(kind, group): _VALUES[kind](load, group, group.name in names) for group in groups}
     return {knob: values for knob, values in found.items() if values}
 
 
-def _targets(seen: ObservedLoad) -> tuple[int, ...]:
+def _targets(load: ObservedLoad) -> tuple[int, ...]:
     """Return larger targets, whole for each instance, up to twice the present one and PARALLEL_MAX_SERVERS."""
-    target, instances = seen.rules.target, seen.plan.instances
+    target, instances = load.rules.target, load.plan.instances
     if target >= _UNKNOWN_TARGET:
         return ()
     steps = {ceil(target * factor / instances) * instances for factor in (1.125, 1.25, 1.5, 1.75, 2)}
-    return tuple(sorted(step for step in steps if target < step <= (seen.plan.maximum or 2 * target + instances)))
+    return tuple(sorted(step for step in steps if target < step <= (load.plan.maximum or 2 * target + instances)))
 
 
-def sizes(seen: ObservedLoad, group: Group) -> list[int]:
+def sizes(load: ObservedLoad, group: Group) -> list[int]:
     """Return the servers of a group's statements."""
-    return [each.servers for each in seen.arrivals if (each.con_id, each.group) == group and each.servers > 0]
+    return [each.servers for each in load.arrivals if (each.con_id, each.group) == group and each.servers > 0]
 
 
-def _limits(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _limits(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
     """Return limits in steps of the group's usual statement: room for one, for two, and so on."""
-    degrees = sizes(seen, group)
-    steps = percents(seen, group, median_low(degrees)) if degrees else []
-    return tuple(value for value in _thinned(steps) if value != seen.percent(group))
+    degrees = sizes(load, group)
+    steps = percents(load, group, median_low(degrees)) if degrees else []
+    return tuple(value for value in _thinned(steps) if value != load.percent(group))
 
 
-def percents(seen: ObservedLoad, group: Group, step: int) -> list[int]:
+def percents(load: ObservedLoad, group: Group, step: int) -> list[int]:
     """Return the limits that have room for one, two and more statements of `step` servers, and 100."""
-    whole = seen.allowed(group, 100)
+    whole = load.allowed(group, 100)
     if whole >= _UNKNOWN_TARGET or not whole:
         return []
     return sorted({min(100, ceil(100 * step * many / whole)) for many in range(1, whole // step + 1)} | {100})
 
 
-def _levels(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
-    present = seen.level(group)
+def _levels(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+    present = load.level(group)
     if present is None:
         return ()
-    used = {level for each in seen.groups if (level := seen.level(each)) is not None}
+    used = {level for each in load.groups if (level := load.level(each)) is not None}
     return tuple(level for level in sorted(used | {min(LEVELS, max(used) + 1)}) if level != present)
 
 
-def _shares(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
-    if seen.level(group) is None:
+def _shares(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+    if load.level(group) is None:
         return ()
-    present = seen.percentage(group)
+    present = load.percentage(group)
     values = {max(1, round(present * factor)) for factor in (0.25, 0.5, 2, 4)}
     return tuple(sorted(value for value in values - {present} if value <= 100))
 
 
-def _degrees(seen: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
-    degree = max(sizes(seen, group), default=0) // 2
+def _degrees(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+    degree = max(sizes(load, group), default=0) // 2
     return tuple(degree // part for part in (8, 4, 2) if degree // part >= 2)
 
 
-def _timeouts(seen: ObservedLoad, group: Group, has_goal: bool) -> tuple[int, ...]:
-    present = seen.rules.timeouts.get(group, inf)
+def _timeouts(load: ObservedLoad, group: Group, has_goal: bool) -> tuple[int, ...]:
+    present = load.rules.timeouts.get(group, inf)
     return () if has_goal else tuple(value for value in (60, 300, 900, 3600) if value < present)
 
 
@@ -131,28 +131,28 @@ class Scored(NamedTuple):
     keeps: bool
 
 
-def price(seen: ObservedLoad, choice: Choice) -> float:
+def price(load: ObservedLoad, choice: Choice) -> float:
     """Return what a choice costs even where nobody loses by it: its servers and its changes."""
-    target = next((each.value for each in choice if each.kind == "target"), seen.rules.target)
-    return 0.5 * max(0.0, target / seen.rules.target - 1) + 0.02 * len(choice)
+    target = next((each.value for each in choice if each.kind == "target"), load.rules.target)
+    return 0.5 * max(0.0, target / load.rules.target - 1) + 0.02 * len(choice)
 
 
 class ChoiceJudge(NamedTuple):
     """Judges outcomes against that of the present plan, by the statements of some indexes."""
 
-    seen: ObservedLoad
+    load: ObservedLoad
     goals: Sequence[Goal]
     keep: frozenset[str]
     before: ReplayOutcome
     indexes: Sequence[int]
 
     def __call__(self, choice: Choice, after: ReplayOutcome) -> Scored:
-        """Return how good a choice is of which that came."""
+        """Return the score of a choice whose replay is given."""
         waits = tuple(quantile(after.of(goal.group, self.indexes), goal.part) for goal in self.goals)
         missed = sum(_missed(goal, wait) for goal, wait in zip(self.goals, waits, strict=True))
         groups = sorted({after.groups[n] for n in self.indexes})
         lost = {group: self._lost(group, after) for group in groups}
-        cost = 0.5 * sum(loss for loss, _ in lost.values()) + price(self.seen, choice)
+        cost = 0.5 * sum(loss for loss, _ in lost.values()) + price(self.load, choice)
         keeps = not any(worse for group, (_, worse) in lost.items() if group.name in self.keep)
         return Scored(missed + cost, waits, cost, keeps)
 
@@ -198,13 +198,13 @@ class Search:
     """Finds the best choices. What it has found stands in `scored`, also when it is interrupted."""
 
     def __init__(
-        self, seen: ObservedLoad, goals: Sequence[Goal], keep: Iterable[str], kinds: Iterable[str], most: int = 0
+        self, load: ObservedLoad, goals: Sequence[Goal], keep: Iterable[str], kinds: Iterable[str], most: int = 0
     ) -> None:
-        self.seen, self.goals, self.keep = seen, goals, frozenset(keep)
-        self.grid = grid(seen, kinds, goals)
-        self.courses = 3 if len(seen.early.arrivals) <= 1000 else 1
+        self.load, self.goals, self.keep = load, goals, frozenset(keep)
+        self.grid = grid(load, kinds, goals)
+        self.courses = 3 if len(load.early.arrivals) <= 1000 else 1
         choices = prod(1 + len(values) for values in self.grid.values())
-        steps = len(seen.early.arrivals) * self.courses
+        steps = len(load.early.arrivals) * self.courses
         self.most = most or max(40, min(choices // 10, max(80, 500_000 // max(1, steps))))
         self.scored: dict[Choice, Scored] = {}
         self.best: Choice = PRESENT
@@ -220,7 +220,7 @@ class Search:
 
     def _may_be_best(self, choice: Choice) -> bool:
         """Whether a choice would be the best so far if it met the goals and nobody lost by it."""
-        least = len(self.goals) + price(self.seen, choice)
+        least = len(self.goals) + price(self.load, choice)
         return (False, least, len(choice), sorted(choice, key=str)) <= self._rank(self.best)
 
     def run(self, on_choice: Callable[[int, Scored], None]) -> None:
@@ -240,9 +240,9 @@ class Search:
     def score(self, choice: Choice) -> Scored:
         """Return the score of a choice, replayed once."""
         if choice not in self.scored:
-            after = self.seen.played(choice, self.courses, self.seen.early)
+            after = self.load.played(choice, self.courses, self.load.early)
             if self._judge is None:
-                self._judge = self.judge(after, len(self.seen.early.arrivals))
+                self._judge = self.judge(after, len(self.load.early.arrivals))
             self.scored[choice] = self._judge(choice, after)
             if self.best not in self.scored or self._rank(choice) < self._rank(self.best):
                 self.best = choice
@@ -251,7 +251,7 @@ class Search:
 
     def judge(self, before: ReplayOutcome, end: int) -> ChoiceJudge:
         """Return what judges replays of the same statements as `before`, of the plan in force, up to a number."""
-        return ChoiceJudge(self.seen, self.goals, self.keep, before, range(self.seen.skipped, end))
+        return ChoiceJudge(self.load, self.goals, self.keep, before, range(self.load.skipped, end))
 
     def settle(self, choices: Sequence[Choice], days: int) -> list[Choice]:
         """Return choices, the best first, by days that could have come in place of what the search saw.
@@ -259,20 +259,20 @@ class Search:
         The least of many scores of the same statements is the least by chance, too.
         """
         totals: dict[Choice, list[float]] = {choice: [] for choice in choices}
-        for day in other_days(self.seen, days, held_back=False):
-            judge = self.judge(self.seen.played(PRESENT, 1, day), len(day.arrivals))
+        for day in other_days(self.load, days, held_back=False):
+            judge = self.judge(self.load.played(PRESENT, 1, day), len(day.arrivals))
             for choice, found in totals.items():
-                found.append(judge(choice, self.seen.played(choice, 1, day)).total)
+                found.append(judge(choice, self.load.played(choice, 1, day)).total)
         return sorted(choices, key=lambda choice: (fmean(totals[choice]), len(choice)))
 
     def _generous(self) -> Choice:
         """Return the choice that has the groups with a goal first and without a limit, with the largest target."""
         names = {goal.group for goal in self.goals}
-        first = min(self.seen.level(group) or LEVELS for group in self.seen.groups if group.name in names)
+        first = min(self.load.level(group) or LEVELS for group in self.load.groups if group.name in names)
         found = set()
         for (kind, group), values in self.grid.items():
-            asked, level = group is not None and group.name in names, self.seen.level(group) if group else None
-            if group is None or (kind == "limits" and asked and max(values) > self.seen.percent(group)):
+            asked, level = group is not None and group.name in names, self.load.level(group) if group else None
+            if group is None or (kind == "limits" and asked and max(values) > self.load.percent(group)):
                 found.add(Change(kind, group, max(values)))
             elif kind == "levels" and asked and level is not None and min(values) < level:
                 found.add(Change(kind, group, min(values)))
@@ -362,24 +362,24 @@ class Search:
         return near[:most]
 
 
-def servers_needed(seen: ObservedLoad, goals: Sequence[Goal], courses: int) -> int | None:
+def servers_needed(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> int | None:
     """Return the least target that meets the goals with no limit on their groups, None if no target does."""
     free = frozenset(
-        Change("limits", group, 100) for group in seen.groups if group.name in {goal.group for goal in goals}
+        Change("limits", group, 100) for group in load.groups if group.name in {goal.group for goal in goals}
     )
 
     def meets(target: int) -> bool:
-        after = seen.played(free | {Change("target", None, target)}, courses)
+        after = load.played(free | {Change("target", None, target)}, courses)
         return all(quantile(after.of(goal.group), goal.part) <= goal.seconds for goal in goals)
 
-    low, high = seen.rules.target // seen.plan.instances, 1
-    high = ceil(sum(each.servers for each in seen.arrivals) / seen.plan.instances)
-    if low >= high or not meets(high * seen.plan.instances):
+    low, high = load.rules.target // load.plan.instances, 1
+    high = ceil(sum(each.servers for each in load.arrivals) / load.plan.instances)
+    if low >= high or not meets(high * load.plan.instances):
         return None
     while high - low > max(1, high // 50):
         middle = (low + high) // 2
-        low, high = (low, middle) if meets(middle * seen.plan.instances) else (middle, high)
-    return high * seen.plan.instances
+        low, high = (low, middle) if meets(middle * load.plan.instances) else (middle, high)
+    return high * load.plan.instances
 
 
 def bounds(days: Sequence[float]) -> tuple[float, float]:

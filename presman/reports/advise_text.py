@@ -19,7 +19,7 @@ _BAR = 36
 
 
 def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
-    """Return all of it as lines. Ends in a newline."""
+    """Return the advice as text. Ends in a newline."""
     outcome = [each for line in closing(advice) for each in wrap(line, wide)]
     basis = [*wrap(_first(advice), wide), *_goals(advice)]
     blocks = [outcome, basis] if advice.verdict == "too_short" else [basis, *([] if advice.choices else [outcome])]
@@ -50,7 +50,7 @@ def _goals(advice: Advice) -> Iterable[str]:
 
 
 def wait_words(seconds: float | None) -> str:
-    """Return a wait in words; None is one of which nobody knows how long it was."""
+    """Return a wait in words; None is a wait of unknown length."""
     return "timed out" if seconds is None else duration(seconds)
 
 
@@ -109,7 +109,7 @@ def _cells(each: GroupWaits) -> tuple[str, ...]:
 
 
 def closing(advice: Advice) -> Iterable[str]:
-    """Yield what comes of it, and how sure that is."""
+    """Yield the conclusions, and how sure they are."""
     if advice.message:
         yield advice.message[0].upper() + advice.message[1:] + "."
     if (needed := advice.servers_needed) is not None:
@@ -178,7 +178,7 @@ _LINE, _TOP, _LEFT, _ROOM = 20.0, 6.0, 150.0, 100.0
 
 
 def as_page(advice: Advice, made: datetime) -> str:
-    """Return all of it as one HTML page without a script."""
+    """Return the advice as one HTML page without a script."""
     basis = [_first(advice), *_goals(advice)]
     story = [*closing(advice), *basis] if advice.verdict == "too_short" else [*basis, *closing(advice)]
     parts = [element("header", element("h1", "Advice on goals of service"), *(element("p", line) for line in story))]

@@ -14,7 +14,7 @@ from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
 from presman.base.formats import number
 from presman.forecast.scheduler import LEVELS, Group
-from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, rules_of, seen_plan
+from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, observed_plan, rules_of
 from presman.reports.whatif_cpu import CpuDemands, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import changed, rules_under
 from presman.rows.snapshot import Snapshot
@@ -50,7 +50,7 @@ class PlanLimit(NamedTuple):
     why_most: str = ""
 
     def refusal(self, value: int) -> str:
-        """Return why it cannot be so much, "" where it can."""
+        """Return why the limit cannot have this value, "" if it can."""
         return "" if 1 <= value <= self.most else f"{self.name} is from 1 to {self.most}{self.why_most}."
 
 
@@ -67,7 +67,7 @@ class PresentLimits(Struct, frozen=True):
     @classmethod
     def of(cls, reading: Reading, previous: Snapshot | None, snapshot: Snapshot, cache: RowCache) -> PresentLimits:
         """Return the limits in force at a poll, by the snapshots that its reading was made of."""
-        plan, demands, none = seen_plan(previous, snapshot, reading), CpuDemands(), ArrivalDay((), frozenset())
+        plan, demands, none = observed_plan(previous, snapshot, reading), CpuDemands(), ArrivalDay((), frozenset())
         demands.take(Facts.of(previous, snapshot, cache), reading)
         rows = {Group(row.con_id, row.name): row for row in reading.cluster_groups()}
         limits = {group: row.servers_limit for group, row in rows.items() if row.servers_limit is not None}

@@ -50,7 +50,7 @@ class ChangedStart(NamedTuple):
 
 
 def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
-    """Return why nothing can be said of a queue under other limits, "" where something can, or nobody is queued."""
+    """Return why a queue cannot be forecast under other limits, "" if it can, or if nobody is queued."""
     record = None if reading.forecast is None else reading.forecast.record
     if not reading.queue:
         return ""
@@ -208,6 +208,6 @@ def _limits(limits: Limits, load: ObservedLoad, choice: Choice) -> Limits:
 
 
 def _rule(limits: Limits, group: Group, most: int) -> QueueRule:
-    """Return the rule of a group that may hold so many servers itself; what its container may hold stays."""
+    """Return a group's rule with another limit of its own; the limit of its container stays."""
     rule, name = limits.rule(group), f"{group.con_id} {group.name}"
     return replace(rule, pools=(*(pool for pool in rule.pools if pool.name != name), ServerPoolLimit(name, most)))

@@ -141,7 +141,7 @@ _SETTLED = 1.0
 
 
 class Rules(Struct, frozen=True):
-    """What the replay is told: target of servers; per group its limit, weight, level (1..8), timeout and its action.
+    """The rules of a replay: target of servers; per group its limit, weight, level (1..8), timeout and its action.
 
     `plan` orders the groups in place of weights and levels where it is known; `one_queue` tells that nothing does.
     """
@@ -177,7 +177,7 @@ class Replayed(Struct, frozen=True):
 
 
 def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
-    """Return what held when the statements were observed: the newest that is told of each group."""
+    """Return the rules in force when the statements were observed: for each group the newest known."""
     target = next((each.target for each in reversed(arrivals) if each.target), _UNLIMITED)
     rules = Rules(target, {}, {}, {}, {}, {})
     for each in arrivals:
@@ -219,7 +219,7 @@ def replay(
     `free` are those that never queue; None for what :func:`bypassing` finds.
 
     The plan draws which group's statement is next, and nobody sees the draws. So it is played in several courses of
-    them, and what is told of each statement is the middle one of its waits.
+    them, and each statement's wait is the median of its waits.
     """
     never_queue = bypassing(arrivals) if free is None else free
     played = [_played(arrivals, rules, f"{seed}/whatif/{course}", never_queue) for course in range(courses)]

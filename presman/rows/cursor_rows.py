@@ -72,7 +72,7 @@ class PxPlanLine(NamedTuple):
 
 
 class CursorTotals(NamedTuple):
-    """GV$SQL: what all executions of a cursor have cost so far; None: not told. Times in microseconds."""
+    """GV$SQL: what all executions of a cursor have cost so far; None: the column is missing. Times in microseconds."""
 
     inst_id: int
     sql_id: str

@@ -144,7 +144,7 @@ class PdbMetricHistory(NamedTuple):
 
 
 class SystemEvent(NamedTuple):
-    """GV$SYSTEM_EVENT without idle events: waits and microseconds waited since instance start; None: not told."""
+    """GV$SYSTEM_EVENT without idle events: waits and microseconds waited since instance start; None: not known."""
 
     inst_id: int
     event: str

@@ -11,7 +11,7 @@ class Session(NamedTuple):
     background processes are there only where others name them.
 
     `wait_time_micro` is the current wait's age while `state` is WAITING; `last_call_et` counts seconds since the
-    session became ACTIVE or INACTIVE. `type` is USER or BACKGROUND, "" where it is not told. The blocking session is
+    session became ACTIVE or INACTIVE. `type` is USER or BACKGROUND, "" if it is missing. The blocking session is
     the one it waits for, the final one the one at the end of that chain.
     """
 

@@ -167,7 +167,7 @@ def session_kind(type_: str, user: str, program: str, module: str, service: str)
 
 
 def _is_background(type_: str, user: str, process: str, service: str) -> bool:
-    """Tell a background process: by TYPE, and where that is not told by a process or service without a user."""
+    """Whether it is a background process: by TYPE, else by having no user and a background service or process."""
     if type_:
         return type_ == BACKGROUND
     return not user and (service == "SYS$BACKGROUND" or bool(process and not _PARALLEL_SERVER.fullmatch(process)))
@@ -218,7 +218,7 @@ class ServerProcesses(Struct, frozen=True):
         return cls(clustered=True, complete=bool(processes), _known=known)
 
     def serves_gv_query(self, inst_id: int, sid: int, serial: int) -> bool | None:
-        """Return whether this server works for a GV$ query, None if it cannot be told."""
+        """Return whether this server works for a GV$ query, None if that is not known."""
         if not self.clustered:
             return False
         serials = self._known.get((inst_id, sid), {})

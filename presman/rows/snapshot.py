@@ -124,7 +124,24 @@ class ShownRecord(NamedTuple):
     since: datetime | None
 
 
-SHOWN = (ShownStart, ShownRecord)
+class ShownEffect(NamedTuple):
+    """What the end of a running statement, or of all with the same number of a `way` together, would do to the queue.
+
+    So many more start at once, the last that is queued after `through` in place of `otherwise`; `proven` is 1 or 0.
+    """
+
+    way: int
+    inst_id: int
+    sid: int
+    serial: int
+    sql_id: str
+    starts: int
+    through: int | None
+    otherwise: int | None
+    proven: int
+
+
+SHOWN = (ShownStart, ShownRecord, ShownEffect)
 
 
 class GoneInstance(NamedTuple):

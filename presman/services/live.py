@@ -209,7 +209,10 @@ class Readings:
         previous, self.previous = self.previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
         if not self.foresees:
+            from presman.forecast.shown import as_shown
+
             self.forecaster = None
+            reading = as_shown(reading, snapshot)
         else:
             reading = self._foreseen(reading, previous, snapshot)
         if self._notifier is not None:
@@ -237,7 +240,7 @@ class Readings:
 
 
 class Reachability:
-    """Whether a database answers, and what is told of that: each cause of a loss once, and the return."""
+    """Whether a database answers. Each cause of a loss is reported once, and so is the return."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._name = name
@@ -256,14 +259,14 @@ class Reachability:
         self, trouble: str, cause: str, message: str, event: str = "lost", level: Level = "warning",
         next_try: datetime | None = None,
     ) -> None:  # fmt: skip
-        """Take it that nothing comes; the `message` is told unless it was lost for the same `cause` already."""
+        """Note a loss and report `message`, unless the database was already lost for the same `cause`."""
         self.trouble, self.next_try = trouble, next_try
         if cause != self._cause:
             self.report(event, message, level)
         self._cause = cause
 
     def answer(self) -> None:
-        """Take it that something came; that is told where it was lost."""
+        """Note an answer, and report that the database is back if it was lost."""
         if self.trouble:
             self.report("connected", "connected again")
         self.trouble = self._cause = ""

@@ -40,7 +40,7 @@ from presman.services.live import LiveTarget, Reachability, sampler_of
 from presman.sources import LoginRefusal
 
 MOST_WAITING = 240
-"""Polls that wait in memory while the store cannot be written; of more the oldest are given up, and that is told."""
+"""Polls that wait in memory while the store cannot be written; beyond that the oldest are dropped and reported."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 """Seconds before the next attempt to write, doubling."""
@@ -49,7 +49,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 class DatabaseRecorder:
     """Records one database until it is told to stop, its source ends, or `polls` are written.
 
-    `report` is told what somebody should know; `redact` changes each snapshot before anything is made of it.
+    `report` is called with events for the log; `redact` changes each snapshot before anything else uses it.
     `written` counts the polls in the store, `given_up` those that there was no room for.
     """
 
@@ -120,7 +120,7 @@ class DatabaseRecorder:
             self._changed.notify_all()
 
     def finish(self, patience: float) -> bool:
-        """Wait until what was polled is written, for so many seconds at most; return whether it is."""
+        """Wait up to some seconds until all polls are written; return whether they are."""
         return (self._is_over.wait(patience) or self._is_gone) and not self._waiting
 
     @property
@@ -305,7 +305,7 @@ def _refuse_a_mixture(store: Store, name: str, *, redacts: bool) -> None:
 
 
 class Recorder:
-    """Records databases side by side. `report` is told what somebody should know."""
+    """Records databases side by side. `report` is called with events for the log."""
 
     def __init__(
         self,

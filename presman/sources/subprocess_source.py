@@ -91,7 +91,7 @@ class Channel:
             return True
 
     def shut(self) -> None:
-        """End the line for both ends; whoever waits at either notices."""
+        """Close the line for both ends, which wakes whoever waits at either."""
         with suppress(OSError):
             self._end.shutdown(socket.SHUT_RDWR)
 
@@ -196,7 +196,7 @@ class ProcessSource:
             return  # the answer will tell
 
     def preview(self, within: float | None = None) -> PreviewAnswer | None:
-        """Wait for the preview that it began with; None without one, or if it came to nothing.
+        """Wait for the preview it began with; None without one, or if it failed.
 
         Once the source is open it may take `within` so many seconds, and OVERTIME. Whether the source could be
         opened, `open` tells as ever.
@@ -345,7 +345,7 @@ class ProcessSource:
 
 
 def _limit(within: float | None) -> float:
-    """Return after how many seconds a driver counts as hung that was given so many to read."""
+    """Return the seconds after which a driver counts as hung, given the seconds it has to read."""
     return LONGEST if within is None else within + OVERTIME
 
 

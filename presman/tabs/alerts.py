@@ -72,13 +72,13 @@ class AlertNews:
     """Tells whether a reading has an alert that the ones before had not. What is there at first is no news."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str], float] | None = None
+        self._last: dict[tuple[str, str], float] | None = None
 
     def is_any(self, reading: Reading, link: Link) -> bool:
         """Take the next reading."""
 
         at = reading.at.timestamp()
         now = {kind_of(each) for each in alerts(reading, link) if each.state in {"bad", "warn"}}
-        before = self._seen
-        self._seen = {kind: seen for kind, seen in (before or {}).items() if at - seen < QUIET} | dict.fromkeys(now, at)
+        before = self._last
+        self._last = {kind: seen for kind, seen in (before or {}).items() if at - seen < QUIET} | dict.fromkeys(now, at)
         return before is not None and any(at - before.get(kind, at - QUIET) >= QUIET for kind in now)

@@ -68,7 +68,7 @@ class ChartData(Struct, frozen=True):
 
 
 class Trends:
-    """What a grid's trend columns read: the means of the last minutes, made anew once a minute."""
+    """What a grid's trend columns read: the means of the last minutes, recalculated once a minute."""
 
     def __init__(self, measures: Mapping[str, str], minutes: int = 10) -> None:
         self._measures = measures
@@ -225,7 +225,7 @@ class ChartFeed:
         self._data = ChartData(part.title, (), (), STRETCHES)
 
     def data(self, moment: Moment) -> ChartData:
-        """Return the data, built anew only if something that shows has changed."""
+        """Return the data, rebuilt only if something that shows has changed."""
         choices, capacity = moment.choices, self._part.capacity(moment)
         back = moment.reading.at if choices.behind else None
         key = (completed(moment.latest, float(choices.window)), choices.window, back, capacity, not self._data.areas)

@@ -24,7 +24,7 @@ TAB = Tab(
             trends={"used_trend": "used"},
             unavailable=unavailable("V$RSRC_CONSUMER_GROUP"),
         ),
-        # In steps, so that the charts below are not drawn anew whenever a group begins to wait.
+        # In steps, so that the charts below are not redrawn whenever a group begins to wait.
         Lines("verdicts", lambda moment: verdict_lines(moment.reading, moment.groups()), step=3),
         Box(
             (

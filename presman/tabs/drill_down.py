@@ -205,7 +205,7 @@ def busiest(moment: Moment) -> tuple[TopStatement, ...]:
 
 
 def folded(moment: Moment) -> str:
-    """Return what is said of folded servers."""
+    """Return the note about folded parallel servers."""
     return "" if moment.choices.unfolded else servers_folded(sessions(moment))
 
 
@@ -239,7 +239,7 @@ def _is_statement(moment: Moment) -> bool:
 
 
 def about(moment: Moment) -> list[Line]:
-    """Return where one is, how much of what is there, and what is said of a group."""
+    """Return the lines above the tables: the path to the scope, counts of what is in it, and notes about its group."""
     found, scopes = contents(moment), moment.choices.scopes
     active = sum(row.status == "ACTIVE" for row in found.sessions)
     total = _counted(moment)

@@ -9,7 +9,7 @@ from presman.tabs.parts import Moment, Rows, Tab
 
 
 def events(moment: Moment) -> tuple[DatabaseEvent, ...]:
-    """Return what happened while presman watched, and what the first poll told of the day before it."""
+    """Return the events since presman began to watch, and those of the day before that the first poll found."""
     return tuple(moment.events)
 
 

@@ -41,6 +41,8 @@ _MANAGED = {
 _NAMED = 2
 
 _HALF_HOUR = 1800.0
+_NEARLY_AN_HOUR = 3480.0
+"""Marks are a minute apart: no more than a minute or two of an hour is missing for that alone."""
 
 _MINUTES = 12
 """Minutes of downgrades that are shown as a sparkline."""
@@ -191,6 +193,12 @@ def compared(moment: Moment) -> tuple[Comparison, ...]:
     return tuple(sorted(found, key=lambda each: not each.worse))
 
 
+def hour_known(moment: Moment) -> str:
+    """Return how much is known of the hour that queues are compared with; "" if all, or nothing."""
+    longest = max((each.hour.seconds or 0.0 for each in compared(moment) if each.hour is not None), default=0.0)
+    return f"of the hour the last {duration(longest)} known" if 0 < longest < _NEARLY_AN_HOUR else ""
+
+
 def downgraded(moment: Moment) -> Sequence[Downgrade]:
     """Return the downgrades of the last hour."""
     return moment.watch.ledger.since(moment.reading.at - timedelta(hours=1))
@@ -229,7 +237,7 @@ TAB = Tab(
             note=lambda _: "█ in use ┊ target",
             filterable=False,
         ),
-        Rows(USUAL, compared, filterable=False),
+        Rows(USUAL, compared, note=hour_known, filterable=False),
         Rows(
             LEDGER,
             downgraded,

@@ -28,7 +28,7 @@ def shown(moment: Moment) -> Sequence[SessionReading]:
 
 
 def folded(moment: Moment) -> str:
-    """Return what is said of folded servers."""
+    """Return the note about folded parallel servers."""
     return "" if moment.choices.unfolded else servers_folded(shown(moment))
 
 

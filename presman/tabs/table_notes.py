@@ -18,13 +18,13 @@ from presman.tabs.parts import Moment
 
 
 def servers_folded(rows: Sequence[SessionReading]) -> str:
-    """Return what is said of parallel servers under their coordinators, "" where there are none."""
+    """Return the note about parallel servers folded under their coordinators, "" if there are none."""
     number = sum(map(collapsed_servers, rows))
     return f"{number} parallel server{'s' * (number != 1)} folded: u unfolds" if number else ""
 
 
 def statements_folded(rows: Sequence[QueuedStatement]) -> str:
-    """Return what is said of identical statements in one row, "" where there are none."""
+    """Return the note about identical statements in one row, "" if there are none."""
     number = sum(map(stands_for, rows))
     return f"in {len(rows)} row{'s' * (len(rows) != 1)}, identical ones folded: u unfolds" if number > len(rows) else ""
 

@@ -157,7 +157,7 @@ class WaitsCsv:
         target.write(",".join(HEADER) + "\n")
 
     def start(self, file: str) -> None:
-        """Begin the waits of another file: counting starts anew."""
+        """Begin another file: its waits are counted from zero."""
         self._ends = _Ends(file)
 
     def add(self, waits: WaitColumns) -> None:

@@ -29,7 +29,7 @@ _ROUNDS = 3
 
 
 class WakingEvent(Event):
-    """An event that whoever waits for files can wait for, too: `fileno` is readable while it is set."""
+    """An event with a file descriptor to wait for: `fileno` is readable while it is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class TerminalDriver(LinuxDriver):
         return True
 
     def _go_on(self, handler: Callable[[int, Any], Any], number: int, frame: Any) -> None:
-        """Go on after SIGCONT. Textual's handler makes everything anew, which is right after Ctrl-Z only.
+        """Go on after SIGCONT. Textual's handler sets up everything again, which is right only after Ctrl-Z.
 
         After a SIGSTOP, of which nobody had notice, what there is must end first, or its threads never do. SIGCONT also
         comes when the terminal is closed, behind SIGHUP: then there is nothing to go on with.
@@ -197,7 +197,7 @@ def listen(
 
 
 def _read(file: int) -> bytes:
-    """Return what came; nothing if whoever sends is gone."""
+    """Return the bytes that came; none if the sender is gone."""
     try:
         return os.read(file, _CHUNK)
     except OSError:

@@ -202,7 +202,7 @@ SOON = 0.05
 
 
 class PastPolls(NamedTuple):
-    """What was written: so many polls, the first of them at an instant."""
+    """The polls that were written: how many, and the instant of the first."""
 
     polls: int
     first: datetime

@@ -26,7 +26,7 @@ Post = Callable[[Message], object]
 
 @dataclass(eq=False)
 class Arrived(Message):
-    """A poll succeeded. `snapshot` is what the reading was made of.
+    """A poll succeeded. The reading was made of `snapshot`.
 
     `whole` is not so for the very first, when it has come so far that there is something to see; that began to be
     read `age` seconds ago. In a replay so many `keys` asked for a poll before this one was shown. `foresight` is what
@@ -44,7 +44,7 @@ class Arrived(Message):
 
 @dataclass(eq=False)
 class Lost(Message):
-    """The source is lost, and has been for so many seconds; `retry_in` seconds to the next attempt, None for none."""
+    """The source has been lost for `lasting` seconds; the next attempt is in `retry_in` seconds, None for none."""
 
     text: str
     retry_in: float | None
@@ -165,7 +165,7 @@ class SamplerFeed(Feed):
 
 
 def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
-    """Return the message to the screen; a source that is lost has been for so many seconds."""
+    """Return the message to the screen; `lasting` is for how many seconds a source has been lost."""
     from presman.polling.poll_events import ActionResult, SourceLost
     from presman.services import live
 

@@ -24,7 +24,7 @@ class _Enough(Exception):  # noqa: N818 - nothing is wrong
 
 
 class PreviewReader(Struct, frozen=True):
-    """Reads as the first poll does, with these packs and within so many seconds, and returns the Reading of it.
+    """Reads as the first poll does, with the given packs and time limit, and returns the Reading.
 
     It is called in the process of the source: what understands a poll need not be imported before the first frame.
     """

@@ -126,7 +126,7 @@ def _figures(member: Member) -> str:
 
 
 class FleetScreen(Screen[None], PlainBackground):
-    """Textual's own paints everything anew when the focus moves; here only what has it looks different."""
+    """Textual repaints a whole screen when the focus moves; here only the focused widget looks different."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 

@@ -31,7 +31,7 @@ class FollowedStatement:
         self.name = f"{row.sql_id or 'the statement'} of {row.group} ({row.inst_id}:{row.sid})"
 
     def take(self, reading: Reading) -> str:
-        """Take the next reading; return what is to be told of it: that it has started, or is over."""
+        """Take the next reading; return the news about the statement: that it has started, or is over."""
         before, self.row = self.row, self._row_now(reading)
         if isinstance(before, QueuedStatement) and isinstance(self.row, RunningStatement):
             waited = f" after {duration(before.waited)} in the queue" if before.waited is not None else ""

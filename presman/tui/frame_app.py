@@ -114,7 +114,7 @@ class FrameApp(KeyedApp):
         self.frame.call_later(self._begin)
 
     def _begin(self) -> None:
-        """Draw what came meanwhile."""
+        """Draw the data that came meanwhile."""
         if self.is_leaving:  # quit before the first frame
             return
         self.begun = True

@@ -96,7 +96,7 @@ class KeyedApp(TerminalApp):
     """Keys of this app alone, by name."""
 
     notice = ""
-    """What is told at first, before anything that is wrong with the saved view."""
+    """A notice to show at the start; it goes before one about the saved view."""
 
     # ---- what each app says of itself
 
@@ -133,7 +133,7 @@ class KeyedApp(TerminalApp):
         """Draw everything from the state."""
 
     def show_notice(self) -> None:
-        """Tell what there is to be told at first."""
+        """Show the notice of the start, else what is wrong with the saved view."""
         if notice := self.notice or (self.view_saver.trouble if self.view_saver is not None else ""):
             self.notify(notice, severity="warning", timeout=12)
 

@@ -1,4 +1,4 @@
-"""The state of the monitor: what came in, what is looked at, what the user chose. Knows no widget."""
+"""The state of the monitor: the data, the poll on show, the user's choices. Knows no widget."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Monitor:
         self.link = replace(self.link, state=LinkState.REPLAY, text=text)
 
     def lose(self, text: str, retry_in: float | None, lasting: float = 0.0) -> None:
-        """Note that the link is lost, and has been for so many seconds: the last data stay, and grow old."""
+        """Note that the link has been lost for some seconds: the last data stay on show and grow old."""
         now = self.clock()
         since = self.link.since if self.link.state is LinkState.LOST else now - lasting
         retry_at = None if retry_in is None else now + retry_in
@@ -165,7 +165,7 @@ class Monitor:
         return True
 
     def look_back(self, behind: int) -> None:
-        """Show the poll that is so many before the newest; with 0 it is live again."""
+        """Show the poll that is `behind` polls before the newest; 0 is live."""
         if behind == 0:
             self.live()
         else:

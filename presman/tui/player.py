@@ -253,7 +253,7 @@ class Player(Feed):
         self._asked.set()
 
     def step(self, polls: int) -> None:
-        """Go so many polls on or back, and stay there."""
+        """Go some polls forward or back, and stay there."""
         with self._lock:
             # Of many presses at once each counts from where the one before leads.
             if isinstance(self._target, datetime) or self._target == _LAST:

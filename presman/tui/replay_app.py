@@ -89,7 +89,7 @@ class RecordedMoments(Moments):
         return self._replay.span
 
     def step(self, polls: int) -> None:
-        """Go so many polls on or back."""
+        """Go some polls forward or back."""
         self._replay.in_turn(partial(self._replay.player.step, polls))
 
     def go_to(self, at: datetime) -> None:
@@ -202,7 +202,7 @@ class ReplayApp(MonitorApp):
             ask()
 
     def _arrive(self, keys: int) -> None:
-        """Take it that a poll is on show which answers so many keys, and let those go on that waited for it."""
+        """Note that a poll is on show, which answers some keys, and wake those that waited for it."""
         self._answered = keys
         if keys == self.player.keys:
             self.player.heading = None

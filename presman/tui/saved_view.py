@@ -124,11 +124,14 @@ def put_back_table(kept: SavedView, name: str, grid: Grid) -> None:
 
 
 def set_in_tables(grids: Mapping[str, Grid]) -> dict[str, Any]:
-    """Return how tables are sorted, None as it is at first, and which columns were chosen."""
+    """Return how tables are sorted, None as it is at first, and which columns were chosen.
+
+    The order of the data from its end is for one look: that of other targets has what is worst at its beginning.
+    """
     sorts, columns = {}, {}
     for name, grid in grids.items():
         now, first = (grid.rows.sort_key, grid.rows.descending), (grid.table.order, grid.table.descending)
-        sorts[name], columns[name] = None if now == first else now, grid.drawing.chosen
+        sorts[name], columns[name] = None if now == first or not now[0] else now, grid.drawing.chosen
     return {"sorts": sorts, "columns": columns}
 
 

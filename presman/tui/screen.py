@@ -35,7 +35,7 @@ def too_small(size: Size, leaving: str = "quits") -> list[Line]:
 
 
 class MonitorScreen(PatientScreen, PlainBackground):
-    """Textual's own paints everything anew when the focus moves; here only what has it looks different."""
+    """Textual repaints a whole screen when the focus moves; here only the focused widget looks different."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 

@@ -108,7 +108,7 @@ class TerminalApp(App[None]):
             self.post_message(KeyDone())
 
     def on_key_done(self) -> None:
-        """Let what the key has set off, such as another focus, happen; then send the next one."""
+        """Wait for the effects of the key, such as a change of focus, then send the next one."""
         if self._waits is not None:
             self._waits.cancel()
             self._waits = None

@@ -1,4 +1,4 @@
-"""Tour of the demo: five steps on some lines over the keys, each of which ends when one has done what it says."""
+"""Tour of the demo: five steps, shown above the keys; each ends when the user has done what it says."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from presman.tui.widgets.page import Page
 from presman.tui.widgets.table_frame import HEADER_LINES
 
 _OLD = 10.0
-"""Seconds after which it is told how old the figures on show are."""
+"""Age in seconds from which the panel says how old its figures are."""
 
 _WORKING = "The change is being worked out"
 _NO_SCRIPT = "No limit is changed: there is no script."
@@ -183,7 +183,7 @@ class QueueOnShow:
         return None if self.answer is None else self.answer.scripts(choice)[0]
 
     def sentences(self, choice: Choice, is_busy: bool) -> list[str]:
-        """Return what is to be said of the queue under a choice, first on what it rests if the database is silent."""
+        """Return the sentences about the queue under a choice, first the data's age if the database is silent."""
         answer = self._answer_to(choice)
         if answer is None:
             return []
@@ -192,5 +192,5 @@ class QueueOnShow:
         return [rests if self.silence > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
 
     def _answer_to(self, choice: Choice) -> WhatIfAnswer | None:
-        """Return the newest answer, without what it tells of another choice."""
+        """Return the newest answer, without its results for another choice."""
         return self.answer if self.answer is None or self.is_about(choice) else self.answer.without_changes()

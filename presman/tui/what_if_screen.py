@@ -96,7 +96,7 @@ def advice_words(advice: Advice, goals: str, choice: ReplayedChoice | None = Non
 
 
 class WhatIfScreen(ModalScreen[None]):
-    """Limits above, or choices of advice; the queue below, or the script; what is to be said of them, keys."""
+    """The what-if panel: limits or advised choices above, the queue or a script below, then sentences and keys."""
 
     CSS_PATH = "what_if.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -149,7 +149,7 @@ class WhatIfScreen(ModalScreen[None]):
             in_background(self.post_message, lambda: WhatIfAnswered(self._answers.of(*about), choice))
 
     def on_failed(self, _event: Failed) -> None:
-        """Go on; the app tells of it."""
+        """Go on; the app reports the failure."""
         self._is_busy = False
         self._show()
 
@@ -172,7 +172,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._show_facts()
 
     def _show_facts(self, text: str | None = None) -> None:
-        """Show what is to be said of the queue, or of advice while its choices are on show."""
+        """Show the sentences about the queue, or about the advice while its choices are shown."""
         self._message = self._message if text is None else text
         found, lines = self._advice.found, [self._message]
         if found is not None and self._choices.display:

@@ -1,4 +1,4 @@
-"""Work of the what-if panel: forecasts and advice in threads of their own, of which the screen hears by messages."""
+"""Work of the what-if panel: forecasts and advice in background threads that post messages to the screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.base.formats import counted, duration
 from presman.forecast.forecaster import PENDING, Foresight
-from presman.reports.advise_load import Choice, seen_arrivals
+from presman.reports.advise_load import Choice, observed_arrivals
 from presman.reports.advise_report import AdviceFound, AdviceWanted, advise
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored
@@ -44,7 +44,7 @@ class WhatIfAnswer(NamedTuple):
     why_none: str
 
     def scripts(self, choice: Choice) -> tuple[Scripts | None, list[str]]:
-        """Return the scripts of a choice, or None, and what is to be said of it; no forecast is needed for either."""
+        """Return the scripts of a choice, or None, and a sentence about it; neither needs a forecast."""
         choice = self.limits.possible(choice)
         found, troubles = written(self.limits.load, choice)
         return found, [*self.limits.cautions(choice), *(f"{each[0].upper()}{each[1:]}." for each in troubles)]
@@ -89,7 +89,7 @@ def in_background(post: Post, work: Callable[[], Message]) -> None:
 
 
 class WhatIfAnswers:
-    """What is seen of limits and queue. Limits and courses are kept while the poll they are of is the same."""
+    """The answers about limits and queue. Limits and courses are kept for as long as the poll is the same."""
 
     def __init__(self) -> None:
         self._cache = RowCache()
@@ -125,9 +125,9 @@ class LiveAdvice:
         return "; ".join(map(str, self.goals))
 
     def begin(self, answer: WhatIfAnswer, runs: StatementRuns, group: str) -> str:
-        """Begin to search for a group, else for the one whose head waits longest; return what is to be said of that."""
+        """Begin to search for a group, else for the one whose head waits longest; return a sentence about it."""
         reading, plan = answer.reading, answer.limits.load.plan
-        arrivals = seen_arrivals(runs, reading, plan)
+        arrivals = observed_arrivals(runs, reading, plan)
         seen = {each.group for each in arrivals}
         heads = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
         asked = next((name for name in (group, *(head.group for head in heads), *sorted(seen)) if name in seen), "")
@@ -139,7 +139,7 @@ class LiveAdvice:
         return f"Advice on {self.goal_text}: looking at {counted(len(arrivals), 'statement')} …"
 
     def end(self) -> None:
-        """End the search; what was found so far is told."""
+        """End the search; it hands over the best choices found so far."""
         self._is_over = True
 
     def _report(self, replayed: int, best: Scored) -> None:

@@ -371,7 +371,14 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert told(foreseen(both, 1, 880.0, 900.0)).text.endswith(
         "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
     )
-    proven = foreseen(both, 0, 700.0, 900.0)
+    assert told(foreseen(both, 0, 700.0, 900.0)).text.endswith(
+        "that BATCH and ETL want: the last now queued should start 3:20 sooner, of 15:00, if it is ended, which is not "
+        "proven; wait, or decide whether to end it"
+    )
+    assert told(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
+        "the last now queued should start 0:40 sooner, of 23:40, if it is ended; wait, or decide whether to end it"
+    )
+    proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert told(proven).step is Step.END
     assert proven.forecast is not None
     poor = replace(proven, forecast=replace(proven.forecast, record=ForecastRecord(5, 2, 30.0)))
@@ -427,7 +434,7 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
     reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(reading)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [526, 144]
-    assert found.candidates[0].commands[0] == told(foreseen(reading, 0, 1500.0, 2470.0)).command
+    assert found.candidates[0].commands[0] == told(foreseen(reading, 0, 1500.0, 2470.0, proven=True)).command
     little = one_queue(running(526, servers=8, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(little)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144]
@@ -445,26 +452,27 @@ def test_nobody_is_ended_for_one_that_has_just_come(waited: float | None, step: 
         )
 
 
-def foreseen(reading: Reading, starts: int, through: float | None, otherwise: float | None) -> Reading:
-    effect = EndingEffect((reading.running[0].executing(),), starts, through, otherwise)
+def foreseen(
+    reading: Reading, starts: int, through: float | None, otherwise: float | None, *, proven: bool = False
+) -> Reading:
+    effect = EndingEffect((reading.running[0].executing(),), starts, through, otherwise, proven)
     return replace(reading, forecast=QueueForecast(effects=(effect,)))
 
 
 def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
     little = one_queue(running(526, servers=8, **IDLE), running(144))
     through, otherwise = (clock(little.at + timedelta(seconds=each))[:5] for each in (1500.0, 2470.0))
-    found = told(foreseen(little, 0, 1500.0, 2470.0))
+    found = told(foreseen(little, 0, 1500.0, 2470.0, proven=True))
     assert found.text == (
         "end MARTIN 1:526 (idle 15:00, keeps 8 servers): "
         f"the last now queued starts at {through} instead of {otherwise}"
     )
     assert found.short == "end MARTIN 1:526: the queue empties sooner"
-    poor = foreseen(little, 0, 1500.0, 2470.0)
+    poor = foreseen(little, 0, 1500.0, 2470.0, proven=True)
     assert poor.forecast is not None
     record = replace(poor.forecast, record=ForecastRecord(5, 2, 30.0))
     assert told(replace(poor, forecast=record)).step is Step.WAIT, "fewer than half of the forecasts held"
-    assert told(foreseen(little, 0, 2445.0, 2470.0)).step is Step.WAIT, "to decide takes longer than is gained"
-    assert told(foreseen(little, 0, 2430.0, 2470.0)).step is Step.WAIT, "so much differs by chance"
+    assert told(foreseen(little, 0, 1500.0, 2470.0)).step is Step.WAIT, "it is no proof"
     assert told(foreseen(little, 3, None, None)).step is Step.WAIT
 
 

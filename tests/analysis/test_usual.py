@@ -6,12 +6,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.analysis.parallel.usual import Comparison, CounterMark, QueueMarks, between, compare, counter_marks, hours
 from presman.analysis.readings.group_readings import QueueTotals
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Usual
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.plan_rows import RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
@@ -39,7 +42,7 @@ def test_between_two_marks_only_the_difference_counts() -> None:
     usual = between(before, after, 60.0)
     assert usual is not None
     assert usual.percent_queued == pytest.approx(80.0)  # 6 completed, 1 more runs, 3 more wait: 10 came, 8 queued
-    assert usual.mean_wait == pytest.approx(37.5)
+    assert usual.mean_wait == pytest.approx(300 / 11)  # of 300 s: 8 queued anew, and 3 had before
     assert usual.mean_servers == pytest.approx(16.0)
     assert usual.mean_queue == pytest.approx(5.0)
     assert usual.timeouts == 0
@@ -123,19 +126,60 @@ def test_now_is_the_last_minute_where_it_was_watched() -> None:
     then = reading(4, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
     (one,) = compare(then, counter_marks(first), counter_marks(first))
     assert one.now.mean_queue == pytest.approx(3.0)
-    assert one.now.mean_wait == pytest.approx(30.0)
+    assert one.now.mean_wait == pytest.approx(22.5)  # 180 s, of 2 that had queued and 6 more
     assert one.hour == one.now
 
 
-def test_a_history_that_reaches_further_back_takes_its_counts_from_what_was_watched() -> None:
+def test_what_the_history_tells_and_what_was_watched_since_are_one_hour() -> None:
+    # Three minutes until noon with 2 in the queue, and one since with 180 s of waiting: 540 s in four minutes.
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
-    history = [minute(number, "BATCH", 2, 2, 32) for number in range(1, 4)]
+    history = [minute(number, "BATCH", 2, 2, 32) for number in range(3)]
     then = reading(4, *history, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
     (one,) = compare(then, {}, counter_marks(first))
-    assert one.hour is not None
-    assert one.hour.mean_queue == 2.0  # of three minutes, 3.0 of what was watched
-    # of the one that was watched: 4 completed and the queue grew by 2, all 6 were queued, for 180 s together
-    assert (one.hour.percent_queued, one.hour.mean_wait, one.hour.timeouts) == (100.0, 30.0, 0)
+    # How many statements came, and how long they waited, nobody knows of the three minutes, so not of the four.
+    assert one.hour == Usual(240.0, None, None, None, None, 2.25, None)
+
+
+def test_a_history_that_was_read_anew_is_not_counted_twice() -> None:
+    first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
+    counters = {"pqs_queued": 16, "pqs_completed": 14, "pq_queued_time": 280_000}
+    for read, seconds, queue in ((1, 60.0, 3.0), (3, 180.0, 2.0)):
+        history = [minute(number - 2, "BATCH", 2, 2, 32) for number in range(read)]
+        (one,) = compare(reading(4, *history, after=60, **counters), {}, counter_marks(first))
+        assert one.hour is not None
+        assert (one.hour.seconds, one.hour.mean_queue) == (seconds, queue)
+
+
+Life = tuple[int, int]
+"""When a statement queued, and for how long."""
+
+
+@given(
+    lives=st.lists(st.tuples(st.integers(0, 500), st.integers(1, 400)), max_size=12),
+    start=st.integers(0, 400),
+    seconds=st.integers(1, 300),
+)
+def test_no_mean_wait_is_longer_than_the_longest(lives: list[Life], start: int, seconds: int) -> None:
+    def at(second: int) -> CounterMark:
+        waited = [min(second - came, wait) for came, wait in lives if came <= second]
+        queued = sum(came <= second < came + wait for came, wait in lives)
+        totals = QueueTotals(len(waited), len(waited) - queued, 0, 0, 1000 * sum(waited), 0)
+        return CounterMark(NOON + timedelta(seconds=second), totals, 0, queued)
+
+    end = start + seconds
+    longest = max((min(end - came, wait) for came, wait in lives if came <= end and came + wait > start), default=0)
+    for before, stretch in ((at(start), float(seconds)), (None, float(end))):
+        usual = between(before, at(end), stretch)
+        assert usual is not None
+        known = longest if before else max((min(end - came, wait) for came, wait in lives if came <= end), default=0)
+        assert usual.mean_wait is None or 0 <= usual.mean_wait <= known
+
+
+def test_statements_that_queued_before_the_counters_began_have_no_mean_wait() -> None:
+    # Nine that were there when the plan was activated waited 540 s in the first minute; PQS_QUEUED knows of one.
+    usual = between(None, mark(1, 1, 9, 0, 0, 540_000, 0, queued=1), 60.0)
+    assert usual is not None
+    assert (usual.mean_wait, usual.mean_queue) == (None, 9.0)
 
 
 def test_a_history_of_unknown_length_reaches_no_further_back_than_half_a_second_that_was_watched() -> None:
@@ -155,7 +199,7 @@ def test_a_poll_that_is_seen_twice_ends_no_mark_and_counters_that_began_anew_end
     for each in (first, then, then):
         marks.add(each)
     (one,) = marks.compare(then)
-    assert (one.now.mean_wait, one.now.mean_queue) == (30.0, 3.0)
+    assert (one.now.mean_wait, one.now.mean_queue) == (22.5, 3.0)
     for counters in ({"pqs_queued": 15, "pqs_completed": 14}, {"pqs_queued": 16, "pqs_completed": 13}):
         again, anew = QueueMarks(), reading(4, after=120, pq_queued_time=300_000, **counters)
         for each in (first, then, anew):
@@ -204,7 +248,7 @@ def test_what_is_shown_is_what_is_judged(queued_ms: int, queued: int, mean: floa
 
 def test_what_was_watched_as_long_as_the_history_reaches_back_is_the_hour() -> None:
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
-    then = reading(4, minute(1, "BATCH", 5, 2, 32), after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
+    then = reading(4, minute(-1, "BATCH", 5, 2, 32), after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
     (one,) = compare(then, {}, counter_marks(first))
     assert one.hour is not None
     assert (one.hour.seconds, one.hour.mean_queue) == (60.0, 3.0)  # 180 s of waiting in 60 s

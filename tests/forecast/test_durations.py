@@ -30,7 +30,7 @@ def test_one_that_still_runs_counts_for_as_long_as_it_has_run() -> None:
 
 
 def test_one_that_was_seen_late_is_not_at_risk_before() -> None:
-    found = durations([*FIVE, Lasted(45.0, seen_from=35.0)])
+    found = durations([*FIVE, Lasted(45.0, first_age=35.0)])
     assert found is not None
     # Five are at risk at 10 s, three at 30 s; at 40 s three again: the late one is there.
     assert found.lasts[:3] == pytest.approx((5 / 6, 4 / 6, 3 / 6))
@@ -49,7 +49,7 @@ def test_ends_at_the_same_time_are_so_many_steps_there() -> None:
 
 
 def test_one_that_ended_before_it_was_seen_tells_nothing() -> None:
-    assert durations([*FIVE[:4], Lasted(5.0, seen_from=5.0)]) is None
+    assert durations([*FIVE[:4], Lasted(5.0, first_age=5.0)]) is None
 
 
 HALVES = Durations((10.0, 20.0), (0.5, 0.25), 20.0)

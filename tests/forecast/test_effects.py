@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.unblock import effect_words, unblock
@@ -11,6 +13,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,
     EndingEffect,
+    ForecastRecord,
     QueueForecast,
     QueueHead,
     Servers,
@@ -18,7 +21,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.figures.drawing.lines import Line
 from presman.forecast.course import draw, play
-from presman.forecast.effects import Effects
+from presman.forecast.effects import Effects, _Difference
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.queue_now import modelled
 from presman.tui.pages.advice_lines import candidates_lines, ends_it
@@ -92,24 +95,76 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
 def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> None:
     forecaster, effects = watched(), Effects()
     offered, model = one_holder(310.0), None
-    forecaster._seen.add(offered)
-    model = modelled(offered, RULES, forecaster._seen)
+    forecaster._history.add(offered)
+    model = modelled(offered, RULES, forecaster._history)
     assert model is not None
     courses = [(drawn, play(model.now, drawn)) for drawn in (draw(model.now, str(seed)) for seed in range(3))]
     assert effects.offer(offered) == 1
     assert effects.play(model, courses, AT + timedelta(seconds=310), 1e6) > 0
-    assert effects.known() == (), "three courses are too few"
+    assert known(effects, 310.0) == (), "three courses are too few"
     assert effects.offer(replace(offered, at=AT + timedelta(seconds=315), heads=())) == 0
-    assert effects.known() == ()
+    assert known(effects, 315.0) == ()
     assert effects.offer(one_holder(320.0)) == 1
     effects.play(model, courses, AT + timedelta(seconds=320), 1e6)
-    (known,) = effects.known()
-    assert known.starts == 1
+    (found,) = known(effects, 320.0)
+    assert found.starts == 1
     effects.offer(one_holder(371.0))
-    assert effects.known() == (), "those of 310 s are too old, though it was offered all the time"
+    assert known(effects, 371.0) == (), "those of 310 s are too old, though it was offered all the time"
     effects.offer(replace(offered, at=AT + timedelta(seconds=381), heads=()))
     effects.offer(one_holder(382.0))
-    assert effects.known() == ()
+    assert known(effects, 382.0) == ()
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "through", "trusted", "proven"),
+    [
+        (1440.0, 1240.0, True, True),
+        (1440.0, 1402.0, True, False),  # half a minute of 24: so much is no reason to end anybody
+        (100.0, 75.0, True, False),  # a quarter of the time, which passes while somebody decides
+        (1440.0, 1240.0, False, False),  # the forecasts have not been judged often enough, or are poor
+    ],
+)
+def test_it_is_proven_by_what_matters_for_a_minute(
+    otherwise: float, through: float, trusted: bool, proven: bool
+) -> None:
+    effects = Effects()
+    found = [looked(effects, second, [(otherwise, through)] * 5, trusted=trusted) for second in range(310, 381, 10)]
+    assert found == [*[False] * 6, proven, proven]
+
+
+def test_proven_it_stays_until_half_the_courses_deny_it_and_then_takes_a_minute_again() -> None:
+    """What is offered, withdrawn and offered again within seconds is no advice."""
+    effects, saves, little = Effects(), (1440.0, 1000.0), (1440.0, 1430.0)
+    for second in range(310, 371, 10):
+        looked(effects, second, [saves] * 5)
+    assert looked(effects, 380, [*[saves] * 3, *[little] * 2]), "three of five"
+    assert not looked(effects, 390, [*[saves] * 2, *[little] * 3]), "two of five"
+    found = [looked(effects, second, [saves] * 5) for second in range(400, 461, 10)]
+    assert found == [*[False] * 6, True]
+    doubtful = Effects()
+    assert not [
+        one for second in range(310, 400, 10) if (one := looked(doubtful, second, [*[saves] * 3, little, little]))
+    ]
+
+
+def test_forecasts_prove_something_once_twenty_were_judged_and_half_of_them_held() -> None:
+    records = [ForecastRecord(*each, 9.0) for each in ((1, 0), (19, 19), (20, 10), (50, 38), (50, 24))]
+    assert [each.is_proof() for each in records] == [False, False, True, True, False]
+
+
+def looked(effects: Effects, second: int, courses: list[tuple[float, float]], *, trusted: bool = True) -> bool:
+    """Return whether the end of the holder is proven to help after a look whose courses end so, without and with it."""
+    now = one_holder(float(second))
+    effects.offer(now)
+    way = (now.running[0].executing(),)
+    differences = (_Difference(now.at, 0, through, otherwise) for otherwise, through in courses)
+    effects._played[way] = deque(differences)
+    (found,) = known(effects, float(second), trusted=trusted)
+    return found.proven
+
+
+def known(effects: Effects, second: float, *, trusted: bool = True) -> tuple[EndingEffect, ...]:
+    return effects.known(AT + timedelta(seconds=second), trusted=trusted)
 
 
 def test_each_way_is_played_once_with_each_draw_as_long_as_there_are_steps() -> None:
@@ -123,14 +178,14 @@ def test_each_way_is_played_once_with_each_draw_as_long_as_there_are_steps() -> 
             ),
         ),
     )  # fmt: skip
-    forecaster._seen.add(two)
-    model = modelled(two, RULES._replace(target=128), forecaster._seen)
+    forecaster._history.add(two)
+    model = modelled(two, RULES._replace(target=128), forecaster._history)
     assert model is not None
     courses = [(drawn, play(model.now, drawn)) for drawn in (draw(model.now, str(seed)) for seed in range(5))]
     assert effects.offer(two) == 2
     effects.play(model, courses, two.at, 1.0)
-    assert [each.who[0][1] for each in effects.known()] == [605], "the steps were used up by the first way"
+    assert [each.who[0][1] for each in known(effects, 310.0)] == [605], "the steps were used up by the first way"
     effects.play(model, courses[:1], two.at, 1.0)
-    assert len(effects.known()) == 1, "the second was played with one draw: one is too few"
+    assert len(known(effects, 310.0)) == 1, "the second was played with one draw: one is too few"
     effects.play(model, courses, two.at, 1e6)
-    assert sorted(each.who[0][1] for each in effects.known()) == [605, 606]
+    assert sorted(each.who[0][1] for each in known(effects, 310.0)) == [605, 606]

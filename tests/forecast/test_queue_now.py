@@ -13,7 +13,7 @@ from presman.analysis.facts.plan_book import Branch
 from presman.analysis.readings.reading import Reading
 from presman.forecast.queue_now import Modelled, QueueRules, modelled, plan_branch, queue_rules
 from presman.forecast.scheduler import LEVELS, Group, Limits, PlanNode, Queueing
-from presman.forecast.seen_statements import SeenStatements
+from presman.forecast.statement_history import StatementHistory
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
@@ -74,7 +74,7 @@ def test_weights_become_parts_of_one_level() -> None:
 def watched_storm(polls: int = 24) -> tuple[SimulatorSource, Reading, Modelled]:
     now = [0.0]
     source = SimulatorSource(with_short_past("storm"), seed=7, clock=lambda: now[0], start=START)
-    poller, seen, previous = Poller(source), SeenStatements(), None
+    poller, seen, previous = Poller(source), StatementHistory(), None
     poller.open()
     for _ in range(polls):
         now[0] += 5.0

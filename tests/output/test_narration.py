@@ -51,6 +51,14 @@ def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> Non
     assert ended[-1].startswith("Nothing is wrong") or "by V$" in ended[-1], "an all-clear names what it rests on"
 
 
+def test_an_alert_that_is_over_is_not_counted_though_its_end_is_not_said_yet() -> None:
+    narration, queue, quiet = Narration(30.0), of("storm"), of("quiet")
+    said(narration, replace(queue, at=quiet.at))
+    over = [line for line in said(narration, later(replace(quiet, header=queue.header), 30)) if "ended" not in line]
+    assert narration._events.alerts  # it may come back within the minute
+    assert next(line for line in over if line.startswith("now: ")).endswith("; 0 alerts")
+
+
 def test_all_is_summed_up_again_when_its_time_has_come() -> None:
     narration, quiet = Narration(60.0), of("quiet")
     assert said(narration, quiet)

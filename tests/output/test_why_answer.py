@@ -75,8 +75,8 @@ def test_what_it_waited_for_before_is_kept() -> None:
         history.add(reading)
     last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
     assert last == (
-        f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit; nothing was read before "
-        "that, so why it waited then is not known"
+        f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit; why it waited before was "
+        "not looked at"
     )
     assert f"off by 0:22 since {clock(AT)}." in as_text(later, AskedStatement.of("501"), history)
 
@@ -86,7 +86,7 @@ def test_who_came_while_one_watched_has_its_whole_history() -> None:
     later = replace(now, at=AT + timedelta(seconds=60))
     history.add(replace(now, queue=(), heads=()))
     history.add(later)
-    assert "not known" not in as_text(later, AskedStatement.of("501"), history)
+    assert "not looked at" not in as_text(later, AskedStatement.of("501"), history)
     assert json.loads(as_json(later, AskedStatement.of("501"), history))["watched_since"].startswith(str(AT.year))
 
 

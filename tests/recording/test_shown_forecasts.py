@@ -10,8 +10,10 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.ending import idle_to_end
+from presman.analysis.advice.to_do import Step, to_do
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.statement_readings import EndingEffect, ForecastRecord, QueueForecast, StartForecast
 from presman.figures.statement_figures import forecast_record
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.shown import as_shown, with_shown
@@ -21,6 +23,7 @@ from presman.recording.redaction import Redactor
 from presman.recording.retention import RecordingLocation
 from presman.recording.statement_lives import foreseen
 from presman.recording.store_errors import StoreLostError
+from presman.reports.report.incident import gather
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder
@@ -77,6 +80,36 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
         None if row.starts is None or row.starts.median is None else pytest.approx(row.starts.median, abs=0.06)
         for row in last.queue
     ]
+
+
+def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run) -> None:
+    """An end that was proven live, one that was not, and none that is known: of a poll there is one answer."""
+    live = [(with_shown(snapshot, seen), seen) for snapshot, seen in map(with_effect, range(3))]
+    place = tmp_path / "x.presman"
+    record(place, live)
+    said = [to_do(seen) for _, seen in live]
+    assert [each is not None and each.step for each in said] == [Step.END, Step.WAIT, Step.WAIT]
+    with Recording(str(place)) as recording:
+        playback = recording.playback()
+        assert [to_do(playback.reading(index)) for index in range(3)] == said
+        assert [to_do(found) for index in range(3) if (found := foreseen(playback, index))] == said
+        incident = gather(recording, playback, range(3), playback.at(0))
+    assert [look.to_do for look in incident.looks] == said
+    assert incident.moment is not None
+    assert incident.moment.to_do == said[0]
+    for (snapshot, _), step in zip(live, said, strict=True):
+        told = json.loads(inside("once", str(place), "--at", str(snapshot.at), "--format", "json").stdout)
+        assert step is not None
+        assert (told["to_do"]["step"], told["to_do"]["text"]) == (step.step.value, step.text)
+
+
+def with_effect(number: int) -> tuple[Snapshot, Reading]:
+    """Return a poll of the storm and its reading with what ending its idle holder would do: proven, not, not known."""
+    snapshot, seen = list(polled("storm", 3))[number]
+    (holder,) = idle_to_end(seen)
+    effect = EndingEffect((holder.executing(),), 1, 1200.0, 1500.0, proven=not number)
+    record = ForecastRecord(50, 38, 22.0)
+    return snapshot, seen.foreseen({}, QueueForecast(record, () if number == 2 else (effect,)))
 
 
 def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Path) -> None:

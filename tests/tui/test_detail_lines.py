@@ -131,8 +131,8 @@ def test_a_groups_queue_stands_beside_what_is_usual() -> None:
     found = Comparison(0, "BATCH", usual(7200, 1.0, None), None, usual(60, 12.0, 0.25), worse=True)
     lines = [" ".join(plain(line).split()) for line in usual_lines(found)]
     assert lines == [
-        "Worse than usual. Now, the last hour, since the plan:",
-        "seconds watched 60 - 7,200", "queued on average 12.0 - 1.0", "% that had to queue 50 - 50",
+        "Worse than usual. Now, what is known of the last hour, since the plan:",
+        "seconds known 60 - 7,200", "queued on average 12.0 - 1.0", "% that had to queue 50 - 50",
         "mean wait 1:01 - 1:01", "% of time queued 25 - -", "servers each 8.0 - 8.0", "timeouts 2 - 2",
     ]  # fmt: skip
     assert usual_lines(found)[1][1][1] == "warn"

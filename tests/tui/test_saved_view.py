@@ -93,6 +93,16 @@ async def test_how_often_a_recording_was_polled_is_not_kept_for_databases() -> N
 
 
 @acted
+async def test_the_order_of_the_data_from_its_end_is_for_one_look() -> None:
+    async with stage(busy()) as acting:
+        acting.app.view_saver = ViewSaver()
+        acting.app.put_back()
+        await acting.keys("1", "S")
+        assert "last row first" in acting.screen
+    assert not any(name.startswith("overview/") for name in saved_view.load()[0].sorts)
+
+
+@acted
 async def test_what_another_presman_has_kept_meanwhile_stays() -> None:
     async with stage(busy()) as acting:
         acting.app.view_saver = ViewSaver()

@@ -46,6 +46,18 @@ def names(found: TableRows) -> str:
 
 
 @pytest.mark.parametrize(
+    ("sort", "descending", "shown"),
+    [("", False, ""), ("", True, "last row first"), ("size", True, "sorted by Size"), ("name", False, "")],
+)
+def test_an_order_that_no_head_shows_is_told_in_the_title(sort: str, descending: bool, shown: str) -> None:
+    table = rows(*ROWS, sort=sort, descending=descending)
+    assert table.unmarked_order({"name"}) == shown
+    title = plain(TableFrame(table, None).lines(60, 5, 0)[0])  # here both heads are there
+    assert ("last row first" in title) is (not sort and descending)
+    assert "sorted by" not in title
+
+
+@pytest.mark.parametrize(
     ("sort", "descending", "order"),
     [
         ("", False, "a b b1 b2 lost"),

@@ -80,7 +80,7 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
 
 
 def _background(kind: SessionKind) -> str:
-    """Return what is to be said of a background process that holds servers."""
+    """Return the sentence about a background process that holds servers."""
     if kind.name == "SMON":
         return "SMON is rolling back a transaction; that ends by itself"
     return f"{kind.name} is a background process, and no command ends it"

@@ -2,7 +2,7 @@
 
 The rules. Nobody is named to be ended but an idle holder against whose end nothing speaks (`ending.objection`), and
 only where it is proven to help: he alone or with other idle ones keeps what a head is short of, and no other queue
-takes these servers; or the forecast says that the queue empties sooner by more than it takes to decide. Where
+takes these servers; or the forecast proves that the queue empties sooner by what matters (`EndingEffect.proven`). Where
 several queues want the same servers, whether an end lets a head start changes faster than anybody decides: there only
 the forecast is a proof, and without it DO says who is idle in words that hold while servers come and go. What should
 end by itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first.
@@ -37,6 +37,7 @@ from presman.analysis.advice.unblock import (
     no_use,
     queues_behind_itself,
     refused_holder,
+    saves_enough,
     unblock,
 )
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
@@ -136,7 +137,7 @@ def _queue(reading: Reading) -> ToDo | None:
 
 
 def _nearness(found: Unblock) -> int:
-    """Return which of those that wait is told of: that which should start by itself, before one whose servers an idle
+    """Rank a waiting head: first one that should start by itself, then one whose servers an idle
     holder keeps, whom TO START IT names.
     """
     if found.wait is not None:
@@ -175,10 +176,10 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     if all(each.blocked for each in heads):
         return None
     known = [(each, effect) for each in idle_to_end(reading) if (effect := effect_of(reading, each)) is not None]
-    gains = [(_gain(effect), each, effect) for each, effect in known if is_sooner(effect)]
-    gain, each, effect = max(gains, key=lambda one: one[0], default=(0.0, None, None))
-    if each is None or gain <= NEARLY_DONE:
+    proven = [(each, effect) for each, effect in known if effect.proven]
+    if not proven:
         return None
+    each, effect = max(proven, key=lambda one: _gain(one[1]))
     return _end((each,), reading, "", "the queue empties sooner", "", effect)
 
 
@@ -222,9 +223,13 @@ def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     record = None if reading.forecast is None else reading.forecast.record
     if record is not None and record.is_poor():
         return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
-    if candidate.effect is None or candidate.effect.through is None or candidate.effect.otherwise is None:
+    effect = candidate.effect
+    if effect is None or effect.through is None or effect.otherwise is None:
         return "what ending it would do is not known"
-    return f"ending it should save less than {duration(NEARLY_DONE)}"
+    if (gain := _gain(effect)) < NEARLY_DONE:
+        return f"ending it should save less than {duration(NEARLY_DONE)}"
+    saves = f"the last now queued should start {duration(gain)} sooner, of {duration(effect.otherwise)}, if it is ended"
+    return f"{saves}, which is not proven" if saves_enough(effect.through, effect.otherwise) else f"{saves}"
 
 
 _NO_USE = "nobody should start sooner if it is ended, so waiting is as good"
@@ -430,7 +435,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
 def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
     """Return what an idle holder keeps of what the head is short of, where its end alone is not enough.
 
-    What is enough changes with each statement that ends: so how many servers more it takes is told, too.
+    What is enough changes with each statement that ends, so the text also says how many more servers it takes.
     """
     each, who = candidate.statement, _head_in_words(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"

@@ -19,7 +19,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Unblock, contenders, too_large, want_the_same
-from presman.analysis.advice.ending import ending, ends_in, idle_to_end, lost, objection, refusal, time_left
+from presman.analysis.advice.ending import (
+    NEARLY_DONE,
+    ending,
+    ends_in,
+    idle_to_end,
+    lost,
+    objection,
+    refusal,
+    time_left,
+)
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
@@ -324,7 +333,7 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
 
 
 _NO_SOONER = 0.98
-"""What is not sooner by more than two parts in a hundred is not told: so much differs by chance."""
+"""A gain of no more than 2 % is not mentioned: so much differs by chance."""
 
 
 def is_sooner(effect: EndingEffect) -> bool | None:
@@ -332,6 +341,16 @@ def is_sooner(effect: EndingEffect) -> bool | None:
     if effect.through is None or effect.otherwise is None:
         return None
     return effect.through <= _NO_SOONER * effect.otherwise
+
+
+_TENTH = 0.1
+
+
+def saves_enough(through: float, otherwise: float) -> bool:
+    """Whether an end that lets the last now queued start sooner saves what matters: not less than it takes to decide,
+    and not less than a tenth of the time that is left.
+    """
+    return through < inf and otherwise - through >= max(NEARLY_DONE, _TENTH * otherwise)
 
 
 def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
@@ -414,10 +433,10 @@ def effect_of(reading: Reading, *way: RunningStatement) -> EndingEffect | None:
 
 
 def _unlisted(reading: Reading) -> str:
-    """Return that V$PX_SESSION does not tell who holds the servers in use, "" if it does."""
-    pool, seen = reading.header.servers, sum(each.servers for each in reading.running)
+    """Return that V$PX_SESSION does not show who holds the servers in use, "" if it does."""
+    pool, shown = reading.header.servers, sum(each.servers for each in reading.running)
     in_use = pool.in_use if pool.counted is None else pool.counted
-    return f"V$PX_SESSION shows {seen} of {counted(in_use, 'server')} in use" if in_use and seen < in_use else ""
+    return f"V$PX_SESSION shows {shown} of {counted(in_use, 'server')} in use" if in_use and shown < in_use else ""
 
 
 def _is_of(statement: RunningStatement, queued: QueuedStatement) -> bool:

@@ -1,4 +1,4 @@
-"""Rules of what is wrong: one list, for screens, texts, checks and whoever counts events.
+"""Alert rules: one list, for screens, texts, checks and event counts.
 
 Those of CPU (less than is due, a limit, no plan, a host shared) and of what else holds back (a quiesced database,
 session pools, I/O limits, a plan that changed) stand here; those of the parallel queue in `queue_alerts.py`.
@@ -33,7 +33,7 @@ _KEYS: Mapping[Verdict, str] = MappingProxyType(
         Verdict.CAPPED: "cpu_capped",
     }
 )
-"""A group near the edge of being starved is told by the same rule as one that is, less severely."""
+"""A group that is nearly starved is reported by the same rule as one that is, less severely."""
 
 
 def groups_held_off(reading: Reading) -> list[Alert]:
@@ -54,7 +54,7 @@ def _group(group: GroupReading, verdict: Verdict) -> Alert:
         of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
         cpus = f"{number(group.used)}{of} CPUs{where}"
         short = f"{group.title} {_words(group)}, {cpus}"
-    # What is near the edge is told less severely whatever thresholds there are.
+    # A group that is nearly starved is less severe whatever thresholds are set.
     amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
     state = cast(Severity, verdict.level)
     return Alert(state, verdict.glyph, f"CPU: {short}{wants}", short, _KEYS[verdict], group.title, amount)
@@ -134,7 +134,7 @@ def _subject(instance: InstanceReading, reading: Reading) -> str:
 
 
 NEWS = 600.0
-"""Seconds for which a change of plan is told."""
+"""Seconds for which a change of plan is shown as an alert."""
 
 
 def quiesced(reading: Reading) -> list[Alert]:

@@ -41,18 +41,18 @@ class AlertSetting(Struct, frozen=True):
 
 
 AlertSettings = tuple[AlertSetting, ...]
-"""What is said of alerts, the first that fits holds."""
+"""Settings of alerts; the first that fits an alert applies."""
 
 
 def setting_for(settings: AlertSettings, key: str, subject: str) -> AlertSetting:
-    """Return what holds for an alert: what is said of its subject, over what is said of its rule."""
+    """Return the setting for an alert: what is set for its subject overrides what is set for its rule."""
     ours = [each for each in settings if each.key == key]
     exact = [each for each in ours if each.subject and each.subject.casefold() == subject.casefold()]
     return _together(AlertSetting(key, subject), [*exact, *(each for each in ours if not each.subject)])
 
 
 def merged(settings: Iterable[AlertSetting]) -> AlertSettings:
-    """Return the settings with each rule and subject once: what is said first holds, then what is said behind it."""
+    """Return the settings with each rule and subject once: earlier settings override later ones."""
     found: dict[tuple[str, str], AlertSetting] = {}
     for each in settings:
         place = each.key, each.subject.casefold()

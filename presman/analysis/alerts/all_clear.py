@@ -25,10 +25,10 @@ def all_clear(reading: Reading) -> list[Alert]:
         return []
     where = f" in {reading.header.container}" if reading.header.container else ""
     whole = len(known) == len(reading.basis)
-    seen = tuple(dict.fromkeys(view for each in known for view in each.views))
-    views = ", ".join(seen)
+    views_read = tuple(dict.fromkeys(view for each in known for view in each.views))
+    views = ", ".join(views_read)
     absent = ", ".join("no queue now" if each.what == "queue" else f"no {each.what}" for each in known)
-    if reading.interval and any(each.what != "queue" for each in known):  # the others are told by two polls
+    if reading.interval and any(each.what != "queue" for each in known):  # the others need two polls
         absent += f" in {spelled(max(1.0, reading.interval))}"
     names = [each.what for each in known]
     if whole:
@@ -37,7 +37,7 @@ def all_clear(reading: Reading) -> list[Alert]:
     else:
         text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where
     brief = f"Nothing is wrong now{where}" if whole else short
-    between = (f"{brief} (by {views})", f"{short} (by {counted(len(seen), 'view')})")
+    between = (f"{brief} (by {views})", f"{short} (by {counted(len(views_read), 'view')})")
     return [Alert("good", "●", f"{text} (by {views}).", short, between=between)]
 
 

@@ -20,7 +20,7 @@ from presman.base.errors import nearest
 from presman.base.formats import duration
 
 GAP = 900.0
-"""Seconds without a look after which nothing is known of what lay between: a duration begins anew."""
+"""Seconds without a reading after which a duration starts from zero: what happened between is not known."""
 
 _GLYPHS: Mapping[str, str] = MappingProxyType({"bad": "✕", "warn": "▲", "note": "·"})
 
@@ -56,7 +56,7 @@ def sees_all(reading: Reading) -> bool:
 def judged(
     reading: Reading, settings: AlertSettings, before: Marks | None
 ) -> tuple[tuple[Alert, ...], tuple[str, ...], Marks]:
-    """Return the alerts of a reading as the settings have them, what they could not be told of, and the new marks.
+    """Return the alerts of a reading under the settings, which rules could not be checked, and the new marks.
 
     `before` are the marks of the last look; with None durations are not known, and what must last counts at once.
     """
@@ -140,7 +140,7 @@ def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Aler
 
 
 def groupless(settings: AlertSettings, reading: Reading) -> dict[AlertSetting, str]:
-    """Return the settings about a consumer group that is neither defined nor in force, and what is to be said of each.
+    """Return the settings about a consumer group that is neither defined nor in force, each with a sentence about it.
 
     Nothing is where no view tells which are defined, nor of groups of other containers, whose definitions none shows;
     rules that have to be asked for say it themselves.
@@ -167,7 +167,7 @@ class Judge:
         self.marks = marks
         """Since when which alert lasts; None where that cannot be known."""
         self.unknown: tuple[str, ...] = ()
-        """What could not be told of the newest reading, though config.ini asks for it."""
+        """The rules that config.ini asks for and the newest reading could not be checked for."""
 
     def look(self, reading: Reading) -> Reading:
         """Return a reading with its alerts, and forget it: it is but the beginning of one."""

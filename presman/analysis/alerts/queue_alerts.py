@@ -51,7 +51,7 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
 
 
 class _TimeoutWording(NamedTuple):
-    """What is told of statements about to run into their timeout: how bad it is, what they do, the parameter's part."""
+    """An alert about statements near their timeout: its severity, what they will do, and which parameter decides it."""
 
     state: Severity
     glyph: str

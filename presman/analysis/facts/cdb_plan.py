@@ -50,7 +50,7 @@ class Allotment(NamedTuple):
 
 
 def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotment]:
-    """Return what each pluggable database is given on an instance that hands out so many CPUs."""
+    """Return the allotment of each pluggable database on an instance that divides `cpus`."""
     containers = sorted(plans.system.pdbs.keys() | plans.own_containers)
     if not containers:
         return {}

@@ -64,10 +64,10 @@ class PlanDivision(Struct, frozen=True, dict=True):
         keys = {(row.inst_id, row.con_id) for row in self.snapshot.rows(ConsumerGroup)}
         keys.update(self.plans.plan_rows)
         if self.system.pdb_names:
-            seen = self.system.seen_ids if self.plans.plan_rows else ()
+            seen = self.system.all_ids if self.plans.plan_rows else ()
             keys.update((inst_id, con_id) for inst_id in seen for con_id in self.system.open_pdbs(inst_id))
             keys = {key for key in keys if not self.system.is_closed(*key)}
-        found: dict[int, tuple[int, ...]] = dict.fromkeys(self.system.seen_ids, ())
+        found: dict[int, tuple[int, ...]] = dict.fromkeys(self.system.all_ids, ())
         for inst_id, con_id in sorted(keys):
             found[inst_id] += (con_id,)
         return {inst_id: containers or (0,) for inst_id, containers in found.items()}

@@ -94,7 +94,7 @@ class SystemFacts(Struct, frozen=True, dict=True):
     cache: RowCache
 
     @cached_property
-    def seen_ids(self) -> tuple[int, ...]:
+    def all_ids(self) -> tuple[int, ...]:
         """The instances that any view speaks of, in order."""
         return tuple(
             sorted(set[int]().union(*(map(_first, self.snapshot.section(kind).rows) for kind in _TAKING_PART)))
@@ -107,14 +107,14 @@ class SystemFacts(Struct, frozen=True, dict=True):
         All of them where none is open, as of a standby database that is mounted.
         """
         closed = self.not_open
-        return tuple(inst_id for inst_id in self.seen_ids if inst_id not in closed) if closed else self.seen_ids
+        return tuple(inst_id for inst_id in self.all_ids if inst_id not in closed) if closed else self.all_ids
 
     @property
     def not_open(self) -> Mapping[int, str]:
         """V$INSTANCE.STATUS of the instances that are not open (STARTED, MOUNTED) while others are."""
         rows = self.snapshot.rows(Instance)
         found = {row.inst_id: row.status for row in rows if row.status and not row.status.startswith("OPEN")}
-        return found if len(found) < len(self.seen_ids) else {}
+        return found if len(found) < len(self.all_ids) else {}
 
     @cached_property
     def instances(self) -> Mapping[int, Instance]:

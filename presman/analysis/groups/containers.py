@@ -410,14 +410,14 @@ def grown_io(facts: Facts, deltas: CounterDeltas | None) -> IoRates | None:
 
 def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
     """Return the containers with MAX_IOPS or MAX_MBPS, on each instance by itself; none outside of a CDB."""
-    seen = {(row.inst_id, row.con_id): row.pdb_name for row in facts.snapshot.rows(RsrcPdb) if row.con_id > 2}
-    limits = {key: limit for key in sorted(seen) if (limit := limits_of(facts, *key)) != (None, None)}
+    names = {(row.inst_id, row.con_id): row.pdb_name for row in facts.snapshot.rows(RsrcPdb) if row.con_id > 2}
+    limits = {key: limit for key in sorted(names) if (limit := limits_of(facts, *key)) != (None, None)}
     grown = {inst_id: grown_counters(facts, inst_id) for inst_id in {key[0] for key in limits}}
     minutes = {(row.inst_id, row.con_id): row for row in facts.snapshot.rows(PdbMetric)} if limits else {}
     nothing = null_row(PdbMetric)
     found = []
     for key, limit in limits.items():
-        name = seen[key] or facts.system.container_name(key[1])
+        name = names[key] or facts.system.container_name(key[1])
         io, minute = grown_io(facts, grown[key[0]].get(key[1])), minutes.get(key, nothing)
         row = LimitedContainer(*key, name, io, minute.avg_io_throttle, *limit, held_by=held_by(minute, *limit))
         found.append(row._replace(verdict=io_verdict(row), nearest=reached(row), sentence=io_sentence(row)))

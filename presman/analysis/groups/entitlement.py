@@ -21,10 +21,10 @@ FULL = 0.9
 
 SLACK_CPUS = 0.25
 SLACK = 0.15
-"""What a group may get less than its due before that is told, in CPUs and as a fraction of its due."""
+"""How much less than its due a group may get without a verdict, in CPUs and as a fraction of its due."""
 
 NEAR = 2
-"""Up to so many times that it is told as a little less; only beyond that is a group starved."""
+"""Up to this many times that, a group gets a little less than its due; only beyond it is starved."""
 
 DIVIDED = 0.75
 """Fraction of the capacity from which on what the groups used is taken for all there was while sessions wait: published
@@ -35,7 +35,7 @@ SPARE = 0.25
 """Fraction of the capacity from which on what is idle of the host is CPU to spare."""
 
 NOT_EXHAUSTED = 0.5
-"""Percent of a minute: CPU_EXHAUSTED below this is told as 0."""
+"""Percent of a minute: CPU_EXHAUSTED below this counts as 0."""
 
 SERVER_WIDE = "CPU is divided over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)"
 """Why nobody's due is known where it is not the CPUs of one instance that are shared."""
@@ -75,7 +75,7 @@ class Load(NamedTuple):
 
 
 def slack(due: float) -> float:
-    """Return the CPUs that a group may get less than its due before that is told."""
+    """Return how many CPUs less than its due a group may get without a verdict."""
     return max(SLACK_CPUS, SLACK * due)
 
 

@@ -37,7 +37,7 @@ def waits(facts: Facts) -> dict[GroupKey, PoolWaits]:
 
 
 def _longest(rows: Iterable[Session]) -> float | None:
-    """Return the seconds the first session has waited; None where they are not told of one of them."""
+    """Return the seconds the first session has waited; None if that is missing for any of them."""
     micro = [row.wait_time_micro for row in rows]
     known = [each for each in micro if each is not None]
     return max(known) / 1e6 if known and len(known) == len(micro) else None

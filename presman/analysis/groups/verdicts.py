@@ -143,7 +143,7 @@ def _entitlement_words(group: Judged) -> str:
 
 
 def _left(group: Judged, host_busy: float | None) -> str:
-    """Return who has the rest."""
+    """Return what is known about the CPUs it did not get: free, or used by others."""
     free = _free(group)
     if free and host_busy is not None and host_busy >= FULL:
         return f"the groups left {free:.1f} CPUs unused, but the host is {100 * host_busy:.0f} % busy"

@@ -172,7 +172,7 @@ def _longest_us(histogram: Histogram) -> int:
 
 
 class WaitingNow(NamedTuple):
-    """The sessions that wait for an event now, and for how many microseconds the first of them has; None: not told."""
+    """The sessions that wait for an event now, and for how many microseconds the first of them has; None: not known."""
 
     wait_class: str
     sessions: int
@@ -211,7 +211,7 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
 
 
 def _grown(row: SystemEvent, old: SystemEvent) -> tuple[int | None, int | None] | None:
-    """Return the waits and microseconds since, None each where they are not told; None if one went backwards."""
+    """Return the waits and microseconds since, None for one that is missing; None if one went backwards."""
     waits = _less(row.total_waits, old.total_waits)
     micro = _less(row.time_waited_micro, old.time_waited_micro)
     return None if min(waits or 0, micro or 0) < 0 else (waits, micro)
@@ -323,7 +323,7 @@ def _read_before(facts: Facts) -> set[int]:
 
 
 def _event_waits(totals: tuple[int | None, int | None] | None) -> EventWaits | None:
-    """Return waits and their time, None where one of the two is not told."""
+    """Return waits and their time, None if one of the two is missing."""
     if totals is None or totals[0] is None or totals[1] is None:
         return None
     return EventWaits(totals[0], totals[1])
@@ -347,7 +347,7 @@ def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
 
 
 def downgrades(facts: Facts) -> tuple[Downgrades, ...]:
-    """Return the parallel operations by class, in the order they were read; none where their number is not told."""
+    """Return the parallel operations by class, in the order they were read; none if their number is missing."""
     if not {"name", "value"}.isdisjoint(facts.snapshot.section(Sysstat).absent):
         return ()
     return tuple(

@@ -49,7 +49,7 @@ class Counted(Struct, frozen=True):
     def of_statement(self, statement: RunningStatement, *, everybody: bool) -> bool | None:
         """Return whether a statement counts against its group, or against the target of `everybody`.
 
-        None where it cannot be told.
+        None where that is not known.
         """
         known = self.in_target if everybody else self.in_group
         return known.get((statement.inst_id, statement.sid, statement.serial), True)

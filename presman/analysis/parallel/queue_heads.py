@@ -76,7 +76,7 @@ class QueueState(NamedTuple):
     unknown_container: str = ""
 
     def has_room(self, wants: Servers | None) -> bool:
-        """Whether what is counted leaves room for so many servers."""
+        """Whether the servers counted leave room for these."""
         free = self.free
         return wants is not None and wants.source is not WantsSource.MEAN and free is not None and wants.high <= free
 
@@ -371,7 +371,7 @@ def _short(wants: Servers, free: int) -> str:
 class Placement(NamedTuple):
     """Instances that servers may run on. `confined_by` is what keeps them there, "" where they may run on all.
 
-    `known` is false where it cannot be told; then they are taken to run on all.
+    `known` is false if that is not known; then they are taken to run on all.
     """
 
     inst_ids: frozenset[int]

@@ -54,7 +54,7 @@ class Holding(NamedTuple):
 
     @property
     def tree_sets(self) -> int | None:
-        """The most server sets of one parallelizer; None where they are not told."""
+        """The most server sets of one parallelizer; None where that is not known."""
         sets = Counter(group for group, number in {kind[:2] for kind in self.kinds} if number is not None)
         return max(sets.values(), default=None)
 
@@ -311,7 +311,7 @@ class Course(NamedTuple):
 
 
 def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str) -> Course:
-    """Compare what is left of an operation with what was left at the poll before.
+    """Compare the rest of an operation with its rest at the poll before.
 
     An end that stays as far away as it was, or should have come by now, is not promised again. `session` is the
     coordinator's instance and SID.

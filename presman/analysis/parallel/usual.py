@@ -4,14 +4,18 @@ From counters (V$RSRC_CONSUMER_GROUP), between any two marks of the same plan wi
 
     statements that came = completed + timed out + those now running and queued, their change
     percent queued       = PQS_QUEUED / statements that came
-    mean wait            = PQ_QUEUED_TIME / PQS_QUEUED
+    mean wait            = PQ_QUEUED_TIME / (queued when it began + PQS_QUEUED)
     share of life queued = PQ_QUEUED_TIME / (PQ_QUEUED_TIME + PQ_ACTIVE_TIME)
     servers each         = PQ_SERVERS_USED / PQS_COMPLETED
     mean queue           = PQ_QUEUED_TIME / time             (Little's law)
 
-From the minutes of the last hour (V$RSRCMGRMETRIC_HISTORY) come the means that do not need counters.
+What the mean wait counts is the time queued in that stretch, of each statement that queued in it: of those that had
+queued before it began, too, or it could be longer than anybody has waited.
 
-Counters remembered each minute for an hour, so that the last minute and the last hour can be told from now.
+From the minutes of the last hour (V$RSRCMGRMETRIC_HISTORY), which end where presman begins to watch, come the means
+that do not need counters.
+
+Counters remembered each minute for an hour, so that now can be compared with the last minute and the last hour.
 """
 
 from __future__ import annotations
@@ -25,11 +29,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Usual, is_downgrade
+from presman.analysis.readings.statement_readings import HourReading, Usual, is_downgrade
 from presman.rows.group_rows import GroupMetricHistory
 
 NONE = QueueTotals(0, 0, 0, 0, 0, 0)
@@ -71,7 +74,7 @@ class Comparison(NamedTuple):
 
 
 def between(before: CounterMark | None, after: CounterMark, seconds: float | None) -> Usual | None:
-    """Return the figures of a stretch of time; None if a counter went backwards (another plan window) or is not told.
+    """Return the figures of a stretch of time; None if a counter went backwards (another plan window) or is not known.
 
     Without `before` it is the time since the counters began; `seconds` None means that nobody knows how long that is.
     """
@@ -81,18 +84,26 @@ def between(before: CounterMark | None, after: CounterMark, seconds: float | Non
         return None
     queued, completed, servers_used, active_ms, queued_ms, timeouts = map(sub, new, old)
     came = after.came - (before.came if before else 0)
+    waited = queued + (before.queued if before else 0)
     if min(queued, completed, servers_used, active_ms, queued_ms, timeouts) < 0:
         return None
     life = queued_ms + active_ms
     return Usual(
         seconds=seconds,
         percent_queued=100 * min(queued, came) / came if came > 0 else None,
-        mean_wait=queued_ms / 1000 / queued if queued else None,
+        mean_wait=_mean_wait(queued_ms / 1000, max(waited, after.queued), seconds),
         queued_share=queued_ms / life if life else None,
         mean_servers=servers_used / completed if completed else None,
         mean_queue=queued_ms / 1000 / seconds if seconds else None,
         timeouts=timeouts,
     )
+
+
+def _mean_wait(queued: float, statements: int, seconds: float | None) -> float | None:
+    """Return the mean time queued in so many seconds; None if some must have queued that are not counted."""
+    if not statements or (seconds is not None and queued > statements * seconds):
+        return None
+    return queued / statements
 
 
 def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, str], Usual]:
@@ -147,7 +158,7 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
     `recent` has a mark of each group about a minute old, `hour` the oldest of the last hour; where there is none (the
     first minutes, or one reading alone) "now" is what is queued at this instant and the hour is the metric history's.
     """
-    known = {(each.con_id, each.name): each.usual for each in reading.hour}
+    known = {(each.con_id, each.name): each for each in reading.hour}
     found = []
     for group in reading.cluster_groups():
         key = (group.con_id, group.name)
@@ -159,20 +170,24 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
             between(marks[key], mark, _since(reading, marks[key].at)) if key in marks else None
             for marks in (recent, hour)
         )
-        past = _together(known.get(key), watched)
+        past = _together(known.get(key), watched, reading.at)
         present = now or Usual(0.0, None, None, None, None, float(group.px_queued or 0), None)
         found.append(Comparison(*key, plan, past, present, _is_worse(group, present, past, plan)))
     return tuple(found)
 
 
-def _together(history: Usual | None, watched: Usual | None) -> Usual | None:
-    """Return what was watched of the hour; the means over longer ones of the history where it reaches further back."""
+def _together(history: HourReading | None, watched: Usual | None, at: datetime) -> Usual | None:
+    """Return the hour of what was watched and the history before it, as one stretch: its mean queue alone is known.
+
+    A history that was read anew while presman watched is another account of the same time: the longer one holds.
+    """
     if history is None or watched is None:
-        return history or watched
-    if (watched.seconds or 0.0) >= (history.seconds or 0.0):
-        return watched
-    counted = (watched.percent_queued, watched.mean_wait, watched.timeouts)
-    return replace(history, percent_queued=counted[0], mean_wait=counted[1], timeouts=counted[2])
+        return watched if history is None else history.usual
+    before, mine = history.usual.seconds or 0.0, watched.seconds or 0.0
+    if history.until is None or at - history.until <= timedelta(seconds=mine) - MINUTE:
+        return watched if mine >= before else history.usual
+    seconds, queue = before + mine, before * (history.usual.mean_queue or 0.0) + mine * (watched.mean_queue or 0.0)
+    return Usual(seconds, None, None, None, None, queue / seconds, None) if seconds else None
 
 
 def _is_worse(group: GroupReading, now: Usual, hour: Usual | None, plan: Usual | None) -> bool:
@@ -203,7 +218,7 @@ class _Minute(Struct, frozen=True):
 
 
 class QueueMarks:
-    """A mark about once a minute, for an hour; forgotten when the counters begin anew."""
+    """A mark about once a minute, for an hour; forgotten when the counters are reset."""
 
     def __init__(self) -> None:
         self._minutes: deque[_Minute] = deque()

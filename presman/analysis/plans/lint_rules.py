@@ -380,7 +380,7 @@ def queue_never_used(case: Case) -> Found:
 
 
 def swapping_windows(periods: Sequence[PlanPeriod]) -> str:
-    """Return what is to be said of the windows of one container if they change its plan, else ""."""
+    """Return the finding about the windows of one container if they change its plan, else ""."""
     now = next((window for window in periods if window.until is None), None)
     swaps = {window.window or "not named": window.plan for window in periods if window.by_scheduler}
     if not swaps or now is None or not now.switches_allowed:

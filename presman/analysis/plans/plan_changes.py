@@ -100,7 +100,7 @@ class SettingWatch:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[RecordType, tuple[Any, ...]] = {}
+        self._rows: dict[RecordType, tuple[Any, ...]] = {}
         self._parameters: dict[_SettingKey, str] = {}
         self._directives: dict[RecordType, dict[_Name, Any]] = {}
 
@@ -109,11 +109,11 @@ class SettingWatch:
         return SettingChanges(tuple(self._changed_parameters(snapshot)), tuple(self._changed_directives(snapshot)))
 
     def _news(self, snapshot: Snapshot, record: RecordType) -> tuple[Any, ...]:
-        """Return the rows of a view if they were read anew, () if not, or if there are none."""
+        """Return the rows of a view if this poll read them, () if not, or if there are none."""
         rows = snapshot.section(record).rows
-        if rows is self._seen.get(record, ()):
+        if rows is self._rows.get(record, ()):
             return ()
-        self._seen[record] = rows
+        self._rows[record] = rows
         return rows
 
     def _changed_parameters(self, snapshot: Snapshot) -> Iterator[str]:
@@ -140,7 +140,7 @@ class SettingWatch:
             yield f"{name.upper()} {old or _NOT_SET} → {new or _NOT_SET}{where}"
 
     def _changed_directives(self, snapshot: Snapshot) -> Iterator[DirectiveChange]:
-        """Return the changes, in the root those that CDB_RSRC_PLAN_DIRECTIVES tells of all containers."""
+        """Return the changes; in the root CDB_RSRC_PLAN_DIRECTIVES has those of all containers."""
         several = bool(snapshot.section(ContainerPlanDirective).rows)
         for record in (CdbPlanDirective, ContainerPlanDirective if several else PlanDirective):
             rows = [row for row in self._news(snapshot, record) if row.status != "PENDING"]

@@ -118,7 +118,7 @@ class SessionTotals(NamedTuple):
     """Counters of a group's sessions since the plan was activated (V$RSRC_CONSUMER_GROUP).
 
     `pool_waits` calls had to wait for the active session pool, `pool_ms` milliseconds in all; `switched_in` and
-    `switched_out` count sessions that SWITCH_TIME moved into and out of the group. None: not told.
+    `switched_out` count sessions that SWITCH_TIME moved into and out of the group. None: not known.
     """
 
     pool_waits: int | None = 0

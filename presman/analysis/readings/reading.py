@@ -188,7 +188,7 @@ class RedoHealth(Struct, frozen=True):
     """What commits and the redo writer wait for since the last poll; `inst_id` 0 is the cluster.
 
     `sync_ms` is the mean of 'log file sync' (a commit), `write_ms` of 'log file parallel write' (the write itself);
-    None without such waits, or where they are not told. `outside_percent` is the part of a commit's wait that the write
+    None without such waits, or if they are missing. `outside_percent` is the part of a commit's wait that the write
     does not explain.
     """
 

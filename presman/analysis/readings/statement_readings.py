@@ -126,6 +126,9 @@ class StartForecast(Struct, frozen=True):
 LEAST_JUDGED = 5
 """Fewer starts than these tell nothing of how good forecasts are."""
 
+PROOF_JUDGED = 20
+"""Starts that must have been judged before forecasts are a proof for ending somebody."""
+
 
 class ForecastRecord(Struct, frozen=True):
     """How good the first forecasts have been of the last 50 statements that have started since, or should have.
@@ -146,18 +149,24 @@ class ForecastRecord(Struct, frozen=True):
         """
         return self.judged >= LEAST_JUDGED and 2 * self.held < self.judged
 
+    def is_proof(self) -> bool:
+        """Whether so many were judged, and are not poor, that somebody may be named to be ended because of them."""
+        return self.judged >= PROOF_JUDGED and not self.is_poor()
+
 
 class EndingEffect(Struct, frozen=True):
     """What the end of some running statements would do, in the middle of courses played with and without them.
 
     `starts` more statements start at once. The last of those queued now starts after `through` seconds in place of
-    `otherwise`; None where that is too far away to be told.
+    `otherwise`; None where that is too far away to be told. It is `proven` where so much is gained in most courses, for
+    a minute by now, and the forecasts have been judged often enough: only then is somebody offered to be ended for it.
     """
 
     who: tuple[Executing, ...]
     starts: int
     through: float | None
     otherwise: float | None
+    proven: bool = False
 
 
 class QueueForecast(Struct, frozen=True):
@@ -403,8 +412,9 @@ class Downgrades(Struct, frozen=True):
 class Usual(Struct, frozen=True):
     """A group's parallel queue over some `seconds` (None: not known how many): means and shares, None where unknown.
 
-    `mean_wait` is seconds per statement that had to queue, `queued_share` the part of all statements' life that they
-    queued (0..1), `mean_servers` servers per completed statement, `mean_queue` statements queued on average.
+    `mean_wait` is how many of them each statement queued, of those that queued at all, `queued_share` the part of all
+    statements' life that they queued (0..1), `mean_servers` servers per completed statement, `mean_queue` statements
+    queued on average.
     """
 
     seconds: float | None
@@ -417,8 +427,12 @@ class Usual(Struct, frozen=True):
 
 
 class HourReading(Struct, frozen=True):
-    """What V$RSRCMGRMETRIC_HISTORY says of one group's queue over the last hour, all instances."""
+    """What V$RSRCMGRMETRIC_HISTORY says of one group's queue over the last hour, all instances.
+
+    `until` is when its newest minute ended: what came after that it does not tell. Null where it is not known.
+    """
 
     con_id: int
     name: str
     usual: Usual
+    until: datetime | None = None

@@ -39,7 +39,7 @@ class Watch:
         self.sql_minutes.begin(at)
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading. One that is not newer than the last begins anew."""
+        """Take the next reading. One that is not newer than the last resets everything."""
         self.ledger.add(reading)
         self.queue_marks.add(reading)
         self.runs.add(reading)

@@ -104,7 +104,7 @@ class _Verdicts(Struct):
 class EventWatch:
     """Finds the events of each reading, given those before.
 
-    Alerts that are there at the first reading began before it: they are told only if `first_is_news`.
+    Alerts of the first reading began before it: they are events only if `first_is_news`.
     """
 
     def __init__(self, *, first_is_news: bool = False) -> None:
@@ -161,7 +161,7 @@ class EventWatch:
         return found + [DatabaseEvent(reading.at, DIRECTIVE_CHANGED, *each) for each in changed.directives]
 
     def _changed_alerts(self, reading: Reading) -> list[DatabaseEvent]:
-        """Return the alerts that began, grew worse or ended: that is told once they have been away for a minute."""
+        """Return the alerts that began, grew worse or ended; one has ended when it has been away for a minute."""
         at, silent, whole = reading.at, self._alerts.is_silent, sees_all(reading)
         changes = self._alerts.take(worst_first(wrong(reading)), at.timestamp(), whole=whole)
         self._alerts.is_silent = silent and reading.interval is None  # without rates half of the rules say nothing
@@ -269,7 +269,7 @@ def lost(at: datetime, text: str) -> DatabaseEvent:
 
 
 def before_first(reading: Reading, snapshot: Snapshot) -> Iterator[DatabaseEvent]:
-    """Return what the first poll tells of the day before it: plans (V$RSRC_PLAN_HISTORY), starts (V$INSTANCE)."""
+    """Return the events of the day before the first poll: plans (V$RSRC_PLAN_HISTORY), starts (V$INSTANCE)."""
     earliest = reading.at - _BEFORE
     marks = plan_switches(snapshot)
     for con_id in {mark.con_id for mark in marks}:
@@ -318,6 +318,6 @@ class EventHistory:
         self._keep((lost(at, text),))
 
     def _keep(self, found: Iterable[DatabaseEvent]) -> None:
-        for each in found:  # a verdict or the end of an alert is told later than it was
+        for each in found:  # a verdict or the end of an alert is known later than it happened
             insort(self.events, each, key=attrgetter("at"))
         del self.events[:-KEPT]

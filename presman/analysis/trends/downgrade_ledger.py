@@ -1,4 +1,4 @@
-"""Ledger of downgrades seen: which statement got fewer servers than it asked for, when, and how many fewer."""
+"""Ledger of observed downgrades: which statement got fewer servers than it asked for, when, and how many fewer."""
 
 from __future__ import annotations
 

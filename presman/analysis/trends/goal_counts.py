@@ -50,9 +50,9 @@ class GoalCounts:
 
     def __init__(self, goals: Sequence[Goal]) -> None:
         self._goals = goals
-        self._begin_anew()
+        self._reset()
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         self._runs = StatementRuns()
         self._begun: datetime | None = None
         self._at: datetime | None = None
@@ -61,9 +61,9 @@ class GoalCounts:
         self._sums = [(0, 0)] * len(self._goals)
 
     def add(self, reading: Reading) -> Reading:
-        """Return the next reading with what it adds to the goals; one that is older than the last begins anew."""
+        """Return the next reading with what it adds to the goals; one that is older than the last resets the counts."""
         if self._at is not None and reading.at < self._at:
-            self._begin_anew()
+            self._reset()
         before, self._at = self._at, reading.at
         self._runs.add(reading)
         runs = [*self._runs.open, *(() if before is None else self._runs.ended_since(before))]

@@ -80,7 +80,7 @@ class SqlMinutes:
         self._last = at.timestamp()
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading. One that is not newer than the last begins anew."""
+        """Take the next reading. One that is not newer than the last resets everything."""
         at = reading.at.timestamp()
         if self._last is not None and at <= self._last:
             self._minutes.clear()
@@ -220,8 +220,8 @@ class SqlPast(NamedTuple):
 
 def sql_past(watch: Watch, sql_id: str, con_id: int | None, at: datetime) -> SqlPast:
     """Return what was seen of a statement of a container (None: of any) until an instant."""
-    seen = (each for each in watch.runs.of(sql_id) if con_id in {None, each.con_id} and each.began <= at)
-    found = [_execution(each, at) for each in seen]
+    runs = (each for each in watch.runs.of(sql_id) if con_id in {None, each.con_id} and each.began <= at)
+    found = [_execution(each, at) for each in runs]
     waits = [each.queued for each in found if each.queued is not None]
     times = [each.ran for each in found if each.ran is not None and each.ended]
     busy = [each for each in watch.sql_minutes.top(at, KEPT) if each.sql_id == sql_id]

@@ -223,7 +223,7 @@ class Arrival(NamedTuple):
 
 
 class ArrivalTracker:
-    """Turns consecutive readings into arrivals, each told once, when it is over."""
+    """Turns consecutive readings into arrivals; each is returned once, when the statement is over."""
 
     def __init__(self) -> None:
         self._runs = StatementRuns(kept=2000)

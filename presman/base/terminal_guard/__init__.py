@@ -28,7 +28,7 @@ from typing import Any
 from presman.base.private_files import state_folder
 
 SCREEN_ON, SCREEN_OFF, FAREWELL = 0xF0, 0xF1, 0xFF
-"""What is told through the pipe; smaller numbers are signals."""
+"""The messages through the pipe; smaller numbers are signals."""
 
 WAIT = 'read -r go <&"$0"; exec "$@"'
 """What the shell does: `go` comes, or ends, through the file that its first word is the number of."""
@@ -58,7 +58,7 @@ def screen_on() -> None:
 def start() -> None:
     """Let the guard of this process become what it is, if there is one; to be called before compiled code is loaded.
 
-    The first frame does not wait for it: what was told before waits in the pipe.
+    The first frame does not wait for it: earlier messages wait in the pipe.
     """
     global _go  # noqa: PLW0603 - there is one process, and one guard of it
     if _go >= 0:

@@ -50,7 +50,7 @@ _AT_ONCE = 1_000
 
 
 class _PackedSection(Struct, array_like=True, frozen=True):
-    """A section: the shape of its rows, how many, their values, and what else is told of it.
+    """A section: the shape of its rows, their number and values, and its flags.
 
     `words` are the numbers of fields whose values stand together row by row, in the first of the `columns`: texts and
     instants, which mostly stay as they are when other rows come and go. Each other field is a column of its own.
@@ -275,7 +275,7 @@ def _decoder(kind: Any, is_strict: bool) -> Decoder[list[Any]]:
 
 
 def _array_head(length: int) -> bytes:
-    """Return the bytes by which an array of so many values begins in MessagePack."""
+    """Return the bytes that begin an array of `length` values in MessagePack."""
     if length < 1 << 4:
         return bytes((0x90 | length,))
     return b"\xdc" + length.to_bytes(2, "big") if length < 1 << 16 else b"\xdd" + length.to_bytes(4, "big")

@@ -104,7 +104,7 @@ class Room:
             raise DamagedError("it unfolds to more than a recorder writes")
 
     def doubt(self, characters: int) -> None:
-        """Count so many characters of texts that do not look clean. Raises DamagedError."""
+        """Count characters of texts that do not look clean. Raises DamagedError."""
         self._doubtful += characters
         if self._doubtful > _MOST_DOUBTFUL:
             raise DamagedError("it has more texts to be cleaned than a recorder leaves")

@@ -211,7 +211,7 @@ class SeriesPanel(NamedTuple):
 
 
 class FileSeries(NamedTuple):
-    """What is in a file: its measure ("" for a wide one), its charts, and what has to be told of it."""
+    """The contents of a file: its measure ("" for a wide one), its charts, and notes about it."""
 
     measure: str
     panels: tuple[SeriesPanel, ...]

@@ -31,7 +31,7 @@ from presman.reports.compare.comparison import (
     plan_differences,
 )
 from presman.reports.compare.noise import FALSE_ALARMS, METHOD, Judgement
-from presman.reports.compare.window_figures import WindowFigures, window_figures
+from presman.reports.compare.window_figures import WindowFigures, step_for, window_figures
 
 FORM = "FILE.presman@03:00..03:30"
 
@@ -139,6 +139,8 @@ def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow
     plan = _plan(playback, start, end)
     notes = [*twice, *_gaps(polls.times, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
     notes += [f"goal {each.sentence}" for each in goals_between(playback, goals, start, end)]
+    if (step := step_for(len(polls.times))) > 1:
+        notes.append(f"groups and waits are those of 32 polls in every {32 * step}: it is long")
     if plan is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     first, last = instant(polls.times[0]), instant(polls.times[-1])

@@ -44,6 +44,15 @@ MOST_VALUES = 720
 """Values of a series: an hour at 5 seconds. Of longer windows each is of several polls."""
 
 
+MOST_POLLS = 64_000
+"""Polls of a window whose groups and waits are read: 4 days at 5 seconds. Of a longer one every so manieth 32 are."""
+
+
+def step_for(polls: int) -> int:
+    """Return of which 32 polls the groups and waits of a window are read: 1 for all of them."""
+    return max(1, -(-polls // MOST_POLLS))
+
+
 class FigureKey(NamedTuple):
     """Which figure of whom: section, group or event or statement, name with unit."""
 
@@ -65,18 +74,20 @@ Quotient = tuple[int, float, float]
 
 
 class BinnedSeries:
-    """Values in the making; a poll is known by its index in the window of so many polls."""
+    """Values in the making; a poll is known by its index in the window, of so many polls."""
 
     def __init__(self, polls: int) -> None:
         self.width = width_for(polls)
-        self._blank = array("d", [nan]) * (-(-polls // self.width) or 1)
         self._sums: dict[FigureKey, tuple[array[float], array[float]]] = {}
 
     def add(self, key: FigureKey, quotients: Iterable[Quotient]) -> None:
         """Add quotients of single polls."""
-        overs, unders = self._sums.get(key) or (self._blank[:], self._blank[:])
+        overs, unders = self._sums.get(key) or (array("d"), array("d"))
         for index, over, under in quotients:
-            place = min(index // self.width, len(unders) - 1)
+            place = index // self.width
+            if (missing := place + 1 - len(unders)) > 0:
+                overs.extend([nan] * missing)
+                unders.extend([nan] * missing)
             if isnan(unders[place]):
                 overs[place] = unders[place] = 0.0
             overs[place] += over
@@ -252,13 +263,15 @@ def window_figures(
     """
     found = BinnedSeries(len(polls.times))
     _add_polls(found, polls)
+    step = step_for(len(polls.times))
+    groups = BinnedSeries(len(polls.times) // step)
     there = 0
-    for lines in group_lines_in_turn(playback, start, end, tuple(FIGURES)):
+    for lines in group_lines_in_turn(playback, start, end, tuple(FIGURES), step):
         begin = max(0, there - 1)
-        add_groups(found, lines, begin, once=there)
+        add_groups(groups, lines, begin, once=there)
         there = begin + len(lines.times)
-    latency = latency_bins(playback, start, end, found.width)
-    series = found.series() | _latency(latency)
+    latency = latency_bins(playback, start, end, groups.width, step)
+    series = found.series() | groups.series() | _latency(latency)
     times = MadeAnew(lambda place: instant(polls.times[place]), len(polls.times))
     held = servers_held(playback.statements(start, end, sql_ids), times, found.width)
     for sql_id, of in held.items():

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.assemble import analyse
 from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends.database_events import DatabaseEvent
@@ -150,7 +149,7 @@ def _look(playback: Playback, index: int, why: str) -> Look | None:
         previous, snapshot = playback.pair(index)
     except LostPollError:
         return None
-    reading = analyse(previous, snapshot)
+    reading = playback.meaning((previous, snapshot))
     return Look(reading.at, why, reading, worst_first(wrong(reading)), to_do(reading), previous, snapshot)
 
 
@@ -169,7 +168,7 @@ def _foreseen(playback: Playback, look: Look | None) -> Look | None:
     if look is None or not look.reading.queue:
         return look
     reading = foreseen(playback, playback.index(look.at))
-    return look if reading is None or reading.at != look.at else replace(look, reading=reading)
+    return look if reading is None or reading.at != look.at else replace(look, reading=reading, to_do=to_do(reading))
 
 
 def _heat(

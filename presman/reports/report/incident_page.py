@@ -35,7 +35,7 @@ from presman.reports.report.report_charts import (
     event_chart,
     heat_map,
 )
-from presman.reports.report.story import seen_alerts, story, unknown
+from presman.reports.report.story import alert_spans, story, unknown
 from presman.tabs import tab
 from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment, Rows
@@ -156,7 +156,7 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
     rows = [
         (f"{each.alert.glyph} {each.alert.text}", axis.instant(each.look.at), f"{each.polls} of {len(incident.looks)}",
          axis.instant(each.first.at), axis.instant(each.last.at))
-        for each in seen_alerts(incident.looks)[:_TOP]
+        for each in alert_spans(incident.looks)[:_TOP]
     ]  # fmt: skip
     table = (
         word_table(("What was wrong", "Text from", "In polls checked", "First seen", "Last seen"), rows)

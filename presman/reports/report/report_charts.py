@@ -67,7 +67,7 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
 
 
 def shade(waits: int, most: int) -> str:
-    """Return the colour of so many waits, on a logarithmic scale up to the `most` of a cell."""
+    """Return the colour of a number of waits, on a logarithmic scale up to the `most` in a cell."""
     if waits <= 0:
         return BLANK
     share = math.log(1 + waits) / math.log(1 + max(most, waits))
@@ -325,7 +325,7 @@ class TimeAxis(Struct, frozen=True):
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 
     def instant(self, at: datetime) -> str:
-        """Return an instant as tables have it: without the date where all are of one day."""
+        """Return an instant as in tables: without the date if all are on one day."""
         one_day = self.start.astimezone().date() == self.end.astimezone().date() == at.astimezone().date()
         return spelled_time(at) if one_day else spelled_instant(at)
 
@@ -334,7 +334,7 @@ class TimeAxis(Struct, frozen=True):
         return time_ticks(self.start, self.end, _MOST_TICKS)
 
     def label(self, at: datetime) -> str:
-        """Return an instant as the ticks have it: as short as the stretch allows."""
+        """Return an instant as a tick label: as short as the stretch allows."""
         return time_label(at, (self.end - self.start).total_seconds())
 
 

@@ -22,7 +22,7 @@ _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan chang
            "connection lost": "losses of the connection"}  # fmt: skip
 
 
-class SeenAlert(NamedTuple):
+class AlertSpan(NamedTuple):
     """An alert over the polls read again: as it was said in `look`, in how many polls, in which first and last."""
 
     alert: Alert
@@ -38,7 +38,7 @@ def story(incident: Incident) -> list[str]:
     return [" ".join(whole), " ".join(_moment(incident))]
 
 
-def seen_alerts(looks: Sequence[Look]) -> list[SeenAlert]:
+def alert_spans(looks: Sequence[Look]) -> list[AlertSpan]:
     """Return what was wrong in the polls read again, each alert once: the worst and the most lasting first."""
     found: dict[tuple[str, str], list[tuple[Alert, Look]]] = defaultdict(list)
     for look in looks:
@@ -47,11 +47,11 @@ def seen_alerts(looks: Sequence[Look]) -> list[SeenAlert]:
             of_poll.setdefault((alert.key, alert.subject), alert)
         for key, alert in of_poll.items():
             found[key].append((alert, look))
-    seen = []
+    spans = []
     for sightings in found.values():
         alert, look = min(sightings, key=lambda each: (_rank(each[0]), not each[1].why))
-        seen.append(SeenAlert(alert, look, len(sightings), sightings[0][1], sightings[-1][1]))
-    return sorted(seen, key=lambda each: (_rank(each.alert), -each.polls))
+        spans.append(AlertSpan(alert, look, len(sightings), sightings[0][1], sightings[-1][1]))
+    return sorted(spans, key=lambda each: (_rank(each.alert), -each.polls))
 
 
 def _rank(alert: Alert) -> int:

@@ -24,7 +24,7 @@ ENOUGH = 4
 """Polls after which rates that are still not known are not waited for: two may be too close to each other."""
 
 
-class _Seen(Struct, frozen=True):
+class _State(Struct, frozen=True):
     """What is known of a database. Times are of the monotonic clock; `fresh` is when its newest poll began."""
 
     connection: ConnectionState
@@ -55,7 +55,7 @@ class WatchedDatabase:
         self.target = target
         self._interval = interval
         self._clock = clock
-        self._seen = _Seen(ConnectionState.STARTING, clock())
+        self._state = _State(ConnectionState.STARTING, clock())
         self._latest: ReadingCame | None = None
         self._lost: SourceLost | None = None
         self._listener: Callable[[LiveEvent], object] | None = None
@@ -70,7 +70,7 @@ class WatchedDatabase:
 
     def start(self) -> bool:
         """Begin to poll; where no thread can be had the database counts as refused. Return whether it has one."""
-        self._seen = replace(self._seen, since=self._clock())
+        self._state = replace(self._state, since=self._clock())
         return self.sampler.begin()
 
     def set_interval(self, seconds: float) -> None:
@@ -81,7 +81,7 @@ class WatchedDatabase:
 
     def member(self) -> Member:
         """Return the database as it is now."""
-        now, seen = self._clock(), self._seen
+        now, seen = self._clock(), self._state
         age = None if seen.fresh is None else now - seen.fresh
         connection = seen.connection
         if connection is ConnectionState.LIVE and age is not None and is_late(age, self._interval):
@@ -106,7 +106,7 @@ class WatchedDatabase:
     @property
     def is_settled(self) -> bool:
         """Whether there are rates, or is known why there are none."""
-        seen, reading = self._seen, self.reading
+        seen, reading = self._state, self.reading
         if seen.connection is not ConnectionState.LIVE or seen.key_figures is None or reading is None:
             return seen.connection is not ConnectionState.STARTING
         return reading.number > 1 and (seen.key_figures.used is not None or reading.number >= ENOUGH)
@@ -123,7 +123,7 @@ class WatchedDatabase:
         self.sampler.set_refresh(interval)
 
     def _lost_by_now(self, lost: SourceLost) -> SourceLost:
-        """Return a loss as it is told to who comes later: with the seconds that are left."""
+        """Return a loss as it is now: with the seconds left until the next attempt."""
         return replace(lost, retry_in=None if lost.retry_in is None else self.member().retry_in)
 
     @property
@@ -167,12 +167,12 @@ class WatchedDatabase:
             except Exception as error:
                 live_event = NotUnderstood(error)
         if isinstance(live_event, NotUnderstood):
-            self._seen = replace(self._seen, reason=live_event.line)
+            self._state = replace(self._state, reason=live_event.line)
         elif isinstance(live_event, SourceLost):
             self._lose(live_event)
         elif isinstance(live_event, SourceEnded):
-            self._seen = replace(
-                self._seen, connection=ConnectionState.STOPPED, since=self._clock(), reason="no more data will come"
+            self._state = replace(
+                self._state, connection=ConnectionState.STOPPED, since=self._clock(), reason="no more data will come"
             )
         return live_event
 
@@ -180,13 +180,13 @@ class WatchedDatabase:
         key_figures = key_figures_of(reading)
         now = self._clock()
         fresh = now - reading.poll_seconds - (reading.stale or 0.0)
-        self._seen = _Seen(ConnectionState.LIVE, now, key_figures, fresh, past=further(self._seen.past, key_figures))
+        self._state = _State(ConnectionState.LIVE, now, key_figures, fresh, past=further(self._state.past, key_figures))
 
     def _lose(self, event: SourceLost) -> None:
-        now, seen = self._clock(), self._seen
+        now, seen = self._clock(), self._state
         is_refused = event.retry_in is None or event.refusal is not None
         connection = ConnectionState.REFUSED if is_refused else ConnectionState.LOST
-        self._seen = _Seen(
+        self._state = _State(
             connection,
             seen.since if seen.connection is connection else now,
             fresh=seen.fresh,

@@ -184,7 +184,7 @@ class StoreFleet:
 
 
 def _freshness(row: FleetRow) -> float:
-    """Return how long ago anything was said of a database."""
+    """Return the seconds since the newest poll or the newest change of the link of a database."""
     return min((each for each in (row.age, row.since) if each is not None), default=float("inf"))
 
 

@@ -49,7 +49,7 @@ GRACE = 5.0
 
 
 class DatabaseState(Struct, frozen=True):
-    """What is known of a database at an instant.
+    """What is known about a database at an instant.
 
     `observation` is that of the last poll, None while it cannot be reached or has not answered for too long; counters
     are of this process, `last_poll` is when a poll last ended (seconds since 1970), `next_try` when a database that is
@@ -68,12 +68,12 @@ class DatabaseState(Struct, frozen=True):
 
     @property
     def is_up(self) -> bool | None:
-        """Whether its figures are of now; None before anything is known."""
+        """Whether its figures are current; None before the first poll or failure."""
         return self.observation is not None if self.polls or self.failures else None
 
 
 class ObservedDatabase:
-    """Polls one database until it is stopped. `report` is told what somebody should know."""
+    """Polls one database until it is stopped. `report` is called with events for the log."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class ObservedDatabase:
     def _lose(
         self, event: str, text: str, cause: str, level: Level = "warning", next_try: datetime | None = None
     ) -> None:
-        """Have no figures any more; the same cause is told once."""
+        """Drop the figures; a cause is reported once while it lasts."""
         trouble = one_line(clean(text), 500)
         self._reachability.lose(trouble, cause, trouble, event, level, next_try)
         self._readings.forget()
@@ -165,7 +165,7 @@ class ObservedDatabase:
         )
 
 
-# ---- Exporter: databases that are polled, the page they make, and who is told of it.
+# ---- Exporter: polls the databases, makes the page and reports what goes wrong.
 
 MOST_SPREAD = 10.0
 """Seconds over which the first polls are spread at most."""
@@ -175,7 +175,7 @@ PATIENCE = 1.0
 
 
 class Exporter:
-    """Polls databases side by side. `report` is told what somebody should know."""
+    """Polls databases side by side. `report` is called with events for the log."""
 
     def __init__(self, targets: Sequence[LiveTarget], report: Report) -> None:
         self.databases = [ObservedDatabase(target, report) for target in targets]

@@ -276,7 +276,7 @@ def _cut(request: socket.socket) -> None:
 class WebServer:
     """Answers at `host` and `port` in a thread of its own; port 0 takes a free one. Raises ListenError.
 
-    `note` is told, at most once a minute, when no connection can be accepted.
+    `note` is called, at most once a minute, when no connection can be accepted.
     """
 
     def __init__(

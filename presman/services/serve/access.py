@@ -1,4 +1,4 @@
-"""Access to the web server: which names it answers to, which pages may speak to it, and who has the token."""
+"""Access to the web server: the host names it accepts, the origins it accepts, and the token."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ OWN, OF_VIEWER = 40, 10
 
 
 def most_connections(viewers: int) -> int:
-    """Return how many connections there may be beside so many monitors. Raises LimitError where they are too few."""
+    """Return the most connections there may be beside the monitors. Raises LimitError if they are too few."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return MOST + viewers

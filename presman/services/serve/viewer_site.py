@@ -35,7 +35,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ViewerSite:
-    """The application. `lines` are told what each connection has shown of itself."""
+    """The web application. It tells `lines` the standing of each connection."""
 
     def __init__(self, serving: Serving, lines: Connections) -> None:
         self._serving = serving

@@ -1,4 +1,4 @@
-"""Viewer slots: so many pages may look at a time, and for each a monitor runs as long as the page is there."""
+"""Viewer slots: a limited number of pages at a time, each with a monitor that runs as long as the page is open."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Cells(Struct, frozen=True):
 
 
 class Resized(Struct, frozen=True, array_like=True, tag="resize"):
-    """The window is of another size."""
+    """The window has a new size."""
 
     size: Cells
 

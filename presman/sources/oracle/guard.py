@@ -88,7 +88,7 @@ class Sockets(asyncio.SelectorEventLoop):
         return guard.wire
 
     def settle(self) -> None:
-        """Take note that the login is over: from here on a lost connection is not told to the driver."""
+        """Note that the login is over: from here on the driver does not learn of a lost connection."""
         self.settled = True
         if self._guards[-1].is_over:
             self.lost.set()
@@ -98,7 +98,7 @@ class Sockets(asyncio.SelectorEventLoop):
         self._limit = self.received + MOST
 
     def count(self, size: int) -> None:
-        """Count what came. Raises TooMuch."""
+        """Count the bytes that came. Raises TooMuch."""
         self.received += size
         if self.received > self._limit:
             raise AnswerTooLarge
@@ -197,7 +197,7 @@ class Guard(asyncio.Protocol):
         return [answer] if is_whole else []
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Tell whoever waits: the driver only while it logs in, for then it holds on to its socket."""
+        """Wake whoever waits; the driver only during the login, because it then keeps its socket."""
         if not self._retired:
             self.is_over = True
             self._report_loss()

@@ -75,7 +75,7 @@ class TimeLeft:
         self._deadline = math.inf
 
     def begin(self, within: float | None) -> None:
-        """Begin a read that may take so many seconds; None: as long as it takes."""
+        """Begin a read with a time limit in seconds; None is no limit."""
         self._deadline = math.inf if within is None else self._clock() + within
 
     def left(self) -> float:
@@ -318,7 +318,7 @@ class OracleSource:
     def _reconnect(self) -> None:
         """Replace a connection that is out of step. Raises SourceError, also if it leads to another instance.
 
-        What was read before and what is read from now on would not belong together, so the source is to be opened anew.
+        What was read before and what is read from now on would not belong together, so the source must be opened again.
         """
         before = self.instance
         self.close()

@@ -185,11 +185,11 @@ ACCEPT_SIZES, ACCEPT_FLAGS = 36, 45
 
 
 class NotOracle(ConnectionError):  # noqa: N818 - what is wrong with the other side
-    """What came is not Oracle's protocol; the text says what it looks like."""
+    """The answer is not Oracle's protocol; the text says what it looks like."""
 
 
 class Packets:
-    """Cuts a stream into packets. `feed` it what came, and tell it by `asked` what the client has sent."""
+    """Cuts a stream into packets. `feed` takes the bytes that came, `asked` those that the client sent."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -244,7 +244,7 @@ class Packets:
         raise NotOracle(f"the server sent a packet of type {kind} and {size} bytes: that is not Oracle's protocol")
 
     def _accept(self, packet: bytes) -> bool:
-        """Learn from a packet what may follow; False if there is nothing in it for the driver."""
+        """Note what may follow a packet; return False if the driver needs nothing of it."""
         kind = packet[4]
         if kind == PacketType.ACCEPT:
             _check_accept(packet)
@@ -257,7 +257,7 @@ class Packets:
         return kind != PacketType.NULL
 
     def _introduce(self, packet: bytes) -> None:
-        """Read what the server says of itself as soon as it is complete."""
+        """Read the server's description of itself as soon as it is complete."""
         self._introduction = (self._introduction or b"") + packet[PAYLOAD:]
         try:
             if is_whole(self._introduction):

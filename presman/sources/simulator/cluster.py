@@ -190,7 +190,7 @@ Handler = Callable[[], None]
 
 
 class Cluster:
-    """The instances of one database under their plans; `dirty` says that CPU must be handed out anew."""
+    """The instances of one database under their plans; `dirty` says that CPU must be divided again."""
 
     def __init__(self, scenario: Scenario, release: Release, seed: int) -> None:
         self.scenario = scenario

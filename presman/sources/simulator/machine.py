@@ -344,5 +344,5 @@ def is_limited(pdb: PdbSpec) -> bool:
 
 
 def starvation(fraction: float) -> float:
-    """Return which part of a group's waits for CPU are of the long kind, by the part of its demand it gets."""
+    """Return the part of a group's waits for CPU that are long, by the part of its demand it gets."""
     return 0.0 if fraction >= _STARVED_BELOW else _WORST * (1 - fraction / _STARVED_BELOW)

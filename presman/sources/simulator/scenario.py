@@ -109,11 +109,11 @@ class PdbDirective:
         return any(each is not None for each in given)
 
     def cpu_limit(self, cpus: int) -> float:
-        """Return the part it may use of so many CPUs: by UTILIZATION_LIMIT, and by its own CPU_COUNT."""
+        """Return the part of the CPUs it may use, by UTILIZATION_LIMIT and by its own CPU_COUNT."""
         return min((self.utilization_limit or 100) / 100, (self.cpu_count or cpus) / cpus)
 
     def servers_limit(self, target: int, instances: int) -> int | None:
-        """Return the servers it may hold of so many on all instances; None without a limit."""
+        """Return the servers it may hold on all instances together; None without a limit."""
         limits = [] if self.parallel_server_limit is None else [target * self.parallel_server_limit // 100]
         limits += [] if self.parallel_servers_target is None else [self.parallel_servers_target * instances]
         return min(limits, default=None)

@@ -178,7 +178,7 @@ def _momentary(release: Release) -> frozenset[str]:
 
 
 def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
-    """Read the files of a folder; return them, and what is to be said of them."""
+    """Read the files of a folder; return them and notes about them."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".csv" and path.name != SAMPLES)
     except OSError as error:
@@ -259,7 +259,7 @@ def _columns_used(release: Release) -> frozenset[str]:
 
 
 def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
-    """Return the fields of which no column is there."""
+    """Return the fields whose columns are missing."""
     known = {column.name for column in columns_of(parts.view, Release(99))}
     provided = set(found.columns)
     return frozenset(field for field, words in parts.fields.items() if words & known and not words & provided)

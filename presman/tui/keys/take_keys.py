@@ -339,7 +339,7 @@ async def _of_history(app: FrameApp, path: Path) -> int:
 
 
 def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path: Path, source: str) -> int:
-    """Write the page and return how many polls it is of; `source` is what it is said to come from, "" for its file."""
+    """Write the page and return the number of its polls; `source` is the origin it names, "" for its file."""
     from msgspec.structs import replace
 
     from presman.reports.report.incident_page import incident_of, incident_page

@@ -165,10 +165,12 @@ def _statistics(detail: Detail) -> Iterable[Line]:
 
 def usual_lines(found: Comparison) -> list[Line]:
     """Return a group's queue now, over the last hour and since its plan was activated."""
-    lines = [sentence(f"{'Worse than usual. ' if found.worse else ''}Now, the last hour, since the plan:")]
+    lines = [
+        sentence(f"{'Worse than usual. ' if found.worse else ''}Now, what is known of the last hour, since the plan:")
+    ]
     stretches = (found.now, found.hour, found.plan)
     rows: tuple[tuple[str, list[str]], ...] = (
-        ("seconds watched", [count(each.seconds) if each else ABSENT for each in stretches]),
+        ("seconds known", [count(each.seconds) if each else ABSENT for each in stretches]),
         ("queued on average", [number(each.mean_queue) if each else ABSENT for each in stretches]),
         ("% that had to queue", [percent(each.percent_queued) if each else ABSENT for each in stretches]),
         ("mean wait", [duration(each.mean_wait) if each else ABSENT for each in stretches]),

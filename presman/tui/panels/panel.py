@@ -173,7 +173,7 @@ class Panel(PlainBackground):
         return [grid for grid in self.query(Grid) if self.shows(grid)]
 
     def is_main(self, grid: Grid) -> bool:
-        """Whether a table is said to be the main one of the tab."""
+        """Whether a table is declared the main one of the tab."""
         return any(part.main and part.table is grid.table for part in self.tab.rows())
 
     def shows(self, widget: Widget) -> bool:

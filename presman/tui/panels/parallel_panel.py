@@ -149,7 +149,7 @@ def _cut(found: Division, height: int) -> Division:
 
 
 def _stepped(rows: int) -> int:
-    """Return the lines for so many rows, in steps; an empty table has one, which says so."""
+    """Return how many lines the rows get, in steps; an empty table has one, which says so."""
     return max(1, -(-rows // _STEP) * _STEP)
 
 
@@ -285,7 +285,7 @@ class ParallelPanel(Panel):
         """Mark nothing: the lines are divided here."""
 
     def on_resize(self) -> None:
-        """Divide the lines anew."""
+        """Divide the lines again."""
         self._divide_anew()
 
     def _divide_anew(self) -> None:

@@ -124,7 +124,7 @@ def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> 
 
 @lru_cache(maxsize=128)
 def _stretch(values: tuple[float, ...], styles: tuple[str, ...], top: float, rows: int, signs: str) -> tuple[Cell, ...]:
-    """Return the cells of a stretch: what is drawn anew when one more is complete has all others as they were."""
+    """Return the cells of a stretch, cached: when one more stretch is complete, all others stay as they were."""
     return tuple(stacked(values, styles, top, rows, signs))
 
 
@@ -158,7 +158,7 @@ def _ground_only(line: Line) -> Line:
 
 
 class Chart(LineView):
-    """A chart whose plot is drawn anew only when its data, its size or the theme changed; the legend is of each
+    """A chart whose plot is redrawn only when its data, its size or the theme changed; the legend is of each
     poll."""
 
     @dataclass(eq=False)

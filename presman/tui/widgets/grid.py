@@ -138,7 +138,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     # ---- painting
 
     def _bring_up_to_date(self) -> None:
-        """Make the lines anew if something that decides how they look has changed."""
+        """Make the lines again if something that decides how they look has changed."""
         region, top = self.scrollable_content_region, self.scroll_offset.y
         now = _Drawn(self._version, region.width, region.height, top, self.rows.position, self.has_focus)
         if now != self._drawn:
@@ -191,7 +191,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self._keep_visible()
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """Show or hide the cursor. No style depends on the focus, so none is looked up anew."""
+        """Show or hide the cursor. No style depends on the focus, so none is looked up again."""
         self.refresh()
 
     def action_move(self, lines: int) -> None:

@@ -283,7 +283,7 @@ TITLE, STRIP, AXIS = 1, 1, 1
 
 
 class MapPosition(NamedTuple):
-    """Where things stand; another position needs the whole map anew. `left` is the poll at the left edge."""
+    """Where things stand; another position needs the whole map redrawn. `left` is the poll at the left edge."""
 
     left: int
     span: int
@@ -296,7 +296,7 @@ class MapPosition(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a poll changes: lines that are to be made anew, and the regions they show in."""
+    """What a poll changes: the lines to be redrawn, and their regions on the screen."""
 
     lines: frozenset[int]
     regions: tuple[Region, ...]
@@ -347,7 +347,7 @@ class HeatCells:
         return changes
 
     def _advance(self, position: MapPosition) -> Changes | None:
-        """Add the columns that are new; None if the whole map has to be made anew."""
+        """Add the columns that are new; None if the whole map has to be redrawn."""
         data, newest = self.data, self.newest
         if position != self.position or self._drawn > newest + 1:
             return None

@@ -75,7 +75,7 @@ class LineApiWidget(Widget):
 
     @property
     def letters_only(self) -> bool:
-        """Whether what colours or blocks would tell is to be told by letters."""
+        """Whether letters stand for what colours or blocks would show."""
         return self.app.no_color or any(isinstance(each, AsciiFilter) for each in self.app.get_line_filters())
 
     def strip(self, y: int, line: Line, width: int, ground: str = "") -> Strip:
@@ -106,7 +106,7 @@ class LineApiWidget(Widget):
         return self.bare and self.opacity == 1.0 and all(isinstance(each, ANSIToTruecolor) for each in filters)
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Have these parts painted anew; all of it without one."""
+        """Have these parts repainted, without any the whole widget."""
         forget_regions(self)
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
@@ -317,7 +317,7 @@ _FRAME = 3
 
 
 class Sentences(LineView):
-    """Lines that are wrapped anew when the width changes. Their height goes in steps, so that what is below stays."""
+    """Lines that are wrapped again when the width changes. Their height goes in steps, so that what is below stays."""
 
     def __init__(self, *, id: str, step: int = 1) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)

@@ -85,7 +85,7 @@ class KeysLine(_ClickLine):
     ground = "panel"
 
     def show(self, actions: Sequence[Labelled]) -> None:
-        """Offer these actions, as many as fit."""
+        """Show as many of these actions as fit."""
         self.redraw = partial(self.show, actions)
         width = self.size.width or self.app.size.width
         runs: list[Run] = [(" ", "")]

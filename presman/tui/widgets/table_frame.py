@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,6 +53,13 @@ class TableRows:
     def is_filtered(self) -> bool:
         """Whether a filter is at work."""
         return bool(self.needle) and self.filterable
+
+    def unmarked_order(self, columns: Collection[str]) -> str:
+        """Return by what the rows are sorted, "" if as at first, or if the head of one of these columns shows it."""
+        order = (self.sort_key, self.descending)
+        if order == (self.table.order, self.table.descending) or self.sort_key in columns:
+            return ""
+        return f"sorted by {self.table.column(self.sort_key).head}" if self.sort_key else "last row first"
 
     def arrange(self) -> None:
         """Filter and sort what there is."""
@@ -237,11 +244,10 @@ class TableFrame:
             runs.append((f"  {rows.table.counted(rows.shown)}", "head"))
         if rows.is_filtered:
             runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))
-        if self.late:
-            runs.append((f"  {self.late}", "warn"))
+        fitting = {column.key for column, _ in self.fitted(width)}
+        runs += [(f"  {text}", "warn") for text in (rows.unmarked_order(fitting), self.late) if text]
         unseen = _unseen(top, len(rows.shown) - top - shown)
         room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
-        fitting = {column.key for column, _ in self.fitted(width)}
         notes = (text for key, text in self.column_notes.items() if key in fitting)
         whole = ", ".join(filter(None, [self.note, *notes]))
         note = next((each for each in (whole, whole.rpartition(", ")[0]) if len(each) <= room), "")

@@ -11,6 +11,7 @@ import pytest
 
 from presman.recording.playback_values import StatementLife
 from presman.recording.store_errors import RecordingError
+from presman.reports.compare import window_figures
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
 from presman.reports.compare.noise import Judgement, Value
@@ -196,3 +197,22 @@ def test_waits_in_the_queue_by_mean_and_rank() -> None:
     assert (p95.first, p95.second, p95.difference) == (7.0, 15.0, Judgement.MORE)
     alone = {line.figure: line for line in lines(figures(queued={"ETL": one}), figures())}
     assert (alone["p95 wait s"].first, alone["p95 wait s"].second) == (7.0, None)
+
+
+def test_of_a_long_window_groups_and_waits_are_those_of_some_polls_and_that_is_said(
+    mixed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A month took over a minute. What is known of each poll beside its groups is still that of all of them."""
+    whole = compare(index(mixed), index(mixed))
+    monkeypatch.setattr(window_figures, "MOST_POLLS", 20)
+    found = compare(index(mixed), index(mixed))
+    assert "groups and waits are those of 32 polls in every 64: it is long" in found.first.notes
+    assert not any("it is long" in note for note in whole.first.notes)
+    (first, all_of_first), (second, all_of_second) = (
+        [[line for line in each.lines if (line.subject == "all") is of_all] for of_all in (False, True)]
+        for each in (whole, found)
+    )
+    assert all_of_first == all_of_second
+    assert {line.subject for line in first} == {line.subject for line in second}
+    waits = [sum(sum(each.first.values()) for each in one.histograms) for one in (whole, found)]
+    assert 0 < waits[1] < waits[0]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from presman.analysis.readings.reading import Alert, Evidence, LateView, UnansweredQuery, UnavailableView
 from presman.recording.time_bins import EventMark, PollGap
 from presman.reports.report.incident import CHECKED
-from presman.reports.report.story import seen_alerts, story, unknown
+from presman.reports.report.story import alert_spans, story, unknown
 from tests.recording.recorded import START
 from tests.tui.readings import busy
 
@@ -153,7 +153,7 @@ def test_an_alert_is_told_once_as_it_was_at_its_worst() -> None:
              why="chosen"),
         look(9, alert("bad", "x", "queue", "BATCH"), alert("warn", "b", "q2"), alert("warn", "b", "q2")),
     )  # fmt: skip
-    found = [(each.alert.text, each.polls, each.first.at, each.last.at) for each in seen_alerts(looks)]
+    found = [(each.alert.text, each.polls, each.first.at, each.last.at) for each in alert_spans(looks)]
     assert found == [
         ("x", 1, at(9), at(9)), ("w1", 2, at(0), at(5)), ("b", 2, at(5), at(9)), ("n0", 1, at(0), at(0)),
     ]  # fmt: skip

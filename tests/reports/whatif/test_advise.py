@@ -25,7 +25,7 @@ from presman.reports.advise_load import (
     PRESENT,
     Change,
     ObservedLoad,
-    SeenPlan,
+    ObservedPlan,
     other_days,
 )
 from presman.reports.advise_report import Advice, AdviceWanted, advise, in_words, least
@@ -50,8 +50,8 @@ def steady(
     return [came(every * n, servers, ran, group=group, waited=50.0 * n, **(last | more)) for n in range(many)]
 
 
-def best(arrivals: list[Arrival], *kinds: str, plan: SeenPlan | None = None, goal: Goal = GOAL) -> list[Change]:
-    search = Search(ObservedLoad.of(arrivals, plan or SeenPlan(), [goal], 1), [goal], [], kinds)
+def best(arrivals: list[Arrival], *kinds: str, plan: ObservedPlan | None = None, goal: Goal = GOAL) -> list[Change]:
+    search = Search(ObservedLoad.of(arrivals, plan or ObservedPlan(), [goal], 1), [goal], [], kinds)
     search.run(lambda *_: None)
     return sorted(search.best, key=str)
 
@@ -60,7 +60,7 @@ def given(
     arrivals: list[Arrival], goal: Goal = GOAL, kinds: tuple[str, ...] = ("target", "limits"), **more: object
 ) -> Advice:
     wanted = AdviceWanted([goal], more.pop("keep", ()), kinds)  # type: ignore[arg-type]
-    return advise(arrivals, more.pop("plan", SeenPlan()), wanted, **more).advice  # type: ignore[arg-type]
+    return advise(arrivals, more.pop("plan", ObservedPlan()), wanted, **more).advice  # type: ignore[arg-type]
 
 
 LIMITED = steady(16, 50, 100, limit=16)
@@ -78,7 +78,7 @@ def test_a_target_too_small_is_doubled() -> None:
     assert best(SMALL, "target", "limits") == [Change("target", None, 64)]
 
 
-def swapped() -> tuple[list[Arrival], SeenPlan]:
+def swapped() -> tuple[list[Arrival], ObservedPlan]:
     """BATCH takes all servers all the time, and is on the level before that of REPORTS, which want little."""
     batch = steady(32, 10, 10.5, many=200, target=32)
     reports = steady(32, 100, 1, group="REPORTS", many=20, target=32)
@@ -90,7 +90,7 @@ def test_swapped_levels_are_put_right() -> None:
     arrivals, plan = swapped()
     found = best(arrivals, "levels", plan=plan, goal=Goal("REPORTS", 0.9, 15.0))
     assert found == [Change("levels", BATCH, 3)], "one change puts it behind REPORTS"
-    assert best(arrivals, "levels", plan=SeenPlan(), goal=Goal("REPORTS", 0.9, 15.0)) == [], "none are known"
+    assert best(arrivals, "levels", plan=ObservedPlan(), goal=Goal("REPORTS", 0.9, 15.0)) == [], "none are known"
 
 
 def test_what_levels_do_to_cpu_is_told() -> None:
@@ -110,7 +110,7 @@ def test_what_levels_do_to_cpu_is_told() -> None:
 
 def test_a_lower_degree_keeps_servers_times_seconds() -> None:
     arrivals = steady(32, 50, 100)
-    seen = ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1)
     found = seen.played(frozenset({Change("degree", BATCH, 4)}), 1)
     assert set(found.slower) == {300.0}, "8 servers in place of 32 take four times as long"
     assert found.replayed.peak == 64, "eight of eight servers"
@@ -120,7 +120,7 @@ def test_others_lose_no_more_than_they_must() -> None:
     """With twice the target nobody waits; a limit on ETL would do for BATCH, too, but ETL would wait."""
     arrivals = sorted(steady(32, 50, 60) + steady(32, 50, 60, group="ETL", target=64), key=lambda each: each.at)
     loose, kept = (
-        Search(ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1), [GOAL], keep, KINDS) for keep in ([], ["ETL"])
+        Search(ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1), [GOAL], keep, KINDS) for keep in ([], ["ETL"])
     )
     tight = frozenset({Change("timeouts", ETL, 60), Change("limits", ETL, 50)})
     for each in (loose, kept):
@@ -267,7 +267,7 @@ def test_too_short_met_unmet_and_autonomous() -> None:
     assert unmet.verdict == "unmet"
     assert unmet.servers_needed == 64
     assert "It would take a target of 64 servers" in as_text(unmet)
-    assert "CS_RESOURCE_MANAGER" in given(LIMITED, plan=SeenPlan(autonomous=True)).message
+    assert "CS_RESOURCE_MANAGER" in given(LIMITED, plan=ObservedPlan(autonomous=True)).message
 
 
 def test_how_many_statements_a_part_takes() -> None:
@@ -276,7 +276,7 @@ def test_how_many_statements_a_part_takes() -> None:
 
 def test_what_came_before_the_observation_counts_for_nothing() -> None:
     early = [came(-600, 16, 100, waited=700, limit=16, first=NOON, last=LIMITED[0].last)] * 3
-    seen = ObservedLoad.of([*early, *LIMITED], SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of([*early, *LIMITED], ObservedPlan(), [GOAL], 1)
     assert seen.skipped == 3
     assert given([*early, *LIMITED]).goals[0].statements == 40
 
@@ -300,10 +300,10 @@ def test_another_day_is_within_the_bounds_in_9_cases_of_10() -> None:
 
 
 def test_what_is_promised_is_told_by_statements_that_the_search_did_not_see() -> None:
-    seen = ObservedLoad.of(LIMITED, SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1)
     early = {each.servers for day in other_days(seen, 5, held_back=False) for each in day.arrivals}
     late = [each._replace(servers=8) if n >= 24 else each for n, each in enumerate(LIMITED)]
-    seen = ObservedLoad.of(late, SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of(late, ObservedPlan(), [GOAL], 1)
     days = list(other_days(seen, 5, held_back=True))
     assert early == {16}
     assert {each.servers for day in days for each in day.arrivals} == {8}
@@ -317,7 +317,7 @@ def test_other_days_differ_by_chance_and_by_what_is_not_known() -> None:
     The stretches are drawn, too, which makes it 2.
     """
     arrivals = [each._replace(servers=8 if n == 5 else 16) for n, each in enumerate(steady(16, 50, 10, many=21))]
-    seen = ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1)
     seen = replace(seen, early=seen.whole)
     times = [sum(each.servers == 8 for each in day.arrivals) for day in other_days(seen, 400, held_back=False)]
     assert mean(times) == pytest.approx(1.0, abs=0.2)
@@ -329,7 +329,7 @@ def test_one_that_was_not_over_runs_on_and_what_ran_at_the_beginning_runs_on_eve
     late = [
         each._replace(outcome=ArrivalOutcome.RUNNING, ran=20.0) if n > 30 else each for n, each in enumerate(LIMITED)
     ]
-    seen = ObservedLoad.of([before, *late], SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of([before, *late], ObservedPlan(), [GOAL], 1)
     for day in other_days(seen, 5, held_back=True):
         assert day.arrivals[0] == before
         assert 0 in day.free
@@ -350,7 +350,7 @@ def test_what_is_promised_holds_for_other_statements() -> None:
 
 
 def test_servers_that_it_takes() -> None:
-    seen = ObservedLoad.of(SMALL, SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of(SMALL, ObservedPlan(), [GOAL], 1)
     assert servers_needed(seen, [GOAL], 1) == 64
 
 
@@ -450,7 +450,7 @@ def test_mistakes_are_one_line(arrivals_file: Path, inside: Run, more: tuple[str
 def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
     """Statements of 32 servers where the limit and the target have room for one: each is in the way by itself."""
     arrivals = steady(32, 50, 100, target=32, limit=16)
-    search = Search(ObservedLoad.of(arrivals, SeenPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
+    search = Search(ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
     search.courses = 1
     search.score(PRESENT)
     for knob in search.grid:
@@ -473,7 +473,7 @@ def test_three_changes_are_found_where_fewer_cost_more_servers() -> None:
 
 def test_what_cannot_be_the_best_is_not_replayed() -> None:
     """A limit meets the goal at the price of one change: no larger target is tried, however many choices there are."""
-    search = Search(ObservedLoad.of(LIMITED, SeenPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
+    search = Search(ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
     search.run(lambda *_: None)
     tried = [sorted(change.kind for change in choice) for choice in search.scored]
     assert [Change("limits", BATCH, 50)] == sorted(search.best)

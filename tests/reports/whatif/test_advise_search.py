@@ -14,7 +14,7 @@ from benchmarks.advise import FAMILIES, directive, plan_of, planted
 from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import ArrivalOutcome
 from presman.forecast.scheduler import Group
-from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ReplayOutcome, SeenPlan, rules_of
+from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, ReplayOutcome, rules_of
 from presman.reports.advise_search import (
     ChoiceJudge,
     Scored,
@@ -35,10 +35,10 @@ from tests.reports.whatif.test_advise_text import outcome
 from tests.reports.whatif.test_whatif import came
 
 
-def load(plan: SeenPlan | None = None, *, target: int = 64, goal: Goal = GOAL) -> ObservedLoad:
+def load(plan: ObservedPlan | None = None, *, target: int = 64, goal: Goal = GOAL) -> ObservedLoad:
     """Statements of BATCH with 16 servers, of ETL with 8."""
     arrivals = steady(16, 50, 100, target=target, timeout=900.0) + steady(8, 50, 10, group="ETL", target=target)
-    return ObservedLoad.of(sorted(arrivals, key=lambda each: each.at), plan or SeenPlan(), [goal], 1)
+    return ObservedLoad.of(sorted(arrivals, key=lambda each: each.at), plan or ObservedPlan(), [goal], 1)
 
 
 def values(seen: ObservedLoad, kind: str, group: Group | None = None) -> tuple[int, ...]:
@@ -47,9 +47,9 @@ def values(seen: ObservedLoad, kind: str, group: Group | None = None) -> tuple[i
 
 def test_targets_are_larger_whole_for_each_instance_and_no_more_than_there_are_servers() -> None:
     assert values(load(), "target") == (72, 80, 96, 112, 128)
-    assert values(load(SeenPlan(maximum=112)), "target") == (72, 80, 96, 112)
+    assert values(load(ObservedPlan(maximum=112)), "target") == (72, 80, 96, 112)
     # 100 on three instances: 37.5, 41.7, 50, 58.3 and 66.7 for each are 38, 42, 50, 59 and 67.
-    assert values(load(SeenPlan(instances=3), target=100), "target") == (114, 126, 150, 177, 201)
+    assert values(load(ObservedPlan(instances=3), target=100), "target") == (114, 126, 150, 177, 201)
     assert values(load(target=999_999), "target")
     assert values(load(target=1_000_000), "target") == ()
 
@@ -64,7 +64,7 @@ def test_limits_have_room_for_one_statement_two_and_more() -> None:
     assert percents(load(target=1_000_000), BATCH, 16) == []
     assert sizes(load(), ETL) == [8] * 40
     nothing = [each._replace(servers=0) for each in LIMITED]
-    assert values(ObservedLoad.of(nothing, SeenPlan(), [GOAL], 1), "limits", BATCH) == ()
+    assert values(ObservedLoad.of(nothing, ObservedPlan(), [GOAL], 1), "limits", BATCH) == ()
 
 
 def test_of_many_values_six_stay_the_first_and_the_last_among_them() -> None:
@@ -152,7 +152,7 @@ def test_statements_that_do_not_start_any_more_are_a_loss_by_their_part() -> Non
     assert scored(was, PRESENT, [0, 60, 60, 60], unstarted=[3]).keeps
 
 
-def search(kinds: Sequence[str] = ("limits",), plan: SeenPlan | None = None, **more: object) -> Search:
+def search(kinds: Sequence[str] = ("limits",), plan: ObservedPlan | None = None, **more: object) -> Search:
     return Search(load(plan), [GOAL], [], kinds, **more)  # type: ignore[arg-type]
 
 
@@ -164,7 +164,7 @@ def test_how_much_is_tried() -> None:
     assert search(("target", "limits", "degree")).most == 86
     assert search(("target", "limits", "degree", "timeouts")).most == 432
     assert search().courses == 3
-    many = ObservedLoad.of(steady(16, 50, 100, many=2000), SeenPlan(), [GOAL], 1)
+    many = ObservedLoad.of(steady(16, 50, 100, many=2000), ObservedPlan(), [GOAL], 1)
     assert (len(many.early.arrivals), Search(many, [GOAL], [], ["limits"]).courses) == (1200, 1)
 
 
@@ -274,10 +274,10 @@ def test_a_search_ends_after_so_many_choices() -> None:
 
 def test_the_least_target_is_found_to_a_fiftieth() -> None:
     """Two statements of 32 servers at once, 40 in all: 64. On two instances the target is even."""
-    assert servers_needed(ObservedLoad.of(SMALL, SeenPlan(), [GOAL], 1), [GOAL], 1) == 64
-    two = ObservedLoad.of(SMALL, SeenPlan(instances=2), [GOAL], 1)
+    assert servers_needed(ObservedLoad.of(SMALL, ObservedPlan(), [GOAL], 1), [GOAL], 1) == 64
+    two = ObservedLoad.of(SMALL, ObservedPlan(instances=2), [GOAL], 1)
     assert servers_needed(two, [GOAL], 1) in {64, 66}
-    few = ObservedLoad.of(steady(32, 50, 100, many=2, target=64), SeenPlan(), [GOAL], 1)
+    few = ObservedLoad.of(steady(32, 50, 100, many=2, target=64), ObservedPlan(), [GOAL], 1)
     assert servers_needed(few, [GOAL], 1) is None, "all of them have room already"
 
 
@@ -315,7 +315,7 @@ def test_what_the_plan_says_of_a_group() -> None:
     assert (seen.level(BATCH), seen.level(ETL), seen.percentage(ETL)) == (3, 8, 70)
     assert (seen.percent(BATCH), seen.percent(ETL)) == (40, 100)
     assert seen.level(Group(0, "X")) is None
-    observed = ObservedLoad.of(LIMITED, SeenPlan(), [GOAL], 1)
+    observed = ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1)
     assert observed.percent(BATCH) == 25, "16 of 64, as it was observed"
     assert observed.percent(ETL) == 100
     assert [observed.allowed(ETL, percent) for percent in (50, 100)] == [32, 64]
@@ -328,7 +328,7 @@ def test_who_did_not_start_is_told_from_who_waited() -> None:
 
     def played(**more: object) -> ReplayOutcome:
         own = [each._replace(**more) for each in arrivals]
-        return ObservedLoad.of(own, SeenPlan(), [GOAL], 1).played(PRESENT, 1)
+        return ObservedLoad.of(own, ObservedPlan(), [GOAL], 1).played(PRESENT, 1)
 
     found = played()
     assert (found.waits, found.unstarted) == ((0, 90, 60), {2})

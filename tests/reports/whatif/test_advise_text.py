@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from benchmarks.advise import directive, plan_of
 from presman.analysis.facts.plan_book import PlanBook
 from presman.analysis.groups.entitlement import Load
-from presman.reports.advise_load import PRESENT, Change, ObservedLoad, ReplayOutcome, SeenPlan
+from presman.reports.advise_load import PRESENT, Change, ObservedLoad, ObservedPlan, ReplayOutcome
 from presman.reports.advise_report import (
     Advice,
     CpuLack,
@@ -225,7 +225,7 @@ def test_a_groups_waits_are_without_those_that_came_before() -> None:
 
 def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
     early = came(-9, 4, 1, group="ETL", first=NOON, last=LIMITED[0].last)
-    seen = ObservedLoad.of([early, *LIMITED], SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of([early, *LIMITED], ObservedPlan(), [GOAL], 1)
     after = outcome([31, 5, 30], "EBB", skipped=1)
     found = _replayed_choice(
         seen, frozenset({Change("timeouts", ETL, 9), Change("degree", ETL, 4)}), after, after, [GOAL]
@@ -237,7 +237,7 @@ def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
 
 def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:
     before = came(-9, 16, 1, waited=500, first=NOON, last=LIMITED[0].last)
-    seen = ObservedLoad.of([before, *LIMITED], SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of([before, *LIMITED], ObservedPlan(), [GOAL], 1)
     found = _finding(GOAL, outcome([0, *range(40)], "B" * 41, skipped=1), seen)
     # The 38th of 40: it waited for 37 times 50 s, and for 37 s in the replay.
     assert (found.statements, found.needed, found.observed, found.now) == (40, 40, 1850.0, 37)
@@ -245,12 +245,12 @@ def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:
 
 def test_what_is_to_be_said_without_a_search() -> None:
     fine = GoalFinding("g", 30.0, "p95", 40, 40, 30.0, 30.0)
-    assert _at_once([fine], [GOAL], SeenPlan())[0] == "met"
+    assert _at_once([fine], [GOAL], ObservedPlan())[0] == "met"
     for other in (replace(fine, observed=30.1), replace(fine, now=30.1), replace(fine, now=None)):
-        assert _at_once([other], [GOAL], SeenPlan()) == ("", "")
-        assert _at_once([fine, other], [GOAL, GOAL], SeenPlan()) == ("", "")
-    assert _at_once([replace(fine, statements=39)], [GOAL], SeenPlan())[0] == "too_short"
-    assert _at_once([fine], [GOAL], SeenPlan(autonomous=True))[0] == "autonomous"
+        assert _at_once([other], [GOAL], ObservedPlan()) == ("", "")
+        assert _at_once([fine, other], [GOAL, GOAL], ObservedPlan()) == ("", "")
+    assert _at_once([replace(fine, statements=39)], [GOAL], ObservedPlan())[0] == "too_short"
+    assert _at_once([fine], [GOAL], ObservedPlan(autonomous=True))[0] == "autonomous"
 
 
 def test_one_is_as_good_where_it_is_nowhere_worse_by_a_twentieth_and_a_second() -> None:
@@ -264,7 +264,7 @@ def test_one_is_as_good_where_it_is_nowhere_worse_by_a_twentieth_and_a_second() 
 
 def test_a_promise_is_the_middle_of_other_days_and_within_nine_of_ten() -> None:
     """Of 19 days the least and the longest are outside: the rest are 18 of 20. On day n the waits are n and 10 n."""
-    seen = ObservedLoad.of(LIMITED, SeenPlan(), [GOAL], 1)
+    seen = ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1)
     assert len(seen.early.arrivals) == 24
     after = outcome([0.0] * 24 + [30.0] * 12 + [31.0] * 4, "B" * 40)
     days = [outcome([float(n), 10.0 * n], "BB") for n in range(1, 20)]
@@ -300,7 +300,7 @@ def test_how_often_a_replay_is_played() -> None:
 def test_notes_say_what_the_plan_does_not_tell() -> None:
     kinds, plan = ("target", "levels"), plan_of(directive("BATCH", 1, 60), maximum=100)
 
-    def notes(plan: SeenPlan, kinds: tuple[str, ...] = kinds) -> list[str]:
+    def notes(plan: ObservedPlan, kinds: tuple[str, ...] = kinds) -> list[str]:
         return [note.partition(":")[0] for note in _notes(ObservedLoad.of(LIMITED, plan, [GOAL], 1), kinds)]
 
     assert notes(plan) == []
@@ -310,13 +310,13 @@ def test_notes_say_what_the_plan_does_not_tell() -> None:
     assert notes(replace(plan, instances=2)) == [
         "the target is that of 2 instances together; each gets the same part of it"
     ]
-    assert [note[:20] for note in notes(SeenPlan(maximum=9))] == ["a file of arrivals n", "the target is that o"]
+    assert [note[:20] for note in notes(ObservedPlan(maximum=9))] == ["a file of arrivals n", "the target is that o"]
 
 
 def test_a_peak_above_what_there_is_is_explained() -> None:
-    assert [*_beyond_maximum(SeenPlan(maximum=480), [400, 480]), *_beyond_maximum(SeenPlan(), [488])] == []
-    assert list(_beyond_maximum(SeenPlan(maximum=480), [])) == []
-    (told,) = _beyond_maximum(SeenPlan(maximum=480), [400, 488])
+    assert [*_beyond_maximum(ObservedPlan(maximum=480), [400, 480]), *_beyond_maximum(ObservedPlan(), [488])] == []
+    assert list(_beyond_maximum(ObservedPlan(maximum=480), [])) == []
+    (told,) = _beyond_maximum(ObservedPlan(maximum=480), [400, 488])
     assert told.startswith("no more than PARALLEL_MAX_SERVERS (480) can be in use at once: where a peak is above it")
 
 

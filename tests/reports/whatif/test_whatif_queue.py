@@ -30,7 +30,15 @@ from presman.forecast.forecaster import COURSES, ENOUGH, PENDING, Foresight
 from presman.forecast.queue_now import Modelled
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.polling.poll_events import Polled
-from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, SeenPlan, rules_of, seen_arrivals
+from presman.reports.advise_load import (
+    ArrivalDay,
+    Change,
+    Choice,
+    ObservedLoad,
+    ObservedPlan,
+    observed_arrivals,
+    rules_of,
+)
 from presman.reports.advise_script import written
 from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, PresentLimits, of_alerts, of_group
 from presman.reports.whatif_queue import ChangedStart, QueueCourses, under, why_unknown
@@ -63,7 +71,7 @@ class Knowing:
     @property
     def load(self) -> ObservedLoad:
         none = ArrivalDay((), frozenset())
-        plan = SeenPlan({BATCH: directive("BATCH", 1, 50, limit=50), ETL: directive("ETL", 1, 50)})
+        plan = ObservedPlan({BATCH: directive("BATCH", 1, 50, limit=50), ETL: directive("ETL", 1, 50)})
         return ObservedLoad(none, none, Rules(64, {BATCH: 32}), plan, 1, 0)
 
     @property
@@ -336,15 +344,17 @@ def test_statements_that_a_screen_has_seen_are_those_of_an_hour() -> None:
 
     runs = StatementRuns()
     runs.begin(AT, [run(1, 90, 70), run(2, 70, 50), run(3, 40, 30), run(4, 5, None)])
-    plan = SeenPlan({BATCH: directive("BATCH", 1, 50)._replace(parallel_queue_timeout=600, pq_timeout_action="RUN")})
-    found = seen_arrivals(runs, reading, plan)
+    plan = ObservedPlan(
+        {BATCH: directive("BATCH", 1, 50)._replace(parallel_queue_timeout=600, pq_timeout_action="RUN")}
+    )
+    found = observed_arrivals(runs, reading, plan)
     assert [round((AT - each.at).total_seconds() / 60) for each in found] == [70, 40, 5]
     assert min(each.first for each in found) == AT - timedelta(hours=1), "the first one came before: it counts not"
     assert ObservedLoad.of(found, plan, [Goal("BATCH", 0.9, 60.0)], 1).skipped == 1
     assert {(each.timeout, each.action) for each in found} == {(600, "RUN")}
     few = StatementRuns(kept=1)
     few.begin(AT, [run(2, 70, 50), run(3, 40, 30)])
-    assert [each.first for each in seen_arrivals(few, reading, plan)] == [AT - timedelta(minutes=30)]
+    assert [each.first for each in observed_arrivals(few, reading, plan)] == [AT - timedelta(minutes=30)]
 
 
 def test_goals_are_those_of_the_group_else_all_else_a_usual_one() -> None:
@@ -356,13 +366,13 @@ def test_goals_are_those_of_the_group_else_all_else_a_usual_one() -> None:
 
 def test_a_script_names_the_container_and_a_limit_of_cpu() -> None:
     inside = Group(3, "BATCH")
-    load = replace(Knowing().load, plan=SeenPlan({inside: directive("BATCH", 1, 50)}))
+    load = replace(Knowing().load, plan=ObservedPlan({inside: directive("BATCH", 1, 50)}))
     script, _ = written(load, frozenset({Change("cpu", inside, 40)}))
     assert script is not None
     assert "new_utilization_limit => 40" in script.change
     assert "new_utilization_limit => -1" in script.undo
     assert "-- Its directives are those of the container with CON_ID 3: run it there" in script.change
-    none, why = written(replace(load, plan=SeenPlan(autonomous=True)), frozenset({Change("target", None, 9)}))
+    none, why = written(replace(load, plan=ObservedPlan(autonomous=True)), frozenset({Change("target", None, 9)}))
     assert none is None
     assert "CS_RESOURCE_MANAGER" in why[0]
 

@@ -70,7 +70,7 @@ def _on_cpu(event: str, part: float) -> _Activity:
 
 
 def _dequeues(event: str, part: float, seconds: float = 1.0) -> _Activity:
-    """Return what a parallel server or coordinator shows that waits for the others, for a part of so many seconds."""
+    """Return the wait of a parallel server or coordinator for the others, for a part of the given seconds."""
     return _Activity("ACTIVE", event, "Idle", "WAITING", _micro(part * seconds), "WAITING")
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.forecast.seen_statements import SeenStatements
+from presman.forecast.statement_history import StatementHistory
 from tests.forecast.test_forecaster import reading, waiting
 from tests.tui.readings import AT, running
 
@@ -16,9 +16,9 @@ def holder(sid: int, elapsed: float, **facts: object) -> RunningStatement:
     return running(sid, elapsed=elapsed, **{"sql_id": "9md3ukh000j58", **facts})
 
 
-def in_turn(number: int, lasting: float, **facts: object) -> SeenStatements:
+def in_turn(number: int, lasting: float, **facts: object) -> StatementHistory:
     """One that has seen so many statements, one after the other, each for so long, a poll every ten seconds."""
-    seen = SeenStatements()
+    seen = StatementHistory()
     for second in range(0, int(number * lasting) + 10, 10):
         turn, run = divmod(second, lasting)
         seen.add(reading(second, held=(holder(600 + int(turn), run, **facts),) if turn < number else ()))
@@ -56,7 +56,7 @@ def test_what_ended_more_than_an_hour_ago_is_forgotten() -> None:
 
 
 def test_of_a_sql_id_that_has_not_ended_for_an_hour_nothing_is_kept() -> None:
-    seen = SeenStatements()
+    seen = StatementHistory()
     for number in range(200):  # each another SQL_ID, there for one poll of each minute
         held = (holder(600, 5.0, sql_id=f"{number:013}"),) if number % 2 else ()
         seen.add(reading(30.0 * number, held=held))
@@ -91,7 +91,7 @@ def test_polls_that_are_far_apart_twice_are_as_far_apart_as_they_are_meant_to_be
 
 
 def test_of_too_many_that_came_those_are_counted_that_came_since_the_oldest_kept() -> None:
-    seen = SeenStatements()
+    seen = StatementHistory()
     for number in range(12):
         rows = [waiting(0.0, sid=1000 * number + each, since=-0.05 * each) for each in range(100)]
         seen.add(reading(10.0 * number, rows))
@@ -101,7 +101,7 @@ def test_of_too_many_that_came_those_are_counted_that_came_since_the_oldest_kept
 
 
 def test_idle_holders_are_learnt_from_the_end_of_their_idleness() -> None:
-    seen = SeenStatements()
+    seen = StatementHistory()
     for number in range(5):
         for idle in (0.0, 10.0, 20.0):
             row = holder(600 + number, 50.0 + idle, idle=idle, status="INACTIVE")
@@ -114,7 +114,7 @@ def test_idle_holders_are_learnt_from_the_end_of_their_idleness() -> None:
 
 
 def test_an_operation_that_goes_on_for_twice_as_long_as_told_counts_twice() -> None:
-    seen = SeenStatements()
+    seen = StatementHistory()
     for number in range(3):
         for run in (0.0, 10.0, 20.0, 30.0):
             row = holder(600 + number, run, remaining=(35.0 - run) / 2)
@@ -127,7 +127,7 @@ def test_an_operation_that_goes_on_for_twice_as_long_as_told_counts_twice() -> N
 
 
 def test_who_was_there_at_first_did_not_come() -> None:
-    seen = SeenStatements()
+    seen = StatementHistory()
     seen.add(reading(0.0, (waiting(0.0, since=-30.0),), (holder(600, 5.0),)))
     assert seen.came == []
     seen.add(reading(10.0, (waiting(10.0, since=-30.0), waiting(10.0, sid=502, since=4.0)), (holder(600, 15.0),)))

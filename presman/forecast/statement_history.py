@@ -22,21 +22,21 @@ KEPT = 100
 MOST_CAME = 1000
 """Arrivals that are kept, the newest ones."""
 _ANEW = timedelta(minutes=1)
-"""After this time a distribution is made anew, even if no other has ended: those that run have run for longer."""
+"""After this time a distribution is made again even if no statement has ended: those running have run for longer."""
 
 _APART = timedelta(seconds=20)
-"""How far apart two looks at what V$SESSION_LONGOPS tells of one statement are."""
+"""Time between two notes of a statement's remaining seconds in V$SESSION_LONGOPS."""
 
 _ALL = ("all",)
 
 
-class SeenStatements:
+class StatementHistory:
     """The ends and the arrivals of the last hour, and what is learnt from them."""
 
     def __init__(self) -> None:
-        self._begin_anew()
+        self._reset()
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         self.begun: datetime | None = None
         self.at: datetime | None = None
         self._runs = StatementRuns()
@@ -65,7 +65,7 @@ class SeenStatements:
         After a step that is much longer than usual what came is not known, nor when those ended that are gone.
         """
         if self.at is not None and reading.at < self.at:
-            self._begin_anew()
+            self._reset()
         before, self.at = self.at, reading.at
         self._runs.add(reading)
         if before is None:
@@ -90,7 +90,7 @@ class SeenStatements:
         return step > longest
 
     def _take_arrivals(self, runs: Iterable[StatementRun]) -> None:
-        """Take who came; where so many came that not all are kept, one has watched since the oldest that is."""
+        """Take the arrivals; if they are too many to keep, the observation starts at the oldest that is kept."""
         self._came.extend(runs)
         if len(self._came) == MOST_CAME and self.begun is not None:
             self.begun = max(self.begun, self._came[0].began)
@@ -136,7 +136,7 @@ class SeenStatements:
     @property
     def ended(self) -> int:
         """Statements that were seen to end in the last hour, of the newest ones, and tell how long such last."""
-        return sum(each.ended and each.seconds > each.seen_from for each in self._recent(_ALL))
+        return sum(each.ended and each.seconds > each.first_age for each in self._recent(_ALL))
 
     @property
     def came(self) -> list[StatementRun]:
