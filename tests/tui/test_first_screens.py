@@ -109,7 +109,7 @@ SENTENCES = {
             "MARTIN 1:2659",
         ),
         ("(idle 8:5", "keeps 16 servers that ETL and REPORTS want", "decide whether to end it"),
-        ("wait, or decide: MARTIN 1:2659, idle 8:5", "keeps 16 servers"),
+        ("wait, or decide: MARTIN 1:2659 keeps 16 servers", "keeps 16 servers"),
     ),
     "tenants": Sentence(
         "Nothing is wrong: both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",

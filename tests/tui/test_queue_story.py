@@ -141,7 +141,7 @@ def test_who_ends_it_in_one_line() -> None:
     short = plain(ends_it(unblock(busy())[0], 90, key=True))
     same = "; ETL wants the same servers"
     named = " TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
-    assert short == f"{named} …{same}   c 1 copies ①"
+    assert short == f"{named}  or 1 more{same}   c 1 copies ①"
     roomy = plain(ends_it(unblock(busy())[0], 135, key=True))  # not room enough for ②, but to say that there is one
     assert roomy == f"{named}  or 1 more{same}   c 1 copies ①"
 

@@ -179,7 +179,7 @@ async def test_keys_that_find_nothing_say_so_and_notices_do_not_pile_up() -> Non
         assert "No page is open" in await acting.press("escape")
         await acting.keys("4")
         screen = await acting.press("enter")
-        assert "There is no row here." in screen
+        assert "Queued has no row: Tab goes to Servers by consumer group." in screen
         assert "No page is open" not in screen, "one notice at a time"
         await acting.keys("i", "end", "a")
         assert len(acting.app._notifications) == 1

@@ -195,11 +195,11 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         if queues and idle:
             each, doubt = idle[0].statement, _not_counted_note(idle[0].statement, reading)
             served = [name for name in queues if not doubt or name != group_title(each)]
-            wanted = f"that {listed(served)} want{'s' * (len(served) == 1)}"
-            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} {wanted}{doubt}"
+            wanted = f"{listed(served)} want{'s' * (len(served) == 1)}"
+            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} that {wanted}{doubt}"
             known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
-            brief = f"{each.servers} {wanted}" if doubt else counted(each.servers, "server")
-            short = f"wait, or decide: {each.who}, idle {each.idle_time}, keeps {brief}"
+            brief = f"idle {each.idle_time}{f', {wanted} them' if doubt else ''}"
+            short = f"wait, or decide: {each.who} keeps {counted(each.servers, 'server')}; {brief}"
             text = f"{keeps}: {known}{_lasting_cure(reading)}"
             return ToDo(Step.WAIT, text, short, "parallel", subject=listed(queues))
     return None
