@@ -22,6 +22,7 @@ from presman.tui.pages.row_details import (
     session,
     sql_lines,
 )
+from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, cluster, told
 from tests.tui.readings import group as group_row
 from tests.tui.readings import queued as queued_row
@@ -216,3 +217,14 @@ def test_a_row_is_found_again_in_a_later_reading() -> None:
         (BUSY.sessions[0], "Session 1:100,11 of APP"), (BUSY.groups[0], "Consumer group INTERACTIVE on instance 1"),
     ):  # fmt: skip
         assert plain(page(row, QUEUE, BUSY)[0]).startswith(title)
+
+
+def test_a_group_is_guaranteed_nothing_where_no_plan_divides_cpu() -> None:
+    """As in noplan: a guarantee of 0.0 CPUs when all are busy would be a promise that it gets none."""
+    *_, (_, reading) = polled("noplan", 2)
+    pages = ["\n".join(map(plain, group(row, reading))) for row in reading.cluster_groups()]
+    assert pages
+    for each in pages:
+        assert "when all are busy" not in each
+        assert "nothing, where CPU is not managed" in each
+    assert {row.guaranteed for row in reading.groups} == {None}

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import counter_deltas, entitlement, session_pools
 from presman.analysis.groups.counter_deltas import CounterDeltas, GroupKey, by_group, of_groups
 from presman.analysis.parallel import server_pools
@@ -255,7 +256,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
     limit = _limit(shares.limits.get(key), counted.metrics.get(group_key), frame.capacity) if frame.capacity else None
-    guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE
+    guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE or verdict is Verdict.NOT_MANAGED
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts = counted.parallel.get(group_key, _NONE)
@@ -348,6 +349,8 @@ def _cluster(
     """Return the sum over the instances, None where one of them has none; of rates where it has the group at all."""
     first = rows[0]
     number, percent = server_pools.allowed((first.con_id, first.name), facts, budgets)
+    whole = budgets.get(first.con_id) if first.con_id > ROOT else None
+    first = first._replace(container_servers=whole.target if whole is not None else None)
     if len(rows) == 1:
         return first._replace(inst_id=CLUSTER, servers_limit=number, servers_limit_percent=percent, all_used=together)
     each = measured = _by_field(rows)
