@@ -54,7 +54,7 @@ USUAL: Table[Comparison] = Table(
         Compared("mean_wait_s", "mean wait", SECONDS,
                  "How long each statement queued in that hour, of all that queued in it, / since the plan: change of "
                  "PQ_QUEUED_TIME / (those queued when it began + change of PQS_QUEUED).",
-                 "hour.mean_wait", text=_both(lambda usual: duration(usual.mean_wait)), width=13),
+                 "hour.mean_wait", text=_both(lambda usual: duration(usual.mean_wait)), width=13, most=17),
         Compared("queued_share_percent", "% of time", PERCENT,
                  "Percent of their elapsed time that statements were queued, hour / since the plan: PQ_QUEUED_TIME / "
                  "(PQ_QUEUED_TIME + PQ_ACTIVE_TIME).", _hour(_share), text=_both(lambda usual: percent(_share(usual)))),

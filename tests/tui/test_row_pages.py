@@ -16,13 +16,14 @@ from presman.tui.pages.row_details import (
     again,
     dop_story,
     group,
+    has_degree,
     page,
     queued,
     running,
     session,
     sql_lines,
-    tells_degree,
 )
+from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, cluster, told
 from tests.tui.readings import group as group_row
 from tests.tui.readings import queued as queued_row
@@ -147,10 +148,10 @@ def test_how_a_statement_came_to_its_degree() -> None:
     as_derived = DopStory(24, "", cpu_degree=24)
     assert dop_story(as_derived, None) == ["Automatic DOP derived 24 from CPU.", "The optimizer chose DOP 24."]
     assert dop_story(DopStory(8, "", io_degree=9), None)[1] == "The optimizer chose 8, less than the 9 derived."
-    assert tells_degree(derived)
-    assert tells_degree(DopStory(None, "", io_degree=9))
-    assert tells_degree(DopStory(None, "why"))
-    assert not tells_degree(DopStory(None, ""))
+    assert has_degree(derived)
+    assert has_degree(DopStory(None, "", io_degree=9))
+    assert has_degree(DopStory(None, "why"))
+    assert not has_degree(DopStory(None, ""))
 
 
 def test_a_session_with_its_parallel_statement() -> None:
@@ -227,3 +228,14 @@ def test_a_row_is_found_again_in_a_later_reading() -> None:
         (BUSY.sessions[0], "Session 1:100,11 of APP"), (BUSY.groups[0], "Consumer group INTERACTIVE on instance 1"),
     ):  # fmt: skip
         assert plain(page(row, QUEUE, BUSY)[0]).startswith(title)
+
+
+def test_a_group_is_guaranteed_nothing_where_no_plan_divides_cpu() -> None:
+    """As in noplan: a guarantee of 0.0 CPUs when all are busy would be a promise that it gets none."""
+    *_, (_, reading) = polled("noplan", 2)
+    pages = ["\n".join(map(plain, group(row, reading))) for row in reading.cluster_groups()]
+    assert pages
+    for each in pages:
+        assert "when all are busy" not in each
+        assert "nothing, where CPU is not managed" in each
+    assert {row.guaranteed for row in reading.groups} == {None}

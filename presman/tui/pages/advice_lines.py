@@ -34,7 +34,7 @@ ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
 def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
     """Return the line of a head's candidates; what must end together is joined by a plus.
 
-    As many are named as `room` cells take, at least one; `key` adds what the keys c and 1 copy.
+    As many are named as `room` cells take, at least one, and the others counted; `key` adds what the keys c and 1 copy.
     """
     label: Run = (" TO START IT  ", "title")
     same: Line = ((f"; {want_the_same(found.rivals)}", "warn"),) if found.rivals and found.candidates else ()
@@ -51,8 +51,9 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
         if chosen is found.blockers and not candidate.enough:
             more.append((f", {NOT_ALONE}", "dim"))
         if index and room is not None and length((*runs, *more, *hint)) > room - kept:
-            others = _others_counted(joint, len(every) - index)
-            runs.append((others if joint == _AND or length((*runs, *hint)) + len(others) <= room else " …", "dim"))
+            others, used = _others_counted(joint, len(every) - index), length((*runs, *hint))
+            is_room = joint == _AND or used > room or used + len(others) <= room  # past it there is another line anyway
+            runs.append((others if is_room else " …", "dim"))
             break
         runs += more
         if found.needed < 2 and candidate.effect is not None:
