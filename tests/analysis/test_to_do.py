@@ -372,11 +372,11 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
         "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 700.0, 900.0)).text.endswith(
-        "that BATCH and ETL want: the last now queued should start 3:20 sooner, of 15:00, if it is ended, which is not "
-        "proven; wait, or decide whether to end it"
+        "that BATCH and ETL want: if it is ended, the last now queued should start in 11:40 instead of 15:00, which is "
+        "not proven; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
-        "the last now queued should start 0:40 sooner, of 23:40, if it is ended; wait, or decide whether to end it"
+        "if it is ended, the last now queued should start in 23:00 instead of 23:40; wait, or decide whether to end it"
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert told(proven).step is Step.END

@@ -226,10 +226,11 @@ def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     effect = candidate.effect
     if effect is None or effect.through is None or effect.otherwise is None:
         return "what ending it would do is not known"
-    if (gain := _gain(effect)) < NEARLY_DONE:
+    if _gain(effect) < NEARLY_DONE:
         return f"ending it should save less than {duration(NEARLY_DONE)}"
-    saves = f"the last now queued should start {duration(gain)} sooner, of {duration(effect.otherwise)}, if it is ended"
-    return f"{saves}, which is not proven" if saves_enough(effect.through, effect.otherwise) else f"{saves}"
+    times = f"in {duration(effect.through)} instead of {duration(effect.otherwise)}"
+    doubt = ", which is not proven" if saves_enough(effect.through, effect.otherwise) else ""
+    return f"if it is ended, the last now queued should start {times}{doubt}"
 
 
 _NO_USE = "nobody should start sooner if it is ended, so waiting is as good"
