@@ -263,8 +263,12 @@ def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_
     capped = group("CAPPED", 0.0, 4.0, share=0.0, verdict=Verdict.ZERO_SHARE)
     reading = replace(quiet(), groups=(capped, batch))
     assert [alert.key for alert in worst_first(wrong(reading))] == ["session_pool", "cpu_zero_share", "cpu_zero_share"]
-    text = "give BATCH a share in the plan, or raise ACTIVE_SESS_POOL_P1: 14 wait, the first fails in 0:25"
+    more = "a larger pool would only divide the CPU that is left for it"
+    text = f"give BATCH a share in the plan: 14 wait, the first fails in 0:25; {more}"
     assert told(reading).text == text
+    web, system = group("WEB", 7.0, share=0.9), group("SYS_GROUP", 0.0, share=0.1)
+    whose = "give BATCH a share in the plan, a part of the 90 % of WEB: 14 wait"
+    assert told(replace(reading, groups=(capped, batch, system, web))).text.startswith(whose)
     one = batch._replace(verdict=Verdict.CONTENDED, pool=POOL._replace(queued=1))
     assert told(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
 

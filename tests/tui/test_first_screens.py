@@ -121,7 +121,7 @@ SENTENCES = {
             *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
             *("14 wait for the session pool", "give BATCH a share", "14 wait, the first fails in 0:"),
         ),
-        ("in the plan, or raise ACTIVE_SESS_POOL_P1",),
+        ("in the plan, a part of the 90 % of WEB", "divide the CPU"),
     ),
 }
 

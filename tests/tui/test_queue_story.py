@@ -108,8 +108,11 @@ def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
     one = replace(busy(), running=(idle, works), groups=counted, unmanaged_servers=32)
     assert "groups hold 24, 32 more that no group counts: MARTIN 1:526" in plain(queue_line(one, Watch()))
     same = replace(one, running=(idle, replace(works, servers=32)), groups=(group("BATCH", px_servers=32),))
+    perhaps = f"32 more that no group counts: perhaps MARTIN 1:526 or {works.who}"
+    assert perhaps in plain(queue_line(same, Watch())), "the same name as where it is certain, with the doubt"
+    nobody = replace(one, running=(), groups=(), unmanaged_servers=32)
     assert "32 more that no group counts (statements that did not queue, GV$ queries)" in plain(
-        queue_line(same, Watch())
+        queue_line(nobody, Watch())
     )
 
 

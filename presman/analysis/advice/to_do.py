@@ -46,7 +46,7 @@ from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, number
+from presman.base.formats import ABSENT, clock, counted, duration, in_about, number, percent
 from presman.rows.commands import Command
 
 
@@ -504,10 +504,18 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     until = f", the first fails in {left}" if left else ""
     waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{until}"
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
-        text = f"give {row.title} a share in the plan, or raise ACTIVE_SESS_POOL_P1: {waits}"
+        more = "a larger pool would only divide the CPU that is left for it"
+        text = f"give {row.title} a share in the plan{_from_whom(row, reading)}: {waits}; {more}"
         return ToDo(Step.CHANGE, text, f"give {row.title} a share: {waits}", "plan", subject=row.title)
     text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
+
+
+def _from_whom(row: GroupReading, reading: Reading) -> str:
+    """Return whose share a group without one could have a part of: that of its container's group with the largest."""
+    others = [each for each in reading.cluster_groups() if each.con_id == row.con_id and each.share]
+    most = max(others, key=lambda each: each.share, default=None)
+    return "" if most is None else f", a part of the {percent(100 * most.share)} % of {most.title}"
 
 
 def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
