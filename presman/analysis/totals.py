@@ -141,7 +141,7 @@ def totals(reading: Reading) -> Totals:
     return Totals(
         queued=None if queue is None else len(queue),
         longest=None if queue is None else longest_wait(queue) if queue else 0.0,
-        pool_queued=_pool_queued(reading, sessions_seen=queue is not None),
+        pool_queued=_pool_queued(reading, sessions_visible=queue is not None),
         servers=pool.in_use,
         target=pool.target,
         maximum=pool.maximum,
@@ -154,10 +154,10 @@ def totals(reading: Reading) -> Totals:
     )
 
 
-def _pool_queued(reading: Reading, *, sessions_seen: bool) -> int | None:
+def _pool_queued(reading: Reading, *, sessions_visible: bool) -> int | None:
     """Return the sessions that wait for a session pool; None where neither V$SESSION nor QUEUE_LENGTH tells."""
     groups = reading.cluster_groups()
-    if not sessions_seen and (not groups or any(each.pool_queue_length is None for each in groups)):
+    if not sessions_visible and (not groups or any(each.pool_queue_length is None for each in groups)):
         return None
     return sum(each.pool.queued for each in groups if each.pool)
 

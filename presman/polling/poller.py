@@ -320,8 +320,8 @@ class Poller:
                 continue
             self._asked.pop(record, None)
             if become in self._asked:
-                all_known = self._asked[become]
-                self._asked[become] = replace(all_known, section=together(all_known.section, sections, wanted, become))
+                before = self._asked[become]
+                self._asked[become] = replace(before, section=together(before.section, sections, wanted, become))
         if NamedSession not in self._asked:
             self._named.learn(wanted, self._asked.rows(Session), now)
         return answer.round_trips

@@ -224,7 +224,7 @@ def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
     return DatabaseEvent(at, _OF_ALERTS[change.change], "", "", text)
 
 
-def _already_there(each: ReportedAlert) -> str:
+def _since_before(each: ReportedAlert) -> str:
     return f"{SEVERITY_WORDS[each.state]}: {each.text} (since before presman began)"
 
 
@@ -317,7 +317,7 @@ class EventHistory:
         self._keep(self._watch.add(reading, snapshot))
         if known is not None:
             new = (each for mark, each in self._watch.alerts.items() if mark not in known)
-            self._keep(DatabaseEvent(reading.at, ALERT_THERE, "", "", _already_there(each)) for each in new)
+            self._keep(DatabaseEvent(reading.at, ALERT_THERE, "", "", _since_before(each)) for each in new)
 
     def lose(self, at: datetime, text: str) -> None:
         """Note that the connection was lost after the poll of an instant."""

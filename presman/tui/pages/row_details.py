@@ -17,7 +17,7 @@ from presman.base.formats import ABSENT, clock, count, counted, duration, many, 
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_in_group
-from presman.figures.statement_figures import QUEUE, at_timeout, starts_in_words
+from presman.figures.statement_figures import QUEUE, at_timeout, place, starts_in_words
 from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
@@ -64,8 +64,8 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     lines = [title(f"Queued statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
     lines += _who(row)
     lines += [BLANK, title("Why it waits")]
-    position = f"Number {row.position} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
-    lines.append(sentence(position))
+    position = f"{place(row, reading)} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
+    lines.append(sentence(f"{position[:1].upper()}{position[1:]}"))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
         about = "It" if row.position == 1 else f"The head of its queue, {head.statement.sql_id},"
@@ -168,7 +168,7 @@ def dop_lines(dop: statement_readings.DopStory, requested: int | None, sql_text:
     return lines
 
 
-def tells_degree(dop: statement_readings.DopStory) -> bool:
+def has_degree(dop: statement_readings.DopStory) -> bool:
     """Whether a plan says anything of a degree: that of a serial statement has facts of other kinds."""
     degrees = (dop.degree, dop.cpu_degree, dop.io_degree)
     why = dop.reason or dop.operation_reason or dop.queuing_reason or dop.unread
