@@ -33,7 +33,9 @@ QUEUE_COLUMNS = (
 )  # fmt: skip
 """The columns of V$RSRC_CONSUMER_GROUP that QueueTotals has, in its order."""
 
-SESSION_COLUMNS = ("active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time")
+SESSION_COLUMNS = (
+    "active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time", "queue_time_outs",
+)  # fmt: skip
 """The columns of V$RSRC_CONSUMER_GROUP that SessionTotals has, in its order."""
 
 _of_queue, _of_sessions = _columns(ConsumerGroup, QUEUE_COLUMNS), _columns(ConsumerGroup, SESSION_COLUMNS)

@@ -128,7 +128,8 @@ EVENTS: Table[DatabaseEvent] = Table(
               "V$RSRC_PLAN_HISTORY or V$INSTANCE.STARTUP_TIME. The newest is on top.", "at",
               text=lambda row: row.at.astimezone().strftime("%m-%d %H:%M:%S"), width=14),
         Event("event", "Event", TEXT, "The kind of event: a queue began or ended, a plan, directive, parameter, "
-              "instance or CPU state changed, a downgrade, a queue timeout, an alert that began, grew worse or ended, "
+              "instance or CPU state changed, a downgrade, a timeout of a queue or a session pool, an "
+              "alert that began, grew worse or ended, "
               "a "
               "connection that came back.", "kind",
               text=lambda row: kind_in_words(row.kind), width=17, state=_event_state),

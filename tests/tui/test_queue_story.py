@@ -155,20 +155,20 @@ def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of
     assert " + ② ETL" in named
     effect = EndingEffect((), 3, 60.0, 120.0)
     told = plain(ends_it(replace(found, effect=effect)))
-    words = " (3 start at once, the last queued in 1:00 instead of 2:00)"
+    words = " (3 of the queue start at once, the last queued in 1:00 instead of 2:00)"
     assert told == named.replace("; ETL wants", f"{words}; ETL wants")
     nothing = replace(effect, starts=0, through=120.0)
     assert plain(ends_it(replace(found, effect=nothing))) == named, "of nothing not a word, and no brackets"
 
 
 def test_what_an_end_would_do_leaves_room_to_count_the_others() -> None:
-    """ "holds 32 (2 start at once) …" stood there, and nobody knew of how many more."""
+    """ "holds 32 (2 of the queue start at once) …" stood there, and nobody knew of how many more."""
     found = unblock(busy())[0]
     effect = EndingEffect((), 2, None, None)
     found = replace(found, candidates=tuple(replace(each, effect=effect) for each in found.candidates))
     for room in range(90, 240):
         line = plain(ends_it(found, room, key=True))
-        assert ("2 start at once" not in line) or "…" not in line, room
+        assert ("2 of the queue start at once" not in line) or "…" not in line, room
 
 
 def test_a_plan_as_dbms_xplan_writes_it() -> None:

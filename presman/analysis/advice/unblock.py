@@ -370,7 +370,7 @@ def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
 
 def at_once(effect: EndingEffect) -> str:
     """Return how many an end would let start at once."""
-    return f"{effect.starts} start{'s' * (effect.starts == 1)} at once"
+    return f"{effect.starts} of the queue start{'s' * (effect.starts == 1)} at once"
 
 
 def _statements(number: int) -> str:

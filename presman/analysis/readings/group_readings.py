@@ -118,13 +118,15 @@ class SessionTotals(NamedTuple):
     """Counters of a group's sessions since the plan was activated (V$RSRC_CONSUMER_GROUP).
 
     `pool_waits` calls had to wait for the active session pool, `pool_ms` milliseconds in all; `switched_in` and
-    `switched_out` count sessions that SWITCH_TIME moved into and out of the group. None: not known.
+    `switched_out` count sessions that SWITCH_TIME moved into and out of the group; `pool_timeouts` calls failed as
+    they had waited for the pool for as long as QUEUEING_P1 says. None: not known.
     """
 
     pool_waits: int | None = 0
     pool_ms: int | None = 0
     switched_in: int | None = 0
     switched_out: int | None = 0
+    pool_timeouts: int | None = 0
 
 
 class ActiveSessionPool(NamedTuple):

@@ -321,6 +321,8 @@ def _session_pool(row: GroupReading) -> list[Line]:
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
         end = end if pool.timeout_known else "the timeout is not known"
         text += f"; waiting: {pool.queued}{longest}, {end}"
+    failed = row.sessions.pool_timeouts
+    text += f"; {counted(failed, 'call')} failed at the timeout since the plan was activated" if failed else ""
     return [fact("session pool", text, "warn" if pool.queued else "")]
 
 
