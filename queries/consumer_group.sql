@@ -17,6 +17,7 @@ SELECT
     queue_length,
     queued_time,
     active_session_limit_hit,
+    queue_time_outs,
     switches_in_cpu_time,
     switches_out_cpu_time,
     sql_canceled,

@@ -123,11 +123,11 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         servers_target=header.servers.target,
         alerts=len(alerts),
         severity=alerts[0].state if alerts else "good",
-        worst=alerts[0].short if alerts else _known_of(reading),
+        worst=alerts[0].short if alerts else _why_no_alert(reading),
     )
 
 
-def _known_of(reading: Reading) -> str:
+def _why_no_alert(reading: Reading) -> str:
     """Return why no alert is shown: which problems the views rule out, and which could not be checked."""
     clear = [each.between[0] for each in all_clear(reading)]
     return "; ".join(clear + [each.short for each in not_known(reading)])

@@ -33,7 +33,9 @@ QUEUE_COLUMNS = (
 )  # fmt: skip
 """The columns of V$RSRC_CONSUMER_GROUP that QueueTotals has, in its order."""
 
-SESSION_COLUMNS = ("active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time")
+SESSION_COLUMNS = (
+    "active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time", "queue_time_outs",
+)  # fmt: skip
 """The columns of V$RSRC_CONSUMER_GROUP that SessionTotals has, in its order."""
 
 _of_queue, _of_sessions = _columns(ConsumerGroup, QUEUE_COLUMNS), _columns(ConsumerGroup, SESSION_COLUMNS)
@@ -139,23 +141,23 @@ def totals(reading: Reading) -> Totals:
     return Totals(
         queued=None if queue is None else len(queue),
         longest=None if queue is None else longest_wait(queue) if queue else 0.0,
-        pool_queued=_pool_queued(reading, sessions_seen=queue is not None),
+        pool_queued=_pool_queued(reading, sessions_visible=queue is not None),
         servers=pool.in_use,
         target=pool.target,
         maximum=pool.maximum,
         idle_held=None if running is None else sum(each.servers for each in running if each.idle is not None),
         downgraded=None if running is None or not all(map(_has_degrees, running)) else _downgraded(running),
-        downgrades=downgrades_per_minute(reading),
+        downgrades=downgrades_in_a_minute(reading),
         used=_sum([None if each.doubt else each.used for each in groups]),
         waiting=_sum([None if each.doubt else each.waiting for each in groups]),
         cpus=reading.header.num_cpus or None,
     )
 
 
-def _pool_queued(reading: Reading, *, sessions_seen: bool) -> int | None:
+def _pool_queued(reading: Reading, *, sessions_visible: bool) -> int | None:
     """Return the sessions that wait for a session pool; None where neither V$SESSION nor QUEUE_LENGTH tells."""
     groups = reading.cluster_groups()
-    if not sessions_seen and (not groups or any(each.pool_queue_length is None for each in groups)):
+    if not sessions_visible and (not groups or any(each.pool_queue_length is None for each in groups)):
         return None
     return sum(each.pool.queued for each in groups if each.pool)
 
@@ -169,11 +171,17 @@ def _downgraded(running: Iterable[RunningStatement]) -> int:
     return sum(each.downgraded > 0 for each in running)
 
 
-def downgrades_per_minute(reading: Reading) -> float | None:
-    """Return the parallel operations downgraded per minute since the last poll, None where V$SYSSTAT did not tell."""
+def downgrades_in_a_minute(reading: Reading) -> float | None:
+    """Return the parallel operations downgraded since the last poll, per minute where that is longer ago than one.
+
+    Of less than a minute it is their number: one within two seconds does not make thirty in a minute. None where
+    V$SYSSTAT did not tell.
+    """
     deltas = [each.delta for each in reading.downgrades if is_downgrade(each.name)]
     known = [each for each in deltas if each is not None]
-    return 60 * sum(known) / reading.interval if known and len(known) == len(deltas) and reading.interval else None
+    if not known or len(known) < len(deltas) or not reading.interval:
+        return None
+    return 60 * sum(known) / max(60.0, reading.interval)
 
 
 def _sum(values: list[float | None]) -> float | None:

@@ -61,9 +61,9 @@ class DatabaseStatus(Struct, frozen=True):
 
 
 class RunStatus(Struct, frozen=True):
-    """One process. `written` is when it said so; `cpu_seconds` and `memory_mb` are what it has cost so far, and takes.
+    """One process. `written` is when it wrote this; `cpu_seconds` and `memory_mb` are what it has used so far, and now.
 
-    `cpu_percent` is its CPU since it said so the time before. `output` is where it writes to, without secrets.
+    `cpu_percent` is its CPU since it wrote the time before. `output` is where it writes to, without secrets.
     """
 
     format: int
@@ -90,8 +90,7 @@ class FoundRun(Struct, frozen=True):
 class RunLine(Struct, frozen=True):
     """One database of one run, now: what `presman status` has a line for. Ages are seconds.
 
-    `said` is how old the word of the process is that all of it rests on; `retry_in` is in how many seconds a lost
-    database is tried again.
+    The process has written no status for `silent` seconds; a lost database is tried again in `retry_in` seconds.
     """
 
     run: RunStatus
@@ -100,7 +99,7 @@ class RunLine(Struct, frozen=True):
     runs_for: float
     age: float | None
     trouble: str
-    said: float
+    silent: float
     retry_in: float | None = None
 
 
@@ -108,7 +107,7 @@ SILENCE = 30.0
 """Seconds after which a process that says nothing hangs: it does so every five."""
 
 SLACK = 10.0
-"""Seconds that a poll may be late besides: what is read may be as old as the last time the process said something."""
+"""Seconds that a poll may be late besides: what is read may be as old as the process's last status."""
 
 
 def lines_of(found: FoundRun, now: datetime) -> list[RunLine]:
@@ -160,7 +159,7 @@ REMEMBERED = timedelta(days=1)
 """How long a run that died is listed, unless another takes its place."""
 
 _HALF = 60.0
-"""Seconds within which a process that has its lock has said something."""
+"""Seconds within which a process that has its lock has written a status."""
 
 
 def folder() -> Path:
@@ -235,7 +234,7 @@ def _runs_on_disk() -> Iterator[tuple[Path, FoundRun]]:
 
 
 def _forget_halves(names: set[str]) -> None:
-    """Remove the locks of processes that were killed before they had said anything."""
+    """Remove the locks of processes that were killed before they had written a status."""
     for lock in folder().glob("*.lock"):
         with suppress(OSError):
             if lock.stem not in names and time.time() - lock.stat().st_mtime > _HALF and not _is_locked(lock):

@@ -243,10 +243,10 @@ def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacki
             yield f"{query.name:<26} {query.view_in(source.scope):<32} not asked: only {lacking[query.only]} has rows"
             continue
         section = source.read([Request(query, _binds(query))]).sections[0]
-        yield f"{query.name:<26} {query.view_in(source.scope):<32} {_seen(query, section)}"
+        yield f"{query.name:<26} {query.view_in(source.scope):<32} {_answer_words(query, section)}"
         if section.problem and section.problem.cure:
             cures[section.problem.cure] = None
-        if section.problem or _is_unseen(query, section):
+        if section.problem or _is_missing(query, section):
             unread[query.view_in(source.scope)] = None
         answered += not section.problem and not section.absent
     yield ""
@@ -259,10 +259,10 @@ def _binds(query: Query) -> dict[str, Any]:
     return dict.fromkeys(bind_names(query.sql())) if query.cadence is Cadence.DEMAND else {}
 
 
-def _seen(query: Query, section: Section) -> str:
+def _answer_words(query: Query, section: Section) -> str:
     if section.problem:
         return f"nothing: {section.problem.code} {section.problem.text}".replace("  ", " ")
-    if _is_unseen(query, section):
+    if _is_missing(query, section):
         return "nothing: not there"
     if query.cadence is Cadence.DEMAND:
         return f"may be read, {_milliseconds(section.seconds)}"
@@ -271,7 +271,7 @@ def _seen(query: Query, section: Section) -> str:
     return f"{counted(count, 'row')}, {_milliseconds(section.seconds)}{lacking}"
 
 
-def _is_unseen(query: Query, section: Section) -> bool:
+def _is_missing(query: Query, section: Section) -> bool:
     """Whether the source has nothing of the view, so that no rows do not mean that there are none."""
     return section.absent >= set(field_types(query.record))
 

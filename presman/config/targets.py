@@ -49,7 +49,7 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     if not dsn:
         raise TargetError(f"not a connect string: write {FORMS}")
     if not at and not _is_address(text, settings):
-        raise TargetError(_unknown(text, config))
+        raise TargetError(_why_no_target(text, config))
     secret = Secret(password) if slash and password else settings.password
     if secret is None and settings.password_command is None:
         secret = of_environment(PASSWORD)
@@ -68,7 +68,7 @@ def _aliases(settings: Settings) -> set[str]:
     return {alias.lower() for alias in entries(settings.config_dir or os.environ.get("TNS_ADMIN"))}
 
 
-def _unknown(text: str, config: Config) -> str:
+def _why_no_target(text: str, config: Config) -> str:
     if is_folder(expanded(text)):
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
     if is_file(expanded(text)):

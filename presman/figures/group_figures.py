@@ -73,16 +73,16 @@ def verdict_text(row: GroupReading | PlanRow | PdbReading) -> str:
 
 
 def _servers_bar(row: GroupReading) -> Bar | None:
-    return None if row.px_servers is None else Bar(0.0, row.px_servers, limit=row.servers_limit)
+    return None if row.px_servers is None else Bar(0.0, row.px_servers, limit=row.may_hold)
 
 
 def _servers(row: GroupReading) -> str:
     held = ABSENT if row.px_servers is None else row.px_servers
-    return f"{held}/{ABSENT if row.servers_limit is None else row.servers_limit}"
+    return f"{held}/{ABSENT if row.may_hold is None else row.may_hold}"
 
 
 def _servers_state(row: GroupReading) -> State:
-    return "warn" if row.servers_limit and row.px_queued and (row.px_servers or 0) >= row.servers_limit else ""
+    return "warn" if row.may_hold and row.px_queued and (row.px_servers or 0) >= row.may_hold else ""
 
 
 def _queued_state(row: GroupReading) -> State:
@@ -215,7 +215,8 @@ GROUPS: Figures[GroupReading] = Figures(
           "At the poll.", "px_active"),
     Group("px_servers_active", "PX servers", COUNT, "Parallel servers the group holds now "
           f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT, else "
-          "UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). The whole width of the bar is "
+          "UTILIZATION_LIMIT, as percent of the target; without either what its PDB may hold; ┊ marks the limit). "
+          "The whole width of the bar is "
           "PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. Statements that bypass the queue are "
           "not in it.", "px_servers", text=_servers, side="left", width=18, most=26, bar=_servers_bar,
           state=_servers_state, narrow=False, vital=True),

@@ -101,8 +101,8 @@ def figures(now: Latency | None, window: Latency | None, startup: Latency | None
     return tuple(lines)
 
 
-def brief(name: str, span: Latency | None) -> Line:
-    """Return what matters most of one span in one line."""
+def brief(name: str, span: Latency | None, width: int) -> Line:
+    """Return what matters most of one span in one line: in columns, else close together, as many whole ones as fit."""
     if span is None:
         return ((f" {name:<7}", "title"), ("no delta yet", "dim"))
     if not span.waits:
@@ -116,7 +116,12 @@ def brief(name: str, span: Latency | None) -> Line:
         *(f"{what} {percentile_bound(span.percentiles[index]):<7}" for what, index in (("p50", 0), ("p99", 3))),
         f"max {bound_text(span.longest)}",
     ]
-    return ((f" {name:<7}", "title"), ("  ".join(parts), ""))
+    label = f" {name:<7}"
+    if len(label + "  ".join(parts)) > width:
+        parts = [part.rstrip() for part in parts]
+    while len(parts) > 1 and len(label + "  ".join(parts)) > width:
+        parts.pop()
+    return ((label, "title"), ("  ".join(parts), ""))
 
 
 def _short_time(microsecond: float | None) -> str:

@@ -54,7 +54,7 @@ USUAL: Table[Comparison] = Table(
         Compared("mean_wait_s", "mean wait", SECONDS,
                  "How long each statement queued in that hour, of all that queued in it, / since the plan: change of "
                  "PQ_QUEUED_TIME / (those queued when it began + change of PQS_QUEUED).",
-                 "hour.mean_wait", text=_both(lambda usual: duration(usual.mean_wait)), width=13),
+                 "hour.mean_wait", text=_both(lambda usual: duration(usual.mean_wait)), width=13, most=17),
         Compared("queued_share_percent", "% of time", PERCENT,
                  "Percent of their elapsed time that statements were queued, hour / since the plan: PQ_QUEUED_TIME / "
                  "(PQ_QUEUED_TIME + PQ_ACTIVE_TIME).", _hour(_share), text=_both(lambda usual: percent(_share(usual)))),
@@ -128,7 +128,8 @@ EVENTS: Table[DatabaseEvent] = Table(
               "V$RSRC_PLAN_HISTORY or V$INSTANCE.STARTUP_TIME. The newest is on top.", "at",
               text=lambda row: row.at.astimezone().strftime("%m-%d %H:%M:%S"), width=14),
         Event("event", "Event", TEXT, "The kind of event: a queue began or ended, a plan, directive, parameter, "
-              "instance or CPU state changed, a downgrade, a queue timeout, an alert that began, grew worse or ended, "
+              "instance or CPU state changed, a downgrade, a timeout of a queue or a session pool, an "
+              "alert that began, grew worse or ended, "
               "a "
               "connection that came back.", "kind",
               text=lambda row: kind_in_words(row.kind), width=17, state=_event_state),

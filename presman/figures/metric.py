@@ -61,7 +61,7 @@ class Metric(Struct, Generic[T], frozen=True):
     """One metric of rows `T`.
 
     `name` is the one that queries use; `unit` seconds, bytes, ratio or "" for what is counted. `value` gets the number
-    from a row, None where it is not known; for INFO `own` gets the labels instead that `words` names. `labels` are
+    from a row, None where it is not known; for INFO `facts` gets the labels instead that `words` names. `labels` are
     fixed: several metrics of one name differ in them.
     """
 
@@ -71,7 +71,7 @@ class Metric(Struct, Generic[T], frozen=True):
     help: str
     value: Callable[[T], Any]
     labels: Labels = NO_LABELS
-    own: Callable[[T], Labels] | None = None
+    facts: Callable[[T], Labels] | None = None
     words: tuple[str, ...] = ()
 
     @property
@@ -156,10 +156,10 @@ def of_figures(prefix: str, figures: Iterable[Figure[T]]) -> tuple[Metric[T], ..
 def info(name: str, text: str, words: Mapping[str, Callable[[T], Any]]) -> Metric[T]:
     """Return the metric whose number is 1 and whose labels are words of a row."""
 
-    def own(row: T) -> Labels:
+    def facts(row: T) -> Labels:
         return {label: text for label, get in words.items() if (text := _word(get(row)))}
 
-    return Metric(f"{NAMESPACE}{name}_info", MetricKind.INFO, "", text, lambda _: 1, own=own, words=tuple(words))
+    return Metric(f"{NAMESPACE}{name}_info", MetricKind.INFO, "", text, lambda _: 1, facts=facts, words=tuple(words))
 
 
 def _word(value: Any) -> str:
@@ -203,8 +203,8 @@ def _sample(metric: Metric[T], row: T, labels: Labels) -> MetricSample | None:
         return None
     if metric.labels:
         labels = {**labels, **metric.labels}
-    if metric.own is not None:
-        labels = {**labels, **metric.own(row)}
+    if metric.facts is not None:
+        labels = {**labels, **metric.facts(row)}
     if isinstance(value, Distribution):
         return MetricSample(labels, value)
     number = _number(value)

@@ -100,7 +100,8 @@ PLAN: Table[PlanRow] = Table(
              f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in brackets the directive's percent.",
              "limit", text=_limit, width=10),
         Line("px_servers_limit", "PX limit", COUNT,
-             f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target.",
+             f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target; "
+             "without either what its pluggable database may hold.",
              "servers_limit", text=_servers, width=10),
         Line("degree_limit", "DOP", COUNT, f"{_VIEW}.PARALLEL_DEGREE_LIMIT_P1.", "degree_limit"),
         Line("queue_timeout", "queue", TEXT,
@@ -133,7 +134,7 @@ FINDINGS: Table[Finding] = Table(
               order=lambda row: row.severity.rank, width=9,
               state=lambda row: row.severity.level),
         Finds("rule", "Rule", TEXT, "The rule's stable name.", "rule", width=18, narrow=False, most=24),
-        Finds("plan", "Plan", TEXT, "The plan it is about.", "plan", width=12, narrow=False, most=20),
+        Finds("plan", "Plan", TEXT, "The plan it is about.", "plan", width=12, most=20),
         Finds("text", "Finding", TEXT, "What is doubtful and why; Enter shows the full text.", "text", sortable=False,
               width=30, most=150, flexible=True),
         Finds("source", "Source", TEXT, "The manual that describes what it is about.", "source", sortable=False,

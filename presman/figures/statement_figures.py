@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
+from presman.analysis.parallel.queue_heads import has_waited_alike
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     ParallelStatement,
@@ -16,6 +17,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.base.formats import ABSENT, count, duration
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, Figures, State, Table
+from presman.rows.session_state import NEXT_IN_LINE
 
 Queued = Figure[QueuedStatement]
 Running = Figure[RunningStatement]
@@ -104,10 +106,26 @@ def forecast_record(reading: Reading) -> str:
     return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}{again}"
 
 
+NO_START = "starts in: no forecast, "
+"""How a queue without a forecast says so; of what runs now it may be known when it ends."""
+
+
 def why_unforeseen(reading: Reading) -> str:
     """Return why no start in the queue is foreseen, "" where one is, where nobody forecasts or reasons differ."""
     reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
-    return f"starts in: not known, {reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
+    return f"{NO_START}{reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
+
+
+def place(row: QueuedStatement, reading: Reading) -> str:
+    """Return which of its queue a statement is; of several that have waited as long nobody knows who is first."""
+    alike = [
+        each.position
+        for each in reading.queue
+        if (each.con_id, each.group) == (row.con_id, row.group) and has_waited_alike(each, row)
+    ]
+    if len(alike) < 2 or row.event == NEXT_IN_LINE:
+        return f"number {row.position}"
+    return f"one of the numbers {min(alike)} to {max(alike)}, which have waited alike,"
 
 
 def starts_in_words(row: QueuedStatement) -> str:
@@ -118,7 +136,7 @@ def starts_in_words(row: QueuedStatement) -> str:
     if starts.timeout:
         return "It should reach its queue timeout before it starts."
     if starts.median is None:
-        return f"When it should start is not known: {starts.why_none}."
+        return f"There is no forecast of its start: {starts.why_none}."
     between = f"between {duration(starts.low)} and {duration(starts.high)} in 8 cases of 10"
     return f"It should start in {duration(starts.median)}, {between}."
 

@@ -33,7 +33,7 @@ RUNS: Table[RunLine] = Table(
         Line("polls", "polls", COUNT, "Polls that were written, or read for metrics.", "database.polls", width=7),
         Line("age_s", "last", SECONDS, "How long ago the newest poll came.", "age", width=7),
         Line("said_s", "said", SECONDS,
-             "Age of this line: the process reports every five seconds, and may have polled since.", "said", width=5),
+             "Age of this line: the process reports every five seconds, and may have polled since.", "silent", width=5),
         Line("every_s", "every", SECONDS, "Seconds between two polls.", "database.every", width=6,
              text=lambda row: f"{row.database.every:g}s" if row.database.every else "-"),
         Line("waiting", "waiting", COUNT, "Polls that are not written yet.", "database.waiting", narrow=False),

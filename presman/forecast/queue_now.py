@@ -61,7 +61,7 @@ def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> 
     shown: list[tuple[RunningStatement | None, Holder]] = [
         (each, holder) for each, holder in held if counts.of_statement(each, everybody=True) is not False
     ]
-    shown += [(None, holder) for holder in _unseen(rules, [holder for _, holder in shown])]
+    shown += [(None, holder) for holder in _unlisted_holders(rules, [holder for _, holder in shown])]
     waiting = sorted((each for each in reading.queue if is_known(each.wants)), key=lambda each: -(each.waited or 0.0))
     lines = [(each, found) for each in waiting if (found := _waiting(each, history)) is not None]
     now = QueueNow(
@@ -111,7 +111,7 @@ def _holder(each: RunningStatement, history: StatementHistory, *, managed: bool)
     return Holder(group, each.servers, held, lasts, each.remaining, times, managed)
 
 
-def _unseen(rules: QueueRules, holders: Iterable[Holder]) -> Iterable[Holder]:
+def _unlisted_holders(rules: QueueRules, holders: Iterable[Holder]) -> Iterable[Holder]:
     """Yield the servers that are counted as in use and that no statement is seen to hold: they stay in use."""
     held: Counter[Key] = Counter()
     whole = 0

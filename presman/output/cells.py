@@ -122,7 +122,7 @@ def table(
     `least` are values that the scales of bars reach up to at least. What does not fit a `width` as a whole has the
     columns that a screen of it shows.
     """
-    shown = [figure for figure in figures if not figure.trend and not _says_nothing(figure, rows)]
+    shown = [figure for figure in figures if not figure.trend and not _is_uninformative(figure, rows)]
     fitted, gap = _as_needed(shown, rows), _GAP
     if width is not None and sum(size + gap for _, size in fitted) - gap > width:
         fitted, gap = fit_columns(shown, width, needed=cells_needed(shown, rows)), gap_at(width)
@@ -131,7 +131,7 @@ def table(
     return [(line if width is None else fit(line, width)).rstrip() for line in lines]
 
 
-def _says_nothing(figure: Figure[T], rows: Sequence[T]) -> bool:
+def _is_uninformative(figure: Figure[T], rows: Sequence[T]) -> bool:
     if figure.key in _SELDOM:
         return all(figure.show(row) == ABSENT for row in rows)
     return figure.key in _SAME_FOR_ALL and len({figure.show(row) for row in rows}) <= 1

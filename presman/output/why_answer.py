@@ -20,7 +20,7 @@ from presman.analysis.readings.statement_readings import (
     group_title,
 )
 from presman.base.formats import clock, counted, duration, spelled
-from presman.figures.statement_figures import at_timeout, forecast_record, starts_in_words
+from presman.figures.statement_figures import at_timeout, forecast_record, place, starts_in_words
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document
 
@@ -119,7 +119,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         yield f"  it is the first of {alike} that are queued with {asked}"
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
-        behind = "" if row.position == 1 else f"number {row.position} of its queue; the head, {head.statement.sql_id}, "
+        behind = "" if row.position == 1 else f"{place(row, reading)} of its queue; the head, {head.statement.sql_id}, "
         yield f"  {behind}{head.sentence}"
     record, since = forecast_record(reading), f" since {clock(history.begun)}" if history.begun else ""
     if words := starts_in_words(row):

@@ -243,8 +243,7 @@ class Poller:
         elif plans and plans != self._asked.plans():
             self._asked.forget(self._queries, {Cadence.ONCE, Cadence.MINUTE}, but=self._number)
         self._last = (first.at, measured)
-        self._note_instances(first.at)
-        self._note_listing(first.at)
+        self._note_what_is_there(first.at)
         between = self._look_up_named(first.at)
         rows = self._asked.rows
         shown = statements_on_show(rows(Session), rows(PxSession), self._asked.servers())[: self._needs.statements]
@@ -283,18 +282,18 @@ class Poller:
             lists_idle=self._listing.lists_idle,
         )
 
-    def _note_instances(self, now: datetime) -> None:
-        """Note which instances are there, where V$INSTANCE told it in this poll, of the whole cluster or its own."""
+    def _note_what_is_there(self, now: datetime) -> None:
+        """Note which instances are there, of the whole cluster or its own, and whether the sessions read are all.
+
+        Each where its view answered in this poll.
+        """
+        asked = self._asked.get(Session)
+        if asked is not None and asked.poll == self._number:
+            self._listing.note(self._detail_level, now, late=bool(asked.late))
         asked = self._asked.get(Instance)
         if asked is not None and asked.poll == self._number and not asked.late and asked.section.rows:
             self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
             self._instances.note(asked.section.rows, now, (self._scope, *self._databases))
-
-    def _note_listing(self, now: datetime) -> None:
-        """Note whether the sessions read in this poll are all there are."""
-        asked = self._asked.get(Session)
-        if asked is not None and asked.poll == self._number:
-            self._listing.note(self._detail_level, now, late=bool(asked.late))
 
     def _look_up_named(self, now: datetime) -> int:
         """Read the sessions that others name and that are not listed into the sections of all sessions.
@@ -321,8 +320,8 @@ class Poller:
                 continue
             self._asked.pop(record, None)
             if become in self._asked:
-                all_known = self._asked[become]
-                self._asked[become] = replace(all_known, section=together(all_known.section, sections, wanted, become))
+                before = self._asked[become]
+                self._asked[become] = replace(before, section=together(before.section, sections, wanted, become))
         if NamedSession not in self._asked:
             self._named.learn(wanted, self._asked.rows(Session), now)
         return answer.round_trips

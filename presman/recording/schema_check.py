@@ -92,7 +92,7 @@ def foreign_definition(found: list[Definition]) -> str:
 
     An older presman has made some of them of other columns, and joined otherwise, but it used no other words.
     """
-    ours, words = _own(), _words_by_kind()
+    ours, words = _definitions(), _words_by_kind()
     if len(found) >= _MOST:  # the rest was not looked at
         return f"schema of {_MOST} definitions or more"
     for each in found:
@@ -105,7 +105,7 @@ def foreign_definition(found: list[Definition]) -> str:
 
 def is_damaged(found: list[Definition]) -> bool:
     """Whether definitions may be those of presman with some bytes changed: each is as long as its own."""
-    ours, changed = list(_own().values()), [each for each in found if each.sql]
+    ours, changed = list(_definitions().values()), [each for each in found if each.sql]
     lengths = [tuple(map(len, each)) for each in ours]
     return [tuple(map(len, each)) for each in changed] == lengths[: len(changed)]
 
@@ -132,7 +132,7 @@ def foreign_relation(connection: Connection, *, writing: bool) -> str:
 
 
 @cache
-def _own() -> Mapping[str, Definition]:
+def _definitions() -> Mapping[str, Definition]:
     """Return what presman defines, by name, in the order in which it does."""
     dialect = sqlite.dialect()
     tables = {each.name: str(CreateTable(each).compile(dialect=dialect)).strip() for each in METADATA.tables.values()}
@@ -144,8 +144,8 @@ def _own() -> Mapping[str, Definition]:
 @cache
 def _words_by_kind() -> Mapping[str, frozenset[str]]:
     """Return all words of presman's own tables and of its views: among them is none that computes or checks a value."""
-    kinds = {each.kind for each in _own().values()}
-    return {kind: _words(" ".join(each.sql for each in _own().values() if each.kind == kind)) for kind in kinds}
+    kinds = {each.kind for each in _definitions().values()}
+    return {kind: _words(" ".join(each.sql for each in _definitions().values() if each.kind == kind)) for kind in kinds}
 
 
 def _words(sql: str) -> frozenset[str]:

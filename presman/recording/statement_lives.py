@@ -125,7 +125,7 @@ class StatementLives:
         run_named(connection, _NEW_ARRIVAL, rows)
 
 
-def as_known(life: StatementLife, at: datetime) -> StatementRun:
+def run_until(life: StatementLife, at: datetime) -> StatementRun:
     """Return a statement without what happened to it after `at`."""
     times = (life.queued_at, life.started_at, life.idle_at, life.gone if life.gone < at else life.ended_at)
     queued, started, idle, ended = (when if when is not None and when <= at else None for when in times)
@@ -155,7 +155,7 @@ def _left_open(connection: Connection, database_id: int, last: datetime) -> dict
     found: dict[int, _Written] = {}
     for row in connection.execute(chosen, {"database_id": database_id, "last": kept(last)}).mappings():
         life = life_of(dict(row))
-        run = as_known(life, last)
+        run = run_until(life, last)
         if run.queued or run.started:  # a damaged file may tell of neither
             found[id(run)] = _Written(run, row["statement"], _life(run), life.last_seen)
     return found
@@ -180,7 +180,7 @@ def _life(run: StatementRun) -> dict[str, Any]:
 
 def past_runs(playback: Playback, start: datetime, at: datetime) -> list[StatementRun]:
     """Return the parallel statements that were there between two instants, as they were known at the second."""
-    known = [as_known(life, at) for life in playback.statements(start, at)]
+    known = [run_until(life, at) for life in playback.statements(start, at)]
     return [run for run in known if run.queued or run.started]  # a damaged file may tell of neither
 
 

@@ -54,7 +54,8 @@ def damage_of_tables(
     except DamagedStoreError as error:
         if writing:
             raise
-        damage.append(f"its format cannot be read and taken to be {FORMAT}: {error}")
+        reason = str(error).removeprefix(f"{name} is ")
+        damage.append(f"its format cannot be read and is taken to be {FORMAT} ({reason})")
     if {"blocks", "polls"}.issubset(missing):
         raise DamagedStoreError(f"{name} is damaged: without {', '.join(missing)}")
     return [*damage, f"without {', '.join(missing)}"] if missing else damage

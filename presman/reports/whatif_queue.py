@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, StartForecast
-from presman.figures.statement_figures import why_unforeseen
+from presman.figures.statement_figures import NO_START, why_unforeseen
 from presman.forecast.calibration import Interval
 from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
 from presman.forecast.durations import Durations
@@ -56,7 +56,7 @@ def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
         return ""
     if record is not None and record.is_poor():
         return f"forecasts held {record.held} of {record.judged} here: too few to say"
-    return "" if foresight else why_unforeseen(reading).removeprefix("starts in: not known, ") or PENDING.why_none
+    return "" if foresight else why_unforeseen(reading).removeprefix(NO_START) or PENDING.why_none
 
 
 class _Start(NamedTuple):

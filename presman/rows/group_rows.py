@@ -18,8 +18,8 @@ IO_COLUMNS = tuple(
 class ConsumerGroup(NamedTuple):
     """GV$RSRC_CONSUMER_GROUP: gauges now, totals since the plan was activated.
 
-    Times in milliseconds. `queued_time` and `queue_length` are the active session pool's; the parallel queue has
-    "pq" in every name.
+    Times in milliseconds. `queued_time`, `queue_length` and `queue_time_outs` are the active session pool's; the
+    parallel queue has "pq" in every name.
     """
 
     inst_id: int
@@ -36,6 +36,7 @@ class ConsumerGroup(NamedTuple):
     queue_length: int
     queued_time: int
     active_session_limit_hit: int
+    queue_time_outs: int
     switches_in_cpu_time: int
     switches_out_cpu_time: int
     sql_canceled: int

@@ -11,7 +11,12 @@ from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement, is_downgrade
+from presman.analysis.readings.statement_readings import (
+    QueuedStatement,
+    RunningStatement,
+    downgrade_in_words,
+    is_downgrade,
+)
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.base.formats import count, counted, duration, percent
@@ -65,15 +70,25 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
 
 
 def _uncounted(reading: Reading) -> str:
-    """Return whose the servers are that no group counts, where that is certain; else what they may be.
+    """Return whose the servers are that no group counts, where that is certain, else whose they may be, the idle first.
 
     The statement of an idle holder may have bypassed the queue, though its group queues: no view tells.
     """
     counts = Counted.of(reading)
     outside = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
-    if sum(each.servers for each in outside) != reading.unmanaged_servers:
+    if sum(each.servers for each in outside) == reading.unmanaged_servers:
+        return f": {_named(outside, 'and')}"
+    maybe = [each for each in reading.running if counts.of_statement(each, everybody=False) is None]
+    maybe.sort(key=lambda each: each.idle is None)
+    if not outside and not maybe:
         return " (statements that did not queue, GV$ queries)"
-    return f": {', '.join(each.who for each in outside[:_NAMED])}{' …' if len(outside) > _NAMED else ''}"
+    return f": perhaps {_named([*outside, *maybe], 'or')}"
+
+
+def _named(statements: Sequence[RunningStatement], joint: str) -> str:
+    names = [each.who for each in statements[:_NAMED]]
+    names += [f"{len(statements) - _NAMED} more"] if len(statements) > _NAMED else []
+    return f" {joint} ".join(names)
 
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
@@ -119,7 +134,7 @@ def _downgrades(reading: Reading, watch: Watch) -> Line:
 def by_class(counted: Mapping[str, int]) -> str:
     """Return the parallel operations of a stretch of time by class, as V$SYSSTAT names them, those downgraded only."""
     parts = (
-        f"{name.lower().partition('downgraded')[2].strip()} {count(value)}"
+        f"{count(value)} {downgrade_in_words(name)}"
         for name, value in sorted(counted.items())
         if value and is_downgrade(name)
     )
@@ -145,7 +160,7 @@ def holders(reading: Reading) -> Line:
     groups.sort(key=lambda each: (-(each.px_servers or 0), each.name))
     runs: list[Run] = [(" SERVERS  ", "title")]
     for index, each in enumerate(groups):
-        full = each.servers_limit is not None and (each.px_servers or 0) >= each.servers_limit
+        full = each.may_hold is not None and (each.px_servers or 0) >= each.may_hold
         runs += [(" · " if index else "", "dim"), (_held(each), "warn" if full else "")]
     if not groups:
         unknown = any(each.px_servers is None for each in reading.cluster_groups())
@@ -159,7 +174,7 @@ def holders(reading: Reading) -> Line:
 
 
 def _held(group: GroupReading) -> str:
-    limit = "" if group.servers_limit is None else f" of {count(group.servers_limit)}"
+    limit = "" if group.may_hold is None else f" of {count(group.may_hold)}"
     queued = f", {group.px_queued} queued" if group.px_queued else ""
     return f"{group.name} {count(group.px_servers)}{limit}{queued}"
 

@@ -17,7 +17,7 @@ from presman.tui.feed import ActionGateway, MakeFeed, MakeSampler, Post, Sampler
 from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey
 from presman.tui.keys import all_keys
-from presman.tui.keys.drill_keys import enter
+from presman.tui.keys.drill_keys import enter, no_row
 from presman.tui.keys.page_keys import go, lead_home
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.keys.time_keys import to_moment
@@ -118,7 +118,7 @@ class MonitorApp(FrameApp):
     async def on_grid_opened(self, event: Grid.Opened) -> None:
         """Go into what a row stands for, or show the page about it."""
         if event.row is None:
-            self.notify("There is no row here.")
+            no_row(self)
             return
 
         try:

@@ -61,7 +61,7 @@ def _between_messages(handler: Callable[[int, Any], Any], number: int, frame: An
         handler(number, frame)
 
 
-def _is_there(terminal: int) -> bool:
+def _is_terminal(terminal: int) -> bool:
     """Whether a terminal still is one."""
     try:
         termios.tcgetattr(terminal)
@@ -136,7 +136,7 @@ class TerminalDriver(LinuxDriver):
         comes when the terminal is closed, behind SIGHUP: then there is nothing to go on with.
         """
         if self._is_on:
-            if not _is_there(self.fileno):
+            if not _is_terminal(self.fileno):
                 return
             self.suspend_application_mode()
         if self._app.is_running:

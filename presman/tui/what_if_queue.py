@@ -61,7 +61,7 @@ STARTS: Table[ChangedStart] = Table(
                lambda each: _in_how_long(each.then, each.then_beyond), width=9, side="right", state=_better),
         _Start("then_between", "between", NAME, "The same range under the changes.", lambda each: between(each.then),
                width=12, narrow=False),
-        _Start("sooner", "Sooner in", NAME, _SOONER, _sooner, width=9),
+        _Start("sooner", "Sooner in courses", NAME, _SOONER, _sooner, width=17),
     ),
     lambda each: each.row.executing(),
     "Nothing is queued now.",

@@ -119,7 +119,19 @@ def test_nothing_waited_is_nothing_told() -> None:
 
 def test_a_wait_that_goes_on_is_in_no_histogram_and_that_is_told() -> None:
     """Beside `resmgr:pq queued 2.00 sessions` it said that there are no waits."""
-    assert plain(brief("now", of({}))).split(maxsplit=1) == ["now", "no wait has ended"]
+    assert plain(brief("now", of({}), 80)).split(maxsplit=1) == ["now", "no wait has ended"]
+
+
+def test_what_matters_most_of_a_span_is_whole_at_every_width() -> None:
+    """ "p50 <2:14 p99…" stood on 60 columns that had blanks between its parts."""
+    span = of({1024: 5, 134217728: 2})
+    whole = plain(brief("now", span, 120)).split()
+    assert whole[-2] == "max"
+    for width in range(30, 120):
+        line = plain(brief("now", span, width))
+        assert len(line) <= width
+        assert line.split() == whole[: len(line.split())]
+        assert len(line.split()) % 2 == len(whole) % 2, "no name without its figure"
 
 
 def counted(event: str = PLACE[1], inst_id: int = 1, **buckets: int) -> list[EventHistogram]:

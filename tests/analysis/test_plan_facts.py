@@ -92,14 +92,14 @@ def test_an_autonomous_database_is_told_by_its_service_or_its_plans() -> None:
 def test_the_plans_of_other_containers_are_found() -> None:
     other = row(ContainerPlanDirective, con_id=4, plan="HRS", group_or_subplan="A", type="CONSUMER_GROUP", mgmt_p1=60)
     found = facts(CDB, SALES, directive("OWN", "A", 100), other)
-    assert found.books.having("OWN") == (found.books.own, 0)
+    assert found.books.having("OWN") == (found.books.connected, 0)
     assert found.books.having("HRS") == (found.books.of(4), 4)
-    assert found.books.having("NONE") == (found.books.own, 0)
+    assert found.books.having("NONE") == (found.books.connected, 0)
     assert [each.mgmt_p1 for each in found.books.of(4).directives["HRS"]] == [60]
     assert found.books.of(5).directives == {}
-    assert found.books.of(1) is found.books.own
+    assert found.books.of(1) is found.books.connected
     alone = facts(SALES, directive("OWN", "A", 100))
-    assert (alone.books.of(3), alone.books.having("OWN")) == (alone.books.own, (alone.books.own, 3))
+    assert (alone.books.of(3), alone.books.having("OWN")) == (alone.books.connected, (alone.books.connected, 3))
 
 
 HOST = row(Osstat, stat_name="NUM_CPUS", value=32.0)

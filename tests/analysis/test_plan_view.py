@@ -12,6 +12,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.facts.plan_book import Branch, PlanBook, positions
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import PlanView, _together, differences, parts_text, plan_view
+from presman.figures.group_figures import GROUPS
 from presman.output.json_document import assess
 from presman.output.v1_tables import emphasis
 from presman.rows.group_rows import GroupMetric
@@ -19,6 +20,7 @@ from presman.rows.instance_rows import Database, Parameter, Pdb
 from presman.rows.plan_rows import CdbPlanDirective, GroupMapping, Plan, PlanDirective, RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
 from tests.analysis.test_plan import MYDB_PLAN, plans
+from tests.recording.recorded import polled
 
 NESTED = [
     directive("DAY", "SYS_GROUP", 50),
@@ -94,6 +96,19 @@ def test_containers_stand_above_their_plans() -> None:
     ]
     assert [line.share for line in found.lines] == pytest.approx([0.75, 0.5625, 0.1875, 0.25, 0.25])
     assert found.lines[3].limit == pytest.approx(4.0)
+
+
+def test_a_group_without_a_limit_of_its_own_may_hold_what_its_container_may() -> None:
+    """HR may hold 25 % of 96, SALES 50 %. PAYROLL has a limit of its own: 90 % of what HR may hold."""
+    *_, (now, found) = polled("pdb", 2)
+    lines = {(line.con_id, line.name): line for line in plan_view(found, now).lines if line.kind == "group"}
+    limits = {key: (line.servers_limit, line.servers_percent) for key, line in lines.items()}
+    assert (limits[3, "ONLINE"], limits[3, "REPORTING"]) == ((48, None), (36, 75))
+    assert (limits[4, "OTHER_GROUPS"], limits[4, "PAYROLL"]) == ((24, None), (21, 90))
+    (group,) = (row for row in found.cluster_groups() if (row.con_id, row.name) == (4, "OTHER_GROUPS"))
+    text = GROUPS["px_servers_active"].text
+    assert text is not None
+    assert (group.servers_limit, text(group)) == (None, "16/24")
 
 
 def test_who_set_the_plan_and_whether_windows_may_change_it() -> None:

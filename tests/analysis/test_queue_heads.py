@@ -15,7 +15,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.queue_heads import passed_over
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
-from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers
+from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, Shortage
 from presman.forecast.queue_now import queue_rules
 from presman.rows.instance_rows import ActiveService, Parameter
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
@@ -184,3 +184,14 @@ def test_few_words_say_how_many_are_missing_not_that_a_limit_is_reached() -> Non
     )
     assert known.why == "short by 8 (target)"
     assert replace(known, cause=Cause.GROUP).why == "short by 8 (group limit)"
+
+
+def test_the_number_beside_a_limit_is_that_limits_own() -> None:
+    """BATCH holds 48 of 64 and wants 32, so it lacks 16; 248 of 256 are in use, which lacks 24."""
+    found = head(*SERVICES, service="first")
+    both = (Shortage(24, everybody=True), Shortage(16, group="BATCH"))
+    assert (
+        replace(found, cause=Cause.GROUP, short=24, shortages=both).why == "short by 16 (group limit) and 24 (target)"
+    )
+    assert replace(found, cause=Cause.GROUP, short=16, shortages=both[1:]).why == "short by 16 (group limit)"
+    assert replace(found, cause=Cause.SYSTEM, short=24, shortages=both[:1]).why == "short by 24 (target)"

@@ -263,8 +263,12 @@ def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_
     capped = group("CAPPED", 0.0, 4.0, share=0.0, verdict=Verdict.ZERO_SHARE)
     reading = replace(quiet(), groups=(capped, batch))
     assert [alert.key for alert in worst_first(wrong(reading))] == ["session_pool", "cpu_zero_share", "cpu_zero_share"]
-    text = "give BATCH a share in the plan, or raise ACTIVE_SESS_POOL_P1: 14 wait, the first fails in 0:25"
+    more = "a larger pool would only divide the CPU that is left for it"
+    text = f"give BATCH a share in the plan: 14 wait, the first fails in 0:25; {more}"
     assert told(reading).text == text
+    web, system = group("WEB", 7.0, share=0.9), group("SYS_GROUP", 0.0, share=0.1)
+    whose = "give BATCH a share in the plan, a part of the 90 % of WEB: 14 wait"
+    assert told(replace(reading, groups=(capped, batch, system, web))).text.startswith(whose)
     one = batch._replace(verdict=Verdict.CONTENDED, pool=POOL._replace(queued=1))
     assert told(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
 
@@ -363,16 +367,16 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
             "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: what ending it would do is not "
             "known; wait, or decide whether to end it"
         )
-        assert told(reading).short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 servers"
+        assert told(reading).short == "wait, or decide: MARTIN 1:526 keeps 32 servers; idle 15:00"
     assert told(foreseen(both, 1, 880.0, 900.0)).text.endswith(
         "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 700.0, 900.0)).text.endswith(
-        "that BATCH and ETL want: the last now queued should start 3:20 sooner, of 15:00, if it is ended, which is not "
-        "proven; wait, or decide whether to end it"
+        "that BATCH and ETL want: if it is ended, the last now queued should start in 11:40 instead of 15:00, which is "
+        "not proven; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
-        "the last now queued should start 0:40 sooner, of 23:40, if it is ended; wait, or decide whether to end it"
+        "if it is ended, the last now queued should start in 23:00 instead of 23:40; wait, or decide whether to end it"
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert told(proven).step is Step.END
@@ -390,7 +394,7 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
     own = (Shortage(32, everybody=True), Shortage(16, group="BATCH"))
     held = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), both.heads[1]))
     found = told(replace(held, groups=(group("BATCH", px_servers=32),)))
-    assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 that ETL wants"
+    assert found.short == "wait, or decide: MARTIN 1:526 keeps 32 servers; idle 15:00, ETL wants them"
     assert found.text.startswith(
         "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what ending it "
     )
@@ -403,7 +407,7 @@ def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() 
     both = storm(running(526, **IDLE), running(144))
     found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
     assert "keeps 32 servers that BATCH and ETL want: what ending it" in found.text
-    assert found.short == "wait, or decide: MARTIN 1:526, idle 15:00, keeps 32 servers"
+    assert found.short == "wait, or decide: MARTIN 1:526 keeps 32 servers; idle 15:00"
 
 
 def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:

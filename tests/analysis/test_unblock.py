@@ -122,7 +122,7 @@ def test_as_few_together_as_will_do() -> None:
     )  # fmt: skip
     assert [each.short for each in one.head.shortages] == [32]
     assert (one.needed, sids(one)[:2]) == (2, [1, 2])
-    assert one.sentence == "ending 2 statements together frees the 32 servers that let it start"
+    assert one.sentence == "ending U1 1:1 and U2 1:2 together frees the 32 servers that let it start"
 
 
 @pytest.mark.parametrize(

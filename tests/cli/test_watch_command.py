@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest import mock
 
+from presman.forecast.forecaster import Forecaster
 from tests.cli.run import Run
 
 
@@ -14,6 +16,12 @@ def test_it_says_in_words_what_is_wrong_and_ends(inside: Run) -> None:
     assert any(line.startswith("do: ") for line in lines)
     assert any(line.startswith("now: ") for line in lines)
     assert done.stdout.isascii()
+
+
+def test_what_to_do_rests_on_forecasts_as_in_the_monitor(inside: Run) -> None:
+    with mock.patch.object(Forecaster, "read", autospec=True, side_effect=lambda _, reading, *_more: reading) as read:
+        inside("watch", "demo:quiet", "--polls", "1", "--refresh", "0.5")
+    assert read.call_count == 2
 
 
 def test_it_says_that_on_alert_is_not_run(inside: Run) -> None:

@@ -138,7 +138,7 @@ def test_what_a_query_saw() -> None:
         (Section(problem=denied), "nothing: ORA-00942 table or view does not exist"),
         (Section(problem=Problem("", "gone")), "nothing: gone"),
     ):
-        assert doctor._seen(query, section) == said
+        assert doctor._answer_words(query, section) == said
 
 
 def test_every_query_that_has_an_answer_is_tried_and_what_it_lacks_is_summed_up() -> None:
@@ -170,4 +170,4 @@ def test_every_query_that_has_an_answer_is_tried_and_what_it_lacks_is_summed_up(
     assert doctor._binds(demand)
     assert all(value is None for value in doctor._binds(demand).values())
     assert doctor._binds(load(Release(19))[Database]) == {}
-    assert doctor._seen(demand, Section((), seconds=0.5)) == "may be read, 500.0 ms"
+    assert doctor._answer_words(demand, Section((), seconds=0.5)) == "may be read, 500.0 ms"

@@ -63,9 +63,9 @@ def test_the_end_of_the_holder_starts_the_head_a_minute_earlier() -> None:
 def test_what_is_told_of_an_end() -> None:
     who = ((1, 605, 60805, "9md3ukh000j58"),)
     assert effect_words(EndingEffect(who, 3, 1500.0, 2470.0)) == (
-        "3 start at once, the last queued in 25:00 instead of 41:10"
+        "3 of the queue start at once, the last queued in 25:00 instead of 41:10"
     )
-    assert effect_words(EndingEffect(who, 1, 30.0, 30.5)) == "1 starts at once"
+    assert effect_words(EndingEffect(who, 1, 30.0, 30.5)) == "1 of the queue starts at once"
     assert effect_words(EndingEffect(who, 0, None, None)) == ""
     assert effect_words(EndingEffect(who, 3, 1500.0, 2470.0), enough=False) == (
         "the last queued in 25:00 instead of 41:10"
@@ -86,10 +86,10 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
         forecast=QueueForecast(effects=(effect,)),
     )  # fmt: skip
     (found,) = unblock(one)
-    assert "(2 start at once, the last queued in 1:00 instead of 2:00)" in plain(ends_it(found))
-    assert "(2 start at once)" in plain(ends_it(found, 100))
+    assert "(2 of the queue start at once, the last queued in 1:00 instead of 2:00)" in plain(ends_it(found))
+    assert "(2 of the queue start at once)" in plain(ends_it(found, 100))
     assert "at once" not in plain(ends_it(found, 70))
-    assert any("if ended: 2 start at once, the last" in plain(line) for line in candidates_lines(found))
+    assert any("if ended: 2 of the queue start at once, the last" in plain(line) for line in candidates_lines(found))
 
 
 def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> None:

@@ -92,10 +92,10 @@ def test_a_pipeline_too_slow_as_a_whole_is_not_tried_at_every_poll(
     timed(bench23, source, Instance, Sysstat)
     assert bench23.server.counters.calls["pipeline"] == 0
     assert bench23.server.counters.logins in {0, logins}
-    monkeypatch.setattr(source, "_apart_until", 0.0)
+    monkeypatch.setattr(source, "_one_by_one_until", 0.0)
     timed(bench23, source, Instance, Sysstat)
     assert bench23.server.counters.calls["pipeline"] == 1
-    assert oracle_source.APART == 60.0
+    assert oracle_source.ONE_BY_ONE == 60.0
 
 
 def test_texts_that_hang_leave_the_rest_alone(bench: Bench) -> None:

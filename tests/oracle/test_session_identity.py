@@ -85,5 +85,5 @@ def test_huge_rows_come_a_few_at_a_time() -> None:
     assert (found.rows(QUERY), found.is_huge(QUERY)) == (128, False)
     found.learn(QUERY, 10)
     assert not found.is_read_alone(QUERY)
-    found.apart.add("instance")
+    found.asked_alone.add("instance")
     assert found.is_read_alone(QUERY)

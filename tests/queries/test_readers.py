@@ -47,7 +47,7 @@ READ_BY_PLACE = {
 
 NEVER_FILLED = {
     "cdb_plan_directive": "status",  # NULL: in force
-    "consumer_group": "sql_canceled pq_queue_time_outs",  # nothing is cancelled and nothing times out at first
+    "consumer_group": "queue_time_outs sql_canceled pq_queue_time_outs",  # nothing is cancelled or times out at first
     "consumer_group_definition": "status",
     "group_mapping": "con_id status",  # the container connected to
     "container_group_mapping": "status",

@@ -644,3 +644,15 @@ def test_a_file_with_a_new_schema_is_as_large_as_it_was(whole: Path, tmp_path: P
     size = int.from_bytes(content[16:18], "big")
     assert len(changed) == len(content) == size * (len(content) // size)
     assert int.from_bytes(changed[28:32], "big") == len(content) // size, "SQLite's file format: pages of the database"
+
+
+def test_a_format_that_cannot_be_read_is_told_with_the_name_once(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE meta SET value = 'two' WHERE name = 'format'")
+    told = (
+        f"{path}: its format cannot be read and is taken to be {FORMAT} (not a recording of presman: it has no format)"
+    )
+    with Recording(str(path)) as recording:
+        assert told in recording.damage_of(recording.playback())

@@ -8,18 +8,20 @@ from contextlib import closing
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from zstandard import ZstdCompressor, ZstdDecompressor
 
+from presman.recording.codec import old_formats
 from presman.recording.codec.old_formats import OldChain
 from presman.recording.codec.poll_codec import CHECK
-from presman.recording.codec.shapes import DamagedError
+from presman.recording.codec.shapes import DamagedError, shape_of
 from presman.recording.playback import LostPollError
 from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
-from presman.rows.snapshot import Snapshot
+from presman.rows.snapshot import Section, Snapshot
 from tests.recording.recorded import polled, record
 from tests.thorough import THOROUGH
 
@@ -178,3 +180,11 @@ def test_a_section_of_a_record_that_is_gone_is_passed_over(tmp_path: Path) -> No
     found = chain.snapshot(29)
     assert "Session" not in {record.__name__ for record in found.sections}
     assert "SessionInfo" in {record.__name__ for record in found.sections}
+
+
+def test_a_new_row_of_format_2_of_which_nothing_is_told_is_damage() -> None:
+    """It had no instance: None among numbers ended what read the poll."""
+    known = old_formats._Known(shape_of("Session inst_id sid"), Section(()), (), 0)
+    told: Any = SimpleNamespace(bases=[(None, None)] * len(known.shape.fields), length=2, gone=())
+    with pytest.raises(DamagedError), old_formats._damage():
+        old_formats.OldChain(lambda _: {})._changed(known, known.section, told, {})

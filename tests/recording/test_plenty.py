@@ -120,7 +120,7 @@ def test_names_that_are_one_when_they_are_cleaned_are_one_group(path: Path) -> N
                     waited_s="80000")  # fmt: skip
     run(path, f"INSERT INTO arrived SELECT {columns} FROM arrived a")
     windows = [RecordingWindow(str(path), None, "", "")] * 2
-    waited = {(line.subject, line.first) for line in compare(*windows).lines if line.figure == "mean wait s"}
+    waited = {(line.subject, line.first) for line in compare(*windows).lines if line.figure == "mean wait s, ended"}
     assert waited == {("OWN\N{SYMBOL FOR BELL}", 5.0)}
 
 

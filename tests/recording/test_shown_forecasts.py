@@ -97,6 +97,10 @@ def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run
     assert [look.to_do for look in incident.looks] == said
     assert incident.moment is not None
     assert incident.moment.to_do == said[0]
+    watched = inside("watch", str(place)).stdout
+    assert watched.count("  do: ") == 2, "of what is waited for other words are no news"
+    for step in filter(None, said[:2]):
+        assert f"  do: {step.text}\n" in watched
     for (snapshot, _), step in zip(live, said, strict=True):
         told = json.loads(inside("once", str(place), "--at", str(snapshot.at), "--format", "json").stdout)
         assert step is not None

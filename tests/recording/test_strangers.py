@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.recording.recording_source import RecordingSource
-from presman.recording.schema_check import Definition, _own, foreign_definition, is_damaged
+from presman.recording.schema_check import Definition, _definitions, foreign_definition, is_damaged
 from presman.rows.snapshot import Section
 from presman.tui.player import Player
 from tests.cli.run import Run, command, environment
@@ -183,7 +183,7 @@ def test_who_leaves_a_replay_of_such_a_file_does_not_wait_for_it(whole: bytes, t
 
 
 def test_what_is_defined_besides_is_named_in_a_line() -> None:
-    own = list(_own().values())
+    own = list(_definitions().values())
     assert foreign_definition(own) == ""
     assert foreign_definition([*own, Definition("table", "x" * 99, "x", "CREATE TABLE x (y)")]) == f"table {'x' * 73}…"
     key = Definition("index", "sqlite_autoindex_polls_1", "polls", "")
@@ -197,7 +197,7 @@ def test_what_is_defined_besides_is_named_in_a_line() -> None:
 
 
 def test_of_a_damaged_definition_each_part_is_as_long_as_its_own() -> None:
-    own = list(_own().values())
+    own = list(_definitions().values())
     changed = own[0]._replace(name="x" * len(own[0].name))
     assert is_damaged([changed, *own[1:]])
     assert is_damaged([changed])

@@ -351,13 +351,13 @@ def test_what_may_start_once_no_server_is_in_use_is_not_told_so_when_none_is(
     assert advice(found) == do
 
 
-def last_scan(tmp_path: Path, *left: int) -> list[Reading]:
-    """Polls 5 s apart of a head that waits for a last operation with so many seconds left at each."""
-    times = [f"2026-11-23 10:00:{5 * number:02}" for number in range(len(left))]
+def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list[Reading]:
+    """Polls of a head that waits for a last operation with so many seconds left at each, `work` done between two."""
+    times = [f"2026-11-23 10:00:{every * number:02}" for number in range(len(left))]
     worker = "1 | 0 | 1 | 1001 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
     px = (f"{500 + n} | 1 | 1 | 1001 | 1 | 1 | 64 | 64" for n in range(64))
     lines = (f"9md3ukhghgj58 | 0 | {n} | {n} | {each} | :Q1000" for n, each in enumerate(SCAN))
-    scan = "1 | 1001 | 9md3ukhghgj58 | Table Scan | SALES | 97 | 100"
+    scan = "1 | 1001 | 9md3ukhghgj58 | Table Scan | SALES"
     px_rows = list(px)
     views = {
         **RELEASE_19,
@@ -374,7 +374,7 @@ def last_scan(tmp_path: Path, *left: int) -> list[Reading]:
         ),
         "V$SESSION_LONGOPS": table(
             "SAMPLE_TIME | SID | SERIAL# | SQL_ID | OPNAME | TARGET | SOFAR | TOTALWORK | TIME_REMAINING",
-            *(f"{at} | {scan} | {seconds}" for at, seconds in zip(times, left, strict=True)),
+            *(f"{at} | {scan} | {50 + work * n} | 100 | {left[n]}" for n, at in enumerate(times)),
         ),
         "V$SQL_PLAN": table("SQL_ID | CHILD_NUMBER | ID | DEPTH | OPERATION | OBJECT_NODE", *lines),
     }
@@ -385,6 +385,17 @@ def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) 
     """5 s on it is 5 s nearer, and 5 s later no nearer at all."""
     said = [advice(found) for found in last_scan(tmp_path, 9, 4, 4)]
     assert ["should start by itself" in text for text in said] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("work", "promised"), [(1, [True, True, True, True, True]), (0, [True, False, True, False, True])]
+)
+def test_an_estimate_in_whole_seconds_may_stand_still_while_the_work_goes_on(
+    tmp_path: Path, work: int, promised: list[bool]
+) -> None:
+    """Polls may be nearer to each other than the estimate is exact. What does not go on is not promised again."""
+    said = [advice(found) for found in last_scan(tmp_path, 20, 20, 19, 19, 18, every=1, work=work)]
+    assert ["should start by itself" in text for text in said] == promised
 
 
 BROKEN = (

@@ -9,6 +9,11 @@ import pytest
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.totals import totals
+from presman.analysis.trends.database_events import TIMEOUT, EventWatch
+from presman.base.formats import counted
+from presman.figures.drawing.lines import plain
+from presman.tui.pages.row_details import group as group_page
+from tests.recording.recorded import polled
 from tests.situations.spooled import reading
 
 WAITS = (9.0, 41.5, 3.0, 120.0, 17.25, 60.0)
@@ -80,3 +85,18 @@ def test_a_queue_length_that_was_read_a_moment_earlier_hides_nobody(tmp_path: Pa
     (group,) = found.cluster_groups()
     assert group.pool is not None
     assert (group.pool.queued, group.active_sessions) == (6, 2)
+
+
+def test_calls_that_failed_at_the_timeout_are_an_event_and_are_counted() -> None:
+    """In throttled the first that waits fails after ten minutes; the next one is then far from its own end."""
+    watch, told = EventWatch(), []
+    for snapshot, last in polled("throttled", 60, step=10.0):
+        told += [each.text for each in watch.add(last, snapshot) if each.kind == TIMEOUT]
+    (batch,) = (row for row in last.cluster_groups() if row.name == "BATCH")
+    assert told
+    assert all(each.startswith("BATCH: ") and "session pool timeout" in each for each in told)
+    assert batch.sessions.pool_timeouts == sum(int(each.split()[1]) for each in told)
+    page = "\n".join(map(plain, group_page(batch, last)))
+    assert (
+        f"; {counted(batch.sessions.pool_timeouts, 'call')} failed at the timeout since the plan was activated" in page
+    )

@@ -109,7 +109,7 @@ def test_downgrades_by_class() -> None:
     prefix = "Parallel operations"
     counted = {f"{prefix} downgraded to serial": 2, f"{prefix} downgraded 50 to 75 pct": 3}
     counted |= {f"{prefix} not downgraded": 99, f"{prefix} downgraded 1 to 25 pct": 0}
-    assert by_class(counted) == "last hour: 50 to 75 pct 3, to serial 2"
+    assert by_class(counted) == "last hour: 3 by 50 to 75 %, 2 to serial"
     assert by_class({f"{prefix} not downgraded": 99}) == ""
 
 

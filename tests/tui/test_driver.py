@@ -210,7 +210,7 @@ def test_to_a_screen_that_follows_at_once_the_terminal_is_left_as_it_is(done: li
 def test_after_a_stop_it_goes_on_as_after_ctrl_z(
     was_on: bool, there: bool, running: bool, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "_is_there", lambda _: there)
+    monkeypatch.setattr(driver, "_is_terminal", lambda _: there)
     own = Own(hands_on=False, running=running)
     own._is_on = was_on
     own._go_on(lambda *_: own.done.append("handled"), 18, None)
@@ -221,8 +221,8 @@ def test_a_terminal_is_told_from_what_is_none() -> None:
     ours, theirs = pty.openpty()
     reader, writer = os.pipe()
     try:
-        assert driver._is_there(theirs)
-        assert not driver._is_there(reader)
+        assert driver._is_terminal(theirs)
+        assert not driver._is_terminal(reader)
     finally:
         for file in (ours, theirs, reader, writer):
             os.close(file)

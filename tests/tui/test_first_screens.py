@@ -109,7 +109,7 @@ SENTENCES = {
             "MARTIN 1:2659",
         ),
         ("(idle 8:5", "keeps 16 servers that ETL and REPORTS want", "decide whether to end it"),
-        ("wait, or decide: MARTIN 1:2659, idle 8:5", "keeps 16 servers"),
+        ("wait, or decide: MARTIN 1:2659 keeps 16 servers", "keeps 16 servers"),
     ),
     "tenants": Sentence(
         "Nothing is wrong: both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",
@@ -121,7 +121,7 @@ SENTENCES = {
             *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
             *("14 wait for the session pool", "give BATCH a share", "14 wait, the first fails in 0:"),
         ),
-        ("in the plan, or raise ACTIVE_SESS_POOL_P1",),
+        ("in the plan, a part of the 90 % of WEB", "divide the CPU"),
     ),
 }
 

@@ -116,7 +116,7 @@ async def test_the_queue_says_why_no_start_is_foreseen_where_all_lack_the_same()
     plain, few = busy(), StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 2")
     reading = plain.foreseen({row.executing(): few for row in plain.queue}, QueueForecast())
     async with stage(reading, size=(200, 50)) as acting:
-        assert "starts in: not known, a forecast needs 5 statements that have ended" in await acting.press("4")
+        assert "starts in: no forecast, a forecast needs 5 statements that have ended" in await acting.press("4")
 
 
 @acted
@@ -143,7 +143,7 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
         assert "1:40-3:30" in third
         assert "2:10" not in second
         page = await acting.press("down", "d")
-        assert "When it should start is not known: it is being worked out." in page
+        assert "There is no forecast of its start: it is being worked out." in page
 
 
 def test_looking_back_shows_what_was_foreseen_then() -> None:

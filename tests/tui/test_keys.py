@@ -407,6 +407,27 @@ async def test_a_list_that_two_clicks_leave_at_once_is_left_once() -> None:
         assert "Overview" in await acting.press("1")
 
 
+@pytest.mark.parametrize(
+    ("key", "said"), [("plus", "A poll every 3 s."), ("f5", "Asked for a poll now."), ("w", "Charts show 60 minutes.")]
+)
+@acted
+async def test_a_key_whose_effect_has_no_room_says_what_it_did(key: str, said: str) -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        assert said in await acting.press(key)
+
+
+@acted
+async def test_the_name_of_a_file_stays_on_one_line_and_covers_no_more() -> None:
+    name = "/var/lib/presman/presman-dwprod-report-20261126-033955.html"
+    async with stage(busy(), size=(80, 24)) as acting:
+        before = acting.screen.splitlines()
+        acting.app.notify(f"Report: {name}")
+        await acting.settle()
+        after = acting.screen.splitlines()
+    assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
+    assert any(name in line for line in after)
+
+
 @acted
 async def test_a_notice_leaves_the_line_free_in_which_one_types() -> None:
     async with stage(busy(), size=(80, 24)) as acting:

@@ -85,6 +85,9 @@ async def test_v_goes_through_the_plans_and_tells_what_they_change() -> None:
         screen = await acting.press("v")
         assert "NIGHT_PLAN" in screen
         assert "DAYTIME_PLAN against NIGHT_PLAN" in screen
+        assert "of plans in force" in screen
+        (finding,) = [line for line in screen.splitlines() if "✕ error" in line]
+        assert "DAYTIME_PLAN" in finding, "which is not the plan above it"
         assert "BATCH_PLAN (subplan)" in screen
         assert "now CPU" not in screen, "no entitlement for a plan that is not active"
         assert "BATCH_PLAN" in await acting.press("v")

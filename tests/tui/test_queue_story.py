@@ -108,8 +108,11 @@ def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
     one = replace(busy(), running=(idle, works), groups=counted, unmanaged_servers=32)
     assert "groups hold 24, 32 more that no group counts: MARTIN 1:526" in plain(queue_line(one, Watch()))
     same = replace(one, running=(idle, replace(works, servers=32)), groups=(group("BATCH", px_servers=32),))
+    perhaps = f"32 more that no group counts: perhaps MARTIN 1:526 or {works.who}"
+    assert perhaps in plain(queue_line(same, Watch())), "the same name as where it is certain, with the doubt"
+    nobody = replace(one, running=(), groups=(), unmanaged_servers=32)
     assert "32 more that no group counts (statements that did not queue, GV$ queries)" in plain(
-        queue_line(same, Watch())
+        queue_line(nobody, Watch())
     )
 
 
@@ -141,7 +144,7 @@ def test_who_ends_it_in_one_line() -> None:
     short = plain(ends_it(unblock(busy())[0], 90, key=True))
     same = "; ETL wants the same servers"
     named = " TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
-    assert short == f"{named} …{same}   c 1 copies ①"
+    assert short == f"{named}  or 1 more{same}   c 1 copies ①"
     roomy = plain(ends_it(unblock(busy())[0], 135, key=True))  # not room enough for ②, but to say that there is one
     assert roomy == f"{named}  or 1 more{same}   c 1 copies ①"
 
@@ -152,20 +155,20 @@ def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of
     assert " + ② ETL" in named
     effect = EndingEffect((), 3, 60.0, 120.0)
     told = plain(ends_it(replace(found, effect=effect)))
-    words = " (3 start at once, the last queued in 1:00 instead of 2:00)"
+    words = " (3 of the queue start at once, the last queued in 1:00 instead of 2:00)"
     assert told == named.replace("; ETL wants", f"{words}; ETL wants")
     nothing = replace(effect, starts=0, through=120.0)
     assert plain(ends_it(replace(found, effect=nothing))) == named, "of nothing not a word, and no brackets"
 
 
 def test_what_an_end_would_do_leaves_room_to_count_the_others() -> None:
-    """ "holds 32 (2 start at once) …" stood there, and nobody knew of how many more."""
+    """ "holds 32 (2 of the queue start at once) …" stood there, and nobody knew of how many more."""
     found = unblock(busy())[0]
     effect = EndingEffect((), 2, None, None)
     found = replace(found, candidates=tuple(replace(each, effect=effect) for each in found.candidates))
     for room in range(90, 240):
         line = plain(ends_it(found, room, key=True))
-        assert ("2 start at once" not in line) or "…" not in line, room
+        assert ("2 of the queue start at once" not in line) or "…" not in line, room
 
 
 def test_a_plan_as_dbms_xplan_writes_it() -> None:

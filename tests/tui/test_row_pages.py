@@ -9,19 +9,21 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.statement_readings import DopStory, Servers, WantsSource
 from presman.figures.drawing.lines import plain
-from presman.figures.statement_figures import QUEUE
+from presman.figures.statement_figures import QUEUE, place
+from presman.rows.session_state import NEXT_IN_LINE
 from presman.tui.pages.row_details import (
     _wants,
     again,
     dop_story,
     group,
+    has_degree,
     page,
     queued,
     running,
     session,
     sql_lines,
-    tells_degree,
 )
+from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, cluster, told
 from tests.tui.readings import group as group_row
 from tests.tui.readings import queued as queued_row
@@ -53,6 +55,16 @@ def test_the_head_of_a_queue() -> None:
     assert found["What it wants"] == ["servers 32 parallel servers, by its plan"]
     assert found["Who holds servers in BATCH"] == HELD
     assert found["SQL text"][0].startswith("select /*+ parallel */ region")
+
+
+def test_of_those_that_have_waited_alike_none_has_a_number_of_its_own() -> None:
+    twin = replace(BUSY.queue[0], sid=599, position=2)
+    behind = replace(BUSY.queue[0], sid=600, position=3, waited=5.0)
+    reading = replace(BUSY, queue=(BUSY.queue[0], twin, behind))
+    places = [told(queued(row, reading))["Why it waits"][0].partition(",")[0] for row in reading.queue]
+    assert places == ["One of the numbers 1 to 2"] * 2 + ["Number 3 in the queue of BATCH"]
+    assert "alike, in the queue of BATCH, queued for 3 min 41 s" in told(queued(twin, reading))["Why it waits"][0]
+    assert place(replace(twin, event=NEXT_IN_LINE), reading) == "number 2", "Oracle says that it is the next"
 
 
 def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() -> None:
@@ -136,10 +148,10 @@ def test_how_a_statement_came_to_its_degree() -> None:
     as_derived = DopStory(24, "", cpu_degree=24)
     assert dop_story(as_derived, None) == ["Automatic DOP derived 24 from CPU.", "The optimizer chose DOP 24."]
     assert dop_story(DopStory(8, "", io_degree=9), None)[1] == "The optimizer chose 8, less than the 9 derived."
-    assert tells_degree(derived)
-    assert tells_degree(DopStory(None, "", io_degree=9))
-    assert tells_degree(DopStory(None, "why"))
-    assert not tells_degree(DopStory(None, ""))
+    assert has_degree(derived)
+    assert has_degree(DopStory(None, "", io_degree=9))
+    assert has_degree(DopStory(None, "why"))
+    assert not has_degree(DopStory(None, ""))
 
 
 def test_a_session_with_its_parallel_statement() -> None:
@@ -216,3 +228,14 @@ def test_a_row_is_found_again_in_a_later_reading() -> None:
         (BUSY.sessions[0], "Session 1:100,11 of APP"), (BUSY.groups[0], "Consumer group INTERACTIVE on instance 1"),
     ):  # fmt: skip
         assert plain(page(row, QUEUE, BUSY)[0]).startswith(title)
+
+
+def test_a_group_is_guaranteed_nothing_where_no_plan_divides_cpu() -> None:
+    """As in noplan: a guarantee of 0.0 CPUs when all are busy would be a promise that it gets none."""
+    *_, (_, reading) = polled("noplan", 2)
+    pages = ["\n".join(map(plain, group(row, reading))) for row in reading.cluster_groups()]
+    assert pages
+    for each in pages:
+        assert "when all are busy" not in each
+        assert "nothing, where CPU is not managed" in each
+    assert {row.guaranteed for row in reading.groups} == {None}

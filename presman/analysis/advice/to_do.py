@@ -46,7 +46,7 @@ from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, number
+from presman.base.formats import ABSENT, clock, counted, duration, in_about, number, percent
 from presman.rows.commands import Command
 
 
@@ -195,11 +195,11 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         if queues and idle:
             each, doubt = idle[0].statement, _not_counted_note(idle[0].statement, reading)
             served = [name for name in queues if not doubt or name != group_title(each)]
-            wanted = f"that {listed(served)} want{'s' * (len(served) == 1)}"
-            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} {wanted}{doubt}"
+            wanted = f"{listed(served)} want{'s' * (len(served) == 1)}"
+            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} that {wanted}{doubt}"
             known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
-            brief = f"{each.servers} {wanted}" if doubt else counted(each.servers, "server")
-            short = f"wait, or decide: {each.who}, idle {each.idle_time}, keeps {brief}"
+            brief = f"idle {each.idle_time}{f', {wanted} them' if doubt else ''}"
+            short = f"wait, or decide: {each.who} keeps {counted(each.servers, 'server')}; {brief}"
             text = f"{keeps}: {known}{_lasting_cure(reading)}"
             return ToDo(Step.WAIT, text, short, "parallel", subject=listed(queues))
     return None
@@ -226,10 +226,11 @@ def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     effect = candidate.effect
     if effect is None or effect.through is None or effect.otherwise is None:
         return "what ending it would do is not known"
-    if (gain := _gain(effect)) < NEARLY_DONE:
+    if _gain(effect) < NEARLY_DONE:
         return f"ending it should save less than {duration(NEARLY_DONE)}"
-    saves = f"the last now queued should start {duration(gain)} sooner, of {duration(effect.otherwise)}, if it is ended"
-    return f"{saves}, which is not proven" if saves_enough(effect.through, effect.otherwise) else f"{saves}"
+    times = f"in {duration(effect.through)} instead of {duration(effect.otherwise)}"
+    doubt = ", which is not proven" if saves_enough(effect.through, effect.otherwise) else ""
+    return f"if it is ended, the last now queued should start {times}{doubt}"
 
 
 _NO_USE = "nobody should start sooner if it is ended, so waiting is as good"
@@ -504,10 +505,18 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     until = f", the first fails in {left}" if left else ""
     waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{until}"
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
-        text = f"give {row.title} a share in the plan, or raise ACTIVE_SESS_POOL_P1: {waits}"
+        more = "a larger pool would only divide the CPU that is left for it"
+        text = f"give {row.title} a share in the plan{_from_whom(row, reading)}: {waits}; {more}"
         return ToDo(Step.CHANGE, text, f"give {row.title} a share: {waits}", "plan", subject=row.title)
     text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
+
+
+def _from_whom(row: GroupReading, reading: Reading) -> str:
+    """Return whose share a group without one could have a part of: that of its container's group with the largest."""
+    others = [each for each in reading.cluster_groups() if each.con_id == row.con_id and each.share]
+    most = max(others, key=lambda each: each.share, default=None)
+    return "" if most is None else f", a part of the {percent(100 * most.share)} % of {most.title}"
 
 
 def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:

@@ -18,7 +18,7 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.contenders import Candidate, Unblock, contenders, too_large, want_the_same
+from presman.analysis.advice.contenders import Candidate, Unblock, contenders, listed, too_large, want_the_same
 from presman.analysis.advice.ending import (
     NEARLY_DONE,
     ending,
@@ -328,7 +328,8 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
         held = counted(to_end[0].statement.servers, "server")
         return f"{after}ending one {kind} frees the {held} {lets}{same}"
     freed = sum(each.statement.servers for each in to_end)
-    together = f"ending {_statements(len(to_end))} together"
+    who = listed([each.statement.who for each in to_end])
+    together = f"ending {who if len(to_end) <= _NAMED else _statements(len(to_end))} together"
     return f"{after}{together} frees the {counted(freed, 'server')} {lets}{same}"
 
 
@@ -369,12 +370,15 @@ def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
 
 def at_once(effect: EndingEffect) -> str:
     """Return how many an end would let start at once."""
-    return f"{effect.starts} start{'s' * (effect.starts == 1)} at once"
+    return f"{effect.starts} of the queue start{'s' * (effect.starts == 1)} at once"
 
 
 def _statements(number: int) -> str:
     return counted(number, "statement")
 
+
+_NAMED = 3
+"""Statements to be ended together that a sentence names."""
 
 _ASKED = 2
 """Idle holders of whom it is asked what their ends would do, whatever a head is short of."""

@@ -227,7 +227,7 @@ class AlertChanges:
         Where it is not `whole`, an alert that is not among them has not ended.
         """
         now = {mark_of(alert): alert for alert in alerts if alert.state in {"bad", "warn"}}
-        changes = [change for mark, alert in now.items() if (change := self._seen(mark, alert, at)) is not None]
+        changes = [change for mark, alert in now.items() if (change := self._changed(mark, alert, at)) is not None]
         for mark, before in list(self.reported.items()):
             if mark not in now and whole and not 0 <= at - before.seen < QUIET:
                 if before.state != UNREPORTED:
@@ -236,7 +236,7 @@ class AlertChanges:
         silent, self.is_silent = self.is_silent, False
         return [] if silent else sorted(changes, key=lambda change: change.state != "bad")
 
-    def _seen(self, mark: str, alert: Alert, at: float) -> AlertChange | None:
+    def _changed(self, mark: str, alert: Alert, at: float) -> AlertChange | None:
         before = self.reported.get(mark)
         since = at if before is None else before.since
         worse = before is not None and before.state == "warn" and alert.state == "bad"

@@ -8,9 +8,15 @@ from typing import NamedTuple
 from presman.analysis.goals import share
 from presman.analysis.parallel.counted_servers import why_not_counted
 from presman.analysis.readings.reading import Alert, Reading, Severity
-from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, group_title, is_downgrade
-from presman.analysis.totals import downgrades_per_minute
-from presman.base.formats import counted, duration, number, percent, spelled
+from presman.analysis.readings.statement_readings import (
+    QueuedStatement,
+    QueueHead,
+    downgrade_in_words,
+    group_title,
+    is_downgrade,
+)
+from presman.analysis.totals import downgrades_in_a_minute
+from presman.base.formats import counted, duration, percent, spelled
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -155,14 +161,14 @@ def downgrades(reading: Reading) -> list[Alert]:
     grown: Counter[str] = Counter()
     for each in reading.downgrades:
         if each.delta and is_downgrade(each.name):
-            grown[each.name.partition("downgraded")[2].strip()] += each.delta
+            grown[downgrade_in_words(each.name)] += each.delta
     if not grown:
         return []
     short = f"{counted(grown.total(), 'operation')} downgraded since the last poll"
     by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # the most lost first
-    rate = downgrades_per_minute(reading)
-    often = "" if rate is None else f"{number(rate)} per minute, "
-    return [Alert("warn", "▼", f"{short}: {by_class} ({often}V$SYSSTAT)", short, "downgrades", amount=rate)]
+    since = "" if reading.interval is None else f", {spelled(max(1.0, reading.interval))} before"
+    text = f"{short}{since}: {by_class} (V$SYSSTAT)"
+    return [Alert("warn", "▼", text, short, "downgrades", amount=downgrades_in_a_minute(reading))]
 
 
 def servers_at_maximum(reading: Reading) -> list[Alert]:

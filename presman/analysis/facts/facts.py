@@ -77,7 +77,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
         if not pdbs:
             # The root of a container database runs the CDB plan; groups of its own have no share in it.
             con_id = containers[0]
-            return self.plans.books.own.tree(self.plans.plan_of(inst_id, con_id), con_id)
+            return self.plans.books.connected.tree(self.plans.plan_of(inst_id, con_id), con_id)
         given = self.allotments(inst_id)
         branches = tuple(self._container(inst_id, con_id, given.get(con_id, Allotment())) for con_id in pdbs)
         return Branch("", (100.0,), by_weight=True, branches=branches)

@@ -34,7 +34,7 @@ class PlanBooks(Struct, frozen=True, dict=True):
     inside: int | None
 
     @cached_property
-    def own(self) -> PlanBook:
+    def connected(self) -> PlanBook:
         """The plans in force in the container connected to."""
         since_12 = self.snapshot.release >= Release(12, 1)
         return self.cache.call(PlanBook.read, self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective), since_12)
@@ -47,21 +47,21 @@ class PlanBooks(Struct, frozen=True, dict=True):
     def of(self, con_id: int) -> PlanBook:
         """Return the plans of a container: in the root the DBA_ views have the root's only, the CDB_ views all."""
         if con_id <= ROOT or (self.inside is None and not self._asked_of_containers):
-            return self.own
-        return self.own if self.inside == con_id else self._books.get(con_id, NO_BOOK)
+            return self.connected
+        return self.connected if self.inside == con_id else self._books.get(con_id, NO_BOOK)
 
     @property
     def all(self) -> tuple[PlanBook, ...]:
         """The plans of the container connected to, then those of the others."""
-        return (self.own, *self._books.values())
+        return (self.connected, *self._books.values())
 
     def having(self, plan: str) -> tuple[PlanBook, int]:
         """Return the plans among which `plan` is, and their container: that connected to if there is none."""
         here = self.inside or 0
-        if plan not in self.own.directives:
+        if plan not in self.connected.directives:
             found = next(((book, con_id) for con_id, book in self._books.items() if plan in book.directives), None)
-            return found or (self.own, here)
-        return self.own, here
+            return found or (self.connected, here)
+        return self.connected, here
 
     @cached_property
     def _asked_of_containers(self) -> bool:

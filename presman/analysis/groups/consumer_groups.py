@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import counter_deltas, entitlement, session_pools
 from presman.analysis.groups.counter_deltas import CounterDeltas, GroupKey, by_group, of_groups
 from presman.analysis.parallel import server_pools
@@ -208,7 +209,7 @@ def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
     return "" if facts.division.cdb_directives(inst_id) else "the CDB plan above it cannot be read"
 
 
-def _unknown(here: _OnInstance, key: Key) -> str:
+def _why_due_unknown(here: _OnInstance, key: Key) -> str:
     """Return why a group's due is not known, "" if it is."""
     if key in here.frame.shares.shares:
         return here.hidden
@@ -255,7 +256,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
     limit = _limit(shares.limits.get(key), counted.metrics.get(group_key), frame.capacity) if frame.capacity else None
-    guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE
+    guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE or verdict is Verdict.NOT_MANAGED
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts = counted.parallel.get(group_key, _NONE)
@@ -298,7 +299,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         cap.owner if cap else "",
         cap.used if cap else None,
         cap.limit if cap else None,
-        _unknown(here, key),
+        _why_due_unknown(here, key),
         frame.inside,
         usage=usage_of_group(found),
     )
@@ -336,7 +337,7 @@ _ADDED = (
     *("limit", "guaranteed", "active_sessions", "execution_waiters", "pool_queue_length"),
     *("px_active", "px_servers", "px_queued"),
 )
-_ADDED_WHERE_THERE = ("used", "waiting", "yields_per_s", "requests_per_s", "cpu_waits_per_s")
+_ADDED_WHERE_MEASURED = ("used", "waiting", "yields_per_s", "requests_per_s", "cpu_waits_per_s")
 """Figures that are added up over the instances, None where one has none; rates over those that have the group."""
 
 _MOST = ("head_waited", "cpu_exhausted")
@@ -348,15 +349,17 @@ def _cluster(
     """Return the sum over the instances, None where one of them has none; of rates where it has the group at all."""
     first = rows[0]
     number, percent = server_pools.allowed((first.con_id, first.name), facts, budgets)
+    whole = budgets.get(first.con_id) if first.con_id > ROOT else None
+    first = first._replace(container_servers=whole.target if whole is not None else None)
     if len(rows) == 1:
         return first._replace(inst_id=CLUSTER, servers_limit=number, servers_limit_percent=percent, all_used=together)
     each = measured = _by_field(rows)
     if None in each.used:  # an instance on which V$RSRC_CONSUMER_GROUP has no row of the group adds nothing
         measured = _by_field([row for row in rows if row.usage is not None] or rows)
-    capacity, claims, allowed = sum(each.capacity), _known(each.entitled), _known(each.limit_allowed)
+    capacity, claims, allowed = sum(each.capacity), _not_none(each.entitled), _not_none(each.limit_allowed)
     found: dict[str, Any] = {name: _sum(getattr(each, name)) for name in _ADDED}
-    found |= {name: _sum(getattr(measured, name)) for name in _ADDED_WHERE_THERE}
-    found |= {name: max(_known(getattr(each, name)), default=None) for name in _MOST}
+    found |= {name: _sum(getattr(measured, name)) for name in _ADDED_WHERE_MEASURED}
+    found |= {name: max(_not_none(getattr(each, name)), default=None) for name in _MOST}
     return first._replace(
         inst_id=CLUSTER,
         in_plan=any(each.in_plan),
@@ -372,7 +375,7 @@ def _cluster(
         sessions=SessionTotals._make(sums_of(each.sessions)),
         pool=session_pools.together(each.pool),
         limited_by=next((row.limited_by for row in rows if row.limit_allowed is not None), ""),
-        limit_used=_sum(_known(each.limit_used)) if allowed else None,
+        limit_used=_sum(_not_none(each.limit_used)) if allowed else None,
         limit_allowed=sum(allowed) if allowed else None,
         usage=together_used(measured.usage),
         **found,
@@ -384,7 +387,7 @@ def _by_field(rows: Iterable[GroupReading]) -> Any:
     return GroupReading._make(zip(*rows, strict=True))
 
 
-def _known(values: Iterable[Any]) -> list[Any]:
+def _not_none(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 

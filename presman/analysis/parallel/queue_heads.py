@@ -461,15 +461,15 @@ def with_queue_reasons(
     by_statement: dict[Executing, QueuedStatement] = {}
     for each in queue:
         head, reason = first.get((each.con_id, each.group), (None, QueueReason.UNKNOWN))
-        if head is None or not _is_first(each, head.statement):
+        if head is None or not has_waited_alike(each, head.statement):
             reason = QueueReason.BEHIND_IN_QUEUE
         by_statement[each.executing()] = replace(each, reason=reason)
     found = tuple(replace(head, statement=by_statement[head.statement.executing()]) for head in heads)
     return tuple(by_statement.values()), found
 
 
-def _is_first(each: QueuedStatement, first: QueuedStatement) -> bool:
-    """Whether it is the head, or has waited as long, so that which of them is first is not known."""
+def has_waited_alike(each: QueuedStatement, first: QueuedStatement) -> bool:
+    """Whether it is the other one, or has waited as long, so that which of them is first is not known."""
     if each.executing() == first.executing():
         return True
     return each.waited is not None and first.waited is not None and abs(each.waited - first.waited) < SAME_WAIT

@@ -317,13 +317,16 @@ def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str)
     coordinator's instance and SID.
     """
     rows = facts.deltas.previous.rows(SessionLongops) if facts.deltas.previous is not None else ()
-    named = (row for row in rows if (row.inst_id, row.qcsid or row.sid, row.sql_id) == (*session, sql_id))
-    left = [row.time_remaining for row in named if (row.opname, row.target) == (work.name, work.target)]
-    known = [each for each in left if each is not None]
+    of_statement = (row for row in rows if (row.inst_id, row.qcsid or row.sid, row.sql_id) == (*session, sql_id))
+    before = [row for row in of_statement if (row.opname, row.target) == (work.name, work.target)]
+    known = [row.time_remaining for row in before if row.time_remaining is not None]
     seconds = facts.deltas.interval(SessionLongops)
     if not known or work.remaining is None or seconds is None:
         return Course(comes_nearer=True, overdue=False)
-    return Course(work.remaining < max(known), max(known) <= max(0.0, seconds - _ROUGHLY))
+    # Polls may be nearer to each other than the estimate is exact: then it may stand still while the work goes on.
+    goes_on = work.done > sum(row.sofar for row in before)
+    is_as_expected = goes_on and work.remaining <= max(known) - seconds + _ROUGHLY
+    return Course(work.remaining < max(known) or is_as_expected, max(known) <= max(0.0, seconds - _ROUGHLY))
 
 
 def is_last(operation: str, lines: Iterable[PxPlanLine]) -> bool:

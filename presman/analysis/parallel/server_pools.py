@@ -66,8 +66,8 @@ class ServerLimit(NamedTuple):
 def pools(facts: Facts) -> dict[int, ServerPool]:
     """Return the pool of each instance."""
     section = facts.snapshot.section(PxProcessSysstat)
-    rows_told = section.rows if "value" not in section.absent else ()
-    statistics = {(row.inst_id, row.statistic.strip().lower()): row.value for row in rows_told}
+    valued_rows = section.rows if "value" not in section.absent else ()
+    statistics = {(row.inst_id, row.statistic.strip().lower()): row.value for row in valued_rows}
     busy: Counter[int] = Counter()
     sees_sessions = not unavailable(facts.snapshot, PxSession)
     if not statistics:

@@ -246,7 +246,7 @@ def _line(
     below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
     found = [row for key in below for row in rows.get(key, ())]
     groups = found if branch.key is not None else []
-    held = groups[0].servers_limit if groups and groups[0].inst_id == CLUSTER else None
+    held = groups[0].may_hold if groups and groups[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
     limit = None if branch.limit is None or not cpus else branch.limit * cpus
     due, claim = placed.share * capacity, sum_of_known([each.entitled for each in found])

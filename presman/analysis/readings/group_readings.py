@@ -118,13 +118,15 @@ class SessionTotals(NamedTuple):
     """Counters of a group's sessions since the plan was activated (V$RSRC_CONSUMER_GROUP).
 
     `pool_waits` calls had to wait for the active session pool, `pool_ms` milliseconds in all; `switched_in` and
-    `switched_out` count sessions that SWITCH_TIME moved into and out of the group. None: not known.
+    `switched_out` count sessions that SWITCH_TIME moved into and out of the group; `pool_timeouts` calls failed as
+    they had waited for the pool for as long as QUEUEING_P1 says. None: not known.
     """
 
     pool_waits: int | None = 0
     pool_ms: int | None = 0
     switched_in: int | None = 0
     switched_out: int | None = 0
+    pool_timeouts: int | None = 0
 
 
 class ActiveSessionPool(NamedTuple):
@@ -214,7 +216,8 @@ class GroupReading(NamedTuple):
     at its UTILIZATION_LIMIT (limits above it multiplied in), None without one; `guaranteed`: CPUs it gets when
     everyone is busy, None where it is not the CPUs of one instance that are shared; `entitled`: CPUs it is due now, of
     what all groups want; `share` is the guaranteed
-    minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
+    minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about;
+    `container_servers` are those that its pluggable database may hold, None where that has no limit.
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
     groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last full minute in
     which the CPUs were exhausted (the most of any instance), None before 23. `pool` is its active session pool, None
@@ -275,6 +278,12 @@ class GroupReading(NamedTuple):
     usage: UsageTotals | None = None
     doubt: str = ""
     queue_hurts: bool = False
+    container_servers: int | None = None
+
+    @property
+    def may_hold(self) -> int | None:
+        """Servers it may hold at most: its own limit, else that of its container; None where there is neither."""
+        return self.container_servers if self.servers_limit is None else self.servers_limit
 
     @property
     def states(self) -> tuple[GroupState, ...]:

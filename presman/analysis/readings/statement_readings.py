@@ -369,17 +369,35 @@ class QueueHead(Struct, frozen=True):
     def why(self) -> str:
         """Why it waits, in a few words: those that the handbook explains.
 
-        A target or a limit need not be reached to leave too few: so it says how many are missing, where that is known.
+        A target or a limit need not be reached to leave too few: so it says how many are missing, where that is known,
+        and of each that binds its own number.
         """
         if self.starts_alone:
             return "too large for the target"
-        is_short = self.cause in {Cause.SYSTEM, Cause.GROUP} and self.short
-        return self.cause.value.replace("of servers", f"by {self.short}") if is_short else self.cause.value
+        if self.cause not in {Cause.SYSTEM, Cause.GROUP} or not self.short:
+            return self.cause.value
+        of_target = max((each.short for each in self.shortages if each.everybody), default=0)
+        of_group = max((each.short for each in self.shortages if not each.everybody), default=0)
+        if of_target and of_group:
+            return f"short by {of_group} (group limit) and {of_target} (target)"
+        return f"{self.cause.value}".replace("of servers", f"by {self.short}")
 
 
 def is_downgrade(name: str) -> bool:
     """Tell V$SYSSTAT's classes of downgrades from 'Parallel operations not downgraded'."""
     return "downgraded" in name and "not downgraded" not in name
+
+
+def downgrade_in_words(name: str) -> str:
+    """Return how far operations of a class were downgraded.
+
+    >>> downgrade_in_words("Parallel operations downgraded 50 to 75 pct")
+    'by 50 to 75 %'
+    >>> downgrade_in_words("Parallel operations downgraded to serial")
+    'to serial'
+    """
+    words = name.lower().partition("downgraded")[2].strip()
+    return f"by {words.removesuffix(' pct')} %" if words.endswith(" pct") else words
 
 
 class Downgrades(Struct, frozen=True):

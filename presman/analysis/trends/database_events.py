@@ -21,7 +21,7 @@ from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading
 from presman.analysis.readings.statement_readings import QueuedStatement
-from presman.base.formats import clock, spelled
+from presman.base.formats import clock, counted, spelled
 from presman.rows.snapshot import Snapshot
 
 QUEUE_BEGAN, QUEUE_ENDED = "queue began", "queue ended"
@@ -224,7 +224,7 @@ def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
     return DatabaseEvent(at, _OF_ALERTS[change.change], "", "", text)
 
 
-def _already_there(each: ReportedAlert) -> str:
+def _since_before(each: ReportedAlert) -> str:
     return f"{SEVERITY_WORDS[each.state]}: {each.text} (since before presman began)"
 
 
@@ -251,15 +251,21 @@ def _by_group(reading: Reading) -> dict[tuple[int, str], list[QueuedStatement]]:
 
 
 def _timeouts(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    """Return the statements that left the queue as their time was up, as V$RSRC_CONSUMER_GROUP counts them."""
-    old = {(each.con_id, each.name): each.totals.timeouts for each in before.cluster_groups()}
+    """Return what left a queue or failed in a session pool as its time was up, as V$RSRC_CONSUMER_GROUP counts it."""
+    old = {(each.con_id, each.name): each for each in before.cluster_groups()}
     found = []
     for group in now.cluster_groups():
         earlier = old.get((group.con_id, group.name))
-        if earlier is not None and (group.totals.timeouts or 0) > earlier:
-            number = (group.totals.timeouts or 0) - earlier
-            text = f"{group.title}: {number} queue timeout{'s' * (number > 1)}"
-            found.append(DatabaseEvent(now.at, TIMEOUT, group.name, "", text))
+        if earlier is None:
+            continue
+        grown = {
+            "queue timeout": (earlier.totals.timeouts, group.totals.timeouts),
+            "session pool timeout": (earlier.sessions.pool_timeouts, group.sessions.pool_timeouts),
+        }
+        for what, (then, since) in grown.items():
+            if then is not None and (since or 0) > then:
+                text = f"{group.title}: {counted((since or 0) - then, what)}"
+                found.append(DatabaseEvent(now.at, TIMEOUT, group.name, "", text))
     return found
 
 
@@ -311,7 +317,7 @@ class EventHistory:
         self._keep(self._watch.add(reading, snapshot))
         if known is not None:
             new = (each for mark, each in self._watch.alerts.items() if mark not in known)
-            self._keep(DatabaseEvent(reading.at, ALERT_THERE, "", "", _already_there(each)) for each in new)
+            self._keep(DatabaseEvent(reading.at, ALERT_THERE, "", "", _since_before(each)) for each in new)
 
     def lose(self, at: datetime, text: str) -> None:
         """Note that the connection was lost after the poll of an instant."""

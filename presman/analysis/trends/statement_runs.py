@@ -98,9 +98,9 @@ class StatementRuns:
         halfway = reading.at if before is None or before > reading.at else before + (reading.at - before) / 2
         if reading.why_unavailable("V$PX_SESSION"):
             return
-        queue_is_seen = not reading.why_unavailable("V$SESSION")
+        queue_is_visible = not reading.why_unavailable("V$SESSION")
         for key, run in list(self._open.items()):
-            if key not in seen and (run.started is not None or queue_is_seen):
+            if key not in seen and (run.started is not None or queue_is_visible):
                 self._end(key, halfway)
 
     def _queued(self, row: QueuedStatement, at: datetime) -> tuple[int, int, int, str]:

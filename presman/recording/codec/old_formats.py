@@ -253,17 +253,24 @@ class OldChain:
     def _changed(self, old: _Known, section: Section, moves: _Moves, parts: Mapping[int, bytes]) -> _Known:
         """Return a section with what changed of its rows; `parts` are the columns that did, by number from 0."""
         shape, columns = old.shape, list(moves.bases)
-        for index, content in parts.items():
-            columns[index] = self._column(shape, index, moves.bases[index], content)
+        for index, base in enumerate(moves.bases):
+            if index in parts:
+                columns[index] = _checked(shape, index, _unpack_column(base, self._texts, _Unpacker(parts[index])))
+            elif None in base:  # of new rows, of which nothing is told
+                columns[index] = _checked(shape, index, list(base))
         rows = shape.rows(dict(enumerate(columns)), moves.length)
         columns = columns if moves.length else []
         return _Known(shape, replace(section, rows=rows), tuple(columns), moves.length, moves.gone)
 
-    def _column(self, shape: Shape, index: int, base: Column, content: bytes) -> Column:
-        values, field = _unpack_column(base, self._texts, _Unpacker(content)), shape.fields[index]
-        if field is None:
-            return values
-        return field.checked(convert(values, type=GenericAlias(list, (field.read_as,))), Room(None))
+
+def _checked(shape: Shape, index: int, values: Column) -> Column:
+    """Return a column whose values are those that its field may have. Raises MsgspecError, DamagedError."""
+    field = shape.fields[index]
+    return (
+        values
+        if field is None
+        else field.checked(convert(values, type=GenericAlias(list, (field.read_as,))), Room(None))
+    )
 
 
 class _Moves:

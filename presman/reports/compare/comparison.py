@@ -207,11 +207,11 @@ def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequ
     for group in sorted(first.keys() | second.keys()):
         one, other = first.get(group, ()), second.get(group, ())
         both = [thinned([Value(each, 1.0) for each in waits]) for waits in (one, other)]
-        found.append(_line(FigureKey(QUEUE, group, "mean wait s"), *both))
+        found.append(_line(FigureKey(QUEUE, group, "mean wait s, ended"), *both))
         limit = rank([*one, *other], 95) or 0.0
         above = [thinned([Value(float(each > limit), 1.0) for each in waits]) for waits in (one, other)]
         values = rank(one, 95), rank(other, 95)
-        found.append(_ranked(FigureKey(QUEUE, group, "p95 wait s"), values, above))
+        found.append(_ranked(FigureKey(QUEUE, group, "p95 wait s, ended"), values, above))
     return found
 
 

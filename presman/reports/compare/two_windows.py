@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from itertools import pairwise
+from math import isnan
 from statistics import median
 from typing import NamedTuple
 
@@ -141,6 +142,7 @@ def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow
     notes += [f"goal {each.sentence}" for each in goals_between(playback, goals, start, end)]
     if (step := step_for(len(polls.times))) > 1:
         notes.append(f"groups and waits are those of 32 polls in every {32 * step}: it is long")
+    notes += _still_queued(polls.values["queued"])
     if plan is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     first, last = instant(polls.times[0]), instant(polls.times[-1])
@@ -181,6 +183,15 @@ def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
     notes = [f"{each.text} at {spelled_time(each.at)}" for each in events if each.kind == PLAN_CHANGED]
     lost = sum(each.kind == LOST for each in events)
     return notes + ([f"the connection was lost {counted(lost, 'time')}"] if lost else [])
+
+
+def _still_queued(queued: Sequence[float]) -> list[str]:
+    """Return that the waits of a window are not all: who still waited at its end has no part in their mean."""
+    left = queued[-1]
+    if isnan(left) or not left:
+        return []
+    verb = "was" if left == 1 else "were"
+    return [f"{counted(int(left), 'statement')} {verb} still queued at its end: waits are of those that had ended"]
 
 
 def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Judgement]) -> list[str]:

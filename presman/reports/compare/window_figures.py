@@ -18,7 +18,7 @@ from sqlalchemy import text
 from presman.analysis.readings.reading import ESTIMATOR
 from presman.base.text import clean
 from presman.recording.codec.shapes import instant
-from presman.recording.measure_tables import SCALE
+from presman.recording.measure_tables import SCALE, kept
 from presman.recording.playback import Playback
 from presman.recording.playback_values import Row, StatementLife, is_number
 from presman.recording.window_lines import (
@@ -297,12 +297,17 @@ _ARRIVALS = text(
 
 
 def _queued(playback: Playback, start: datetime, end: datetime) -> dict[str, list[float]]:
-    """Return the seconds that statements waited, by group, in the order in which they came."""
+    """Return the seconds that statements waited, by group, in the order in which they came.
+
+    Of one that ran at the first poll of all nobody knows whether it had waited: it has no part in them.
+    """
+    begun = kept(playback.first) if playback.first is not None else 0
     found: dict[str, list[tuple[int, float]]] = {}
     for part in playback.parts(start, end):
         for at, group, waited in playback.streamed(part, _ARRIVALS):
             if type(at) is int and isinstance(group, str) and is_number(waited):
-                found.setdefault(group, []).append((at, float(waited)))
+                if waited or at >= begun:
+                    found.setdefault(group, []).append((at, float(waited)))
             else:
                 playback.left_out(part, "rows that no recorder wrote are skipped")
     merged: dict[str, list[tuple[int, float]]] = {}

@@ -239,14 +239,14 @@ def _chart(
         totals[each.con_id, each.group] += amount or 0.0
         values[each.key][each.con_id, each.group] = amount
     styles = {each: incident.colours.style(each[1], each[0]) for each in _ranked(incident) if totals[each] > 0}
-    own_layer = [each for each, style in styles.items() if style]
+    with_colour = [each for each, style in styles.items() if style]
     rest = [each for each, style in styles.items() if not style]
-    names = headings([(name, 0, con_id) for con_id, name in own_layer])
+    names = headings([(name, 0, con_id) for con_id, name in with_colour])
     spans = edges(list(incident.bins), incident.usual)
     columns = []
     for step in incident.bins:
         known = values[step.key]
-        layers = [known.get(each, None if _blank(known) else 0.0) for each in own_layer]
+        layers = [known.get(each, None if _blank(known) else 0.0) for each in with_colour]
         if rest:
             layers.append(sum(known.get(each) or 0.0 for each in rest) if not _blank(known) else None)
         across = line
@@ -256,7 +256,7 @@ def _chart(
             across = float(step.queued)
         columns.append(ChartColumn(*spans[step.key], step.polls, tuple(layers) or (_nothing(known),), across))
     layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
-    drawn = [styles[each] for each in own_layer] + [OTHERS] * (len(layers_named) - len(own_layer))
+    drawn = [styles[each] for each in with_colour] + [OTHERS] * (len(layers_named) - len(with_colour))
     return AreaChart(title, "by consumer group", unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
 
 

@@ -87,7 +87,7 @@ def _queue(incident: Incident) -> list[str]:
         among = f" (in {count(busy)} of {counted(incident.polls, 'poll')} a statement waited)"
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
     else:
-        found.append("No parallel statement was seen waiting in the queue." + _unseen(incident))
+        found.append("No parallel statement was seen waiting in the queue." + _queue_unknown(incident))
     if servers is not None:
         found.append(f"Up to {_were(servers, 'parallel server')} in use; the target is {count(target)}.")
     if incident.sums:
@@ -104,7 +104,7 @@ def _were(many: int, noun: str) -> str:
     return f"{counted(many, noun)} {'was' if many == 1 else 'were'}"
 
 
-def _unseen(incident: Incident) -> str:
+def _queue_unknown(incident: Incident) -> str:
     lacking = sorted({basis.lacking for look in incident.looks for basis in look.reading.basis
                       if basis.what == "queue" and basis.lacking})  # fmt: skip
     return f" Whether one did is not known: {'; '.join(lacking)}." if lacking else ""

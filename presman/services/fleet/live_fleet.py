@@ -150,7 +150,7 @@ class WatchedDatabase:
     def _on_event(self, event: Event) -> None:
         if isinstance(event, FirstLook | PreviewCame):
             return
-        live_event = self._known(self._readings.of(event))
+        live_event = self._noted(self._readings.of(event))
         with self._turn:
             if isinstance(live_event, ReadingCame):
                 self._latest, self._lost = live_event, None
@@ -159,8 +159,8 @@ class WatchedDatabase:
             if self._listener is not None:
                 self._listener(live_event)
 
-    def _known(self, live_event: LiveEvent) -> LiveEvent:
-        """Take note of what was heard, and return it; a fault on the way is what was heard."""
+    def _noted(self, live_event: LiveEvent) -> LiveEvent:
+        """Note an event and return it; a fault on the way becomes the event."""
         if isinstance(live_event, ReadingCame):
             try:
                 self._came(live_event.reading)

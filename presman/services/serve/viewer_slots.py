@@ -336,14 +336,14 @@ class Viewer:
         """Pass on what comes; where nobody takes it any more, take it all the same: the monitor must be able to end."""
         if await output.readline() != GREETING:
             return
-        packets, is_there = PacketReader(), True
+        packets, is_open = PacketReader(), True
         while data := await output.read(_CHUNK):
             for kind, content in packets.feed(data):
                 try:
-                    if is_there:
+                    if is_open:
                         await self._take(kind, content)
                 except ConnectionError:
-                    is_there = False
+                    is_open = False
 
     async def _take(self, kind: bytes, content: bytes) -> None:
         if kind == b"D":

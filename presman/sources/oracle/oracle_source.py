@@ -52,7 +52,7 @@ SHORTEST_CALL = 0.5
 """Seconds that any question gets, however little time a poll has left."""
 SHORTEST_LOGIN = 1.0
 """Seconds that a login in the middle of a poll gets at least."""
-APART = 60.0
+ONE_BY_ONE = 60.0
 """Seconds for which nothing is asked together, after a pipeline took too long and none of its questions alone did."""
 
 
@@ -118,7 +118,7 @@ class OracleSource:
         self._cancelled = False
         self._spent = 0
         self._time = TimeLeft(clock)
-        self._apart_until = -math.inf
+        self._one_by_one_until = -math.inf
 
     # -- open, close ----------------------------------------------------------------------------------------------
 
@@ -207,14 +207,14 @@ class OracleSource:
         found: dict[int, Section] = {}
         self._facts.wary = False
         self._session.reckon()
-        if self._connected.pipelines and self._clock() >= self._apart_until:
+        if self._connected.pipelines and self._clock() >= self._one_by_one_until:
             found = self._read_together(requests)
         else:
             self._ask_time()
         left = [index for index in range(len(requests)) if index not in found]
         reconnected = False
         silent: set[str] = set()
-        for index in sorted(left, key=lambda index: requests[index].query.name in self._facts.apart):
+        for index in sorted(left, key=lambda index: requests[index].query.name in self._facts.asked_alone):
             request, begun = requests[index], self._clock()
             if request.query.view in silent:  # asked another question it would take as long again
                 found[index] = self._section(request.query, TimeoutError("not asked, its view did not answer"))
@@ -253,7 +253,7 @@ class OracleSource:
                 raise
             # One of them is slow, too large or cannot be converted: asked one by one they show which.
             self._facts.wary = isinstance(lost.cause, AnswerTooLarge)
-            self._apart_until = self._clock() + APART
+            self._one_by_one_until = self._clock() + ONE_BY_ONE
             self._reconnect()
             return {}
         if isinstance(first, Sequence):
@@ -306,12 +306,12 @@ class OracleSource:
         except (TimeoutError, ConnectionLost) as error:
             lost = error if isinstance(error, ConnectionLost) else None
             if lost is None or lost.stuck:  # a slow one is asked by itself: then the others may go together again
-                self._facts.apart.add(query.name)
-                self._apart_until = -math.inf
+                self._facts.asked_alone.add(query.name)
+                self._one_by_one_until = -math.inf
             if lost is not None:
                 raise
             return self._section(query, error, self._clock() - begun)
-        self._facts.apart.discard(query.name)
+        self._facts.asked_alone.discard(query.name)
         self._facts.learn(query, len(rows), self._connected.received - received)
         return self._section(query, rows, self._clock() - begun)
 

@@ -86,7 +86,7 @@ class AnswerFacts:
         self._rows: dict[str, int] = {}
         self._huge: dict[str, int] = {}
         self.wary = False
-        self.apart: set[str] = set()
+        self.asked_alone: set[str] = set()
         """Queries that are slow, and asked by themselves, after all others."""
         self.odd: set[str] = set()
         """Queries that bring dates for which Python has no word."""
@@ -105,7 +105,7 @@ class AnswerFacts:
 
     def is_read_alone(self, query: Query) -> bool:
         """Say whether a query is not asked together with others: a slow or huge one, and one of CLOBs."""
-        return query.name in self.apart or self.is_huge(query) or has_long_texts(query.record)
+        return query.name in self.asked_alone or self.is_huge(query) or has_long_texts(query.record)
 
     def learn(self, query: Query, count: int, received: int = 0) -> None:
         """Take note that an answer had `count` rows, and how many bytes if it was asked alone."""

@@ -53,6 +53,7 @@ class Count(IntEnum):
     SWITCHES_OUT_CPU_TIME = 27
     SQL_CANCELED = 28
     IO_THROTTLE = 29
+    QUEUE_TIME_OUTS = 30
 
 
 ZERO = [0.0] * len(Count)

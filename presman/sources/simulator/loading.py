@@ -105,7 +105,7 @@ def _plans(tables: Any, where: str) -> Mapping[str, PlanSpec]:
     for plan_name, table in _named(tables, where):
         here = f"{where}.{plan_name}"
         for word in sorted(table):
-            _known(here, "unknown key", word, ("method", "comment", "directives"))
+            _require(here, "unknown key", word, ("method", "comment", "directives"))
         method = table.get("method", "EMPHASIS")
         if method not in {"EMPHASIS", "RATIO"}:
             raise ScenarioError(f"{here}.method: must be EMPHASIS (levels) or RATIO (shares), got {method!r}")
@@ -135,7 +135,7 @@ def _pdbs(tables: Any, where: str) -> tuple[PdbSpec, ...]:
     return tuple(pdbs)
 
 
-def _known(where: str, what: str, word: str, words: Iterable[str]) -> None:
+def _require(where: str, what: str, word: str, words: Iterable[str]) -> None:
     """Raise ScenarioError for a word that is none of `words`, with the nearest of them."""
     if word not in words:
         raise ScenarioError(f"{where}: {what} {word!r}{likeness(word, words)}")
@@ -179,8 +179,8 @@ def _check_work(scenario: Scenario, file: str) -> None:
 
 def _check_alteration(one: Alteration, scenario: Scenario, where: str) -> None:
     if one.directive is not None:
-        _known(f"{where}.plan", "unknown plan", one.plan, scenario.plans)
-        _known(f"{where}.group", f"{one.plan} has no", one.group, scenario.plans[one.plan].directives)
+        _require(f"{where}.plan", "unknown plan", one.plan, scenario.plans)
+        _require(f"{where}.group", f"{one.plan} has no", one.group, scenario.plans[one.plan].directives)
         _check_plan(scenario.altered(one).plans[one.plan], scenario.plans, f"{where}.directive")
     elif one.restart is not None and not 1 <= one.restart <= scenario.capacity.instances:
         raise ScenarioError(f"{where}.restart: there are {scenario.capacity.instances} instances")
@@ -196,7 +196,7 @@ def _check_plan(plan: PlanSpec, plans: Mapping[str, PlanSpec], where: str) -> No
         if directive.switch_time is not None and not directive.switch_group:
             raise ScenarioError(f"{here}.switch_time: needs switch_group")
         known = ("", *_groups_of(plans.values()), *ACTIONS)
-        _known(f"{here}.switch_group", "unknown consumer group", directive.switch_group, known)
+        _require(f"{here}.switch_group", "unknown consumer group", directive.switch_group, known)
     for level in range(8):
         total = sum(directive.levels[level] for directive in plan.directives.values())
         if plan.method == "EMPHASIS" and total > 100:
@@ -238,7 +238,7 @@ def _check_actives(scenario: Scenario, file: str) -> None:
     for where, plan_name in active:
         if not plan_name:
             continue
-        _known(f"{file}: {where}", "unknown plan", plan_name, scenario.plans)
+        _require(f"{file}: {where}", "unknown plan", plan_name, scenario.plans)
         leaves = leaves_of(scenario.plans[plan_name], scenario.plans)
         if OTHER_GROUPS not in leaves:
             raise ScenarioError(f"{file}: plans.{plan_name}: a top plan needs a directive for {OTHER_GROUPS}")
@@ -248,7 +248,7 @@ def _check_actives(scenario: Scenario, file: str) -> None:
     if scenario.header.plan and scenario.pdbs:
         raise ScenarioError(f"{file}: plan: in a CDB each PDB has its own plan; name the root's cdb_plan")
     names = [pdb.name for pdb in scenario.pdbs]
-    _known(f"{file}: inside", "unknown PDB", scenario.header.inside, ("", *names))
+    _require(f"{file}: inside", "unknown PDB", scenario.header.inside, ("", *names))
     if bool(scenario.header.cdb_plan) != bool(scenario.pdbs):
         raise ScenarioError(f"{file}: cdb_plan and [pdbs] need each other")
 
@@ -260,9 +260,9 @@ def _check_workloads(scenario: Scenario, file: str) -> None:
     entries = ((table, getattr(scenario, ENTRIES[table][0])) for table in tables)
     for where, entry in ((f"{table}[{n}]", entry) for table, own in entries for n, entry in enumerate(own, 1)):
         if scenario.plans:
-            _known(f"{file}: {where}.group", "unknown consumer group", getattr(entry, "group", OTHER_GROUPS), groups)
+            _require(f"{file}: {where}.group", "unknown consumer group", getattr(entry, "group", OTHER_GROUPS), groups)
         if pdbs:
-            _known(f"{file}: {where}.pdb", "unknown PDB", entry.pdb, pdbs)
+            _require(f"{file}: {where}.pdb", "unknown PDB", entry.pdb, pdbs)
         instances = scenario.capacity.instances
         if getattr(entry, "instance", 1) > instances:
             raise ScenarioError(f"{file}: {where}.instance: there are {instances} instances")

@@ -238,8 +238,8 @@ class Machine:
     def add_execution(self, execution: Execution, fraction: float, managed: bool) -> None:
         """Let the processes of a statement that work on this instance draw on their group's account."""
         rates = self.account(execution.group).rates
-        threads, own_pace = execution.threads[self.inst_id], self.pace_for(execution)
-        at_work = threads * fraction * own_pace
+        threads, io_pace = execution.threads[self.inst_id], self.pace_for(execution)
+        at_work = threads * fraction * io_pace
         cpu, wait = execution.cpu_each * at_work, threads * (1 - fraction) if managed else 0.0
         execution.cpu_rate += cpu
         execution.wait_rate += wait
@@ -247,7 +247,7 @@ class Machine:
         execution.mb_rate += mb
         self._charge(rates, cpu, wait, fraction)
         written = execution.cursor.writing * mb
-        rates[Count.IO_THROTTLE] += threads * fraction * (1 - own_pace)
+        rates[Count.IO_THROTTLE] += threads * fraction * (1 - io_pace)
         rates[Count.LARGE_READ_REQUESTS] += mb
         rates[Count.LARGE_READ_MEGABYTES] += mb
         rates[Count.LARGE_WRITE_REQUESTS] += written

@@ -48,6 +48,7 @@ class SessionPools:
         pool = (execution.session.inst_id, execution.group)
         if execution.phase is Phase.POOL and execution in self._waiting.get(pool, ()):
             self.drop(execution)
+            self._cluster.count(*pool, Count.QUEUE_TIME_OUTS)
             end()
 
     def drop(self, execution: Execution) -> None:

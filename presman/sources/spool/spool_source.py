@@ -62,7 +62,7 @@ class SpoolSource:
         self._failures: Mapping[str, Problem] = {}
         self._instants: list[Instant] = []
         self._index = -1
-        self._own = 1
+        self._inst_id = 1
         self._loaded: dict[str, int] = {}
         self._database: EmbeddedDatabase | None = None
 
@@ -83,7 +83,7 @@ class SpoolSource:
         self._failures = {file.view.removeprefix("G"): _problem(file) for file in files if file.failure}
         self.notes = (*notes, *(note for file in files for note in _notes(file)))
         self._tables = spool_table.complete(tables, release)
-        self._own = spool_table.own_instance(self._tables)
+        self._inst_id = spool_table.own_instance(self._tables)
         self._instants = self._complete_samples(written.zone, _momentary(release)) or [_written(files)]
         self._database = EmbeddedDatabase(release)
         return release
@@ -141,7 +141,7 @@ class SpoolSource:
             return Section(absent=frozenset(parts.fields))
         self._load(database, parts.view, found, index)
         # Nothing of presman's own is in a spool: no session has these numbers.
-        instances = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0}
+        instances = {"inst_id": self._inst_id, "own_inst_id": 0, "own_sid": 0}
         binds: dict[str, Any] = {**USUAL_BINDS, **instances, **request.binds}
         section = database.run(request.query, self.scope, binds)
         lost = _rounded(parts, found, request.query)

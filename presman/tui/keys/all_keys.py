@@ -78,9 +78,9 @@ def offered(app: FrameApp) -> list[Labelled]:
     if not app.begun:
         return []
     of_tabs = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
-    before = [_own(app, each) for each in _BEFORE if each.key.name != "poll_now" or time_keys.is_lost(app)]
+    before = [_key_of_app(app, each) for each in _BEFORE if each.key.name != "poll_now" or time_keys.is_lost(app)]
     more = [each for each in _MOMENTS if each.key.name in app.own_keys]
-    behind = [_own(app, each) for each in _BEHIND if each not in more]
+    behind = [_key_of_app(app, each) for each in _BEHIND if each not in more]
     return [
         *(each.labelled(app) for each in (*before, *more) if each.when(app)),
         *of_tabs,
@@ -88,7 +88,7 @@ def offered(app: FrameApp) -> list[Labelled]:
     ]
 
 
-def _own(app: FrameApp, key: AppKey) -> AppKey:
+def _key_of_app(app: FrameApp, key: AppKey) -> AppKey:
     return app.own_keys.get(key.key.name, key)
 
 

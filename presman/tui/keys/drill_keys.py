@@ -106,11 +106,18 @@ def where(app: FrameApp, page: str = "") -> str:
     return breadcrumb(title(choices.tab), choices.scopes, page, several=several)
 
 
+def no_row(app: FrameApp) -> None:
+    """Say which table has no row, and how to get to one that has."""
+    grid, others = app.panels.grid, [each for each in app.panels.present.grids() if each.row is not None]
+    where = f"{grid.table.title} has no row" if grid is not None else "There is no row here"
+    app.notify(f"{where}{f': Tab goes to {others[0].table.title}' if others else ''}.")
+
+
 def describe(app: FrameApp) -> None:
     """Open the page about the row under the cursor, whatever it is."""
     grid = app.panels.grid
     if grid is None or grid.row is None:
-        app.notify("There is no row here.")
+        no_row(app)
     else:
         open_page(app, grid.row, grid.table)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from presman.base.formats import counted
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import NO_DATA, PAGE_IS_OPEN, AppKey, KeyedApp, has_tables
@@ -83,10 +84,11 @@ def instances(app: FrameApp) -> None:
 
 
 def window(app: FrameApp) -> None:
-    """Let the charts show more or less time."""
+    """Let the charts show more or less time, and say how much: not every tab has room for its charts."""
     index = WINDOWS.index(app.monitor.choices.window) + 1
     app.monitor.choose(window=WINDOWS[index % len(WINDOWS)])
     app.repaint()
+    app.notify(f"Charts show {counted(app.monitor.choices.window, 'minute')}.", timeout=2)
 
 
 def next_table(app: FrameApp) -> None:

@@ -13,6 +13,9 @@ from presman.tui.keys.page_keys import show_tab
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
 
+_SHORT = 2.0
+"""Seconds for which a setting is confirmed."""
+
 
 def pause(app: FrameApp) -> None:
     """Freeze the view where it is, or go on."""
@@ -27,10 +30,17 @@ def live(app: FrameApp) -> None:
 
 
 def refresh(app: FrameApp, direction: int) -> None:
-    """Poll less (1) or more (-1) often."""
+    """Poll less (1) or more (-1) often, and say so: where the line of facts is short, the interval is not on it."""
     app.monitor.choose(refresh=next_step(app.monitor.choices.refresh, direction))
     app.feed.set_refresh(app.monitor.choices.refresh)
     app.repaint()
+    app.notify(f"A poll every {app.monitor.choices.refresh:g} s.", timeout=_SHORT)
+
+
+def poll_now(app: FrameApp) -> None:
+    """Poll at once, and say so: figures that stay the same do not show that they are new."""
+    app.feed.poll_now()
+    app.notify("Trying to connect now." if is_lost(app) else "Asked for a poll now.", timeout=_SHORT)
 
 
 def has_past(app: FrameApp) -> bool:
@@ -81,7 +91,7 @@ SLOWER = AppKey(Key("slower", "plus,equals_sign", "+", "slower", "Poll less ofte
 FASTER = AppKey(Key("faster", "minus", "-", "faster", "Poll more often."), lambda app: refresh(app, -1))
 POLL_NOW = AppKey(
     Key("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again."),
-    lambda app: app.feed.poll_now(),
+    poll_now,
 )
 
 

@@ -25,6 +25,8 @@ SHOWN = 3
 
 _AND, _OR = " + ", "  or "
 NOT_ALONE = "not enough alone"
+_ENOUGH = ("", "; enough alone")
+"""What is said of one who is enough, where others who are not are named together before it."""
 ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
 """Of an idle session: no view that presman reads says whether it has a transaction."""
 
@@ -32,7 +34,7 @@ ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
 def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
     """Return the line of a head's candidates; what must end together is joined by a plus.
 
-    As many are named as `room` cells take, at least one; `key` adds what the keys c and 1 copy.
+    As many are named as `room` cells take, at least one, and the others counted; `key` adds what the keys c and 1 copy.
     """
     label: Run = (" TO START IT  ", "title")
     same: Line = ((f"; {want_the_same(found.rivals)}", "warn"),) if found.rivals and found.candidates else ()
@@ -49,8 +51,9 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
         if chosen is found.blockers and not candidate.enough:
             more.append((f", {NOT_ALONE}", "dim"))
         if index and room is not None and length((*runs, *more, *hint)) > room - kept:
-            others = _others_counted(joint, len(every) - index)
-            runs.append((others if joint == _AND or length((*runs, *hint)) + len(others) <= room else " …", "dim"))
+            others, used = _others_counted(joint, len(every) - index), length((*runs, *hint))
+            is_room = joint == _AND or used > room or used + len(others) <= room  # past it there is another line anyway
+            runs.append((others if is_room else " …", "dim"))
             break
         runs += more
         if found.needed < 2 and candidate.effect is not None:
@@ -252,24 +255,49 @@ def candidates_lines(found: Unblock) -> list[Line]:
     lines: list[Line] = [(("  ", ""), (f"{found.sentence[:1].upper()}{found.sentence[1:]}.", ""))]
     if words := effect_words(found.effect):
         lines.append((("  ", ""), (f"If they are ended together: {words}.", "note")))
+    if words := _all_together(found):
+        lines.append((("  ", ""), (words, "")))
     for index, candidate in enumerate(found.candidates):
         each = candidate.statement
         number = NUMBERS[index] if index < len(NUMBERS) else f"{index + 1}."
         needed = "bad" if index < found.needed and candidate.ends_in is None else ""
-        alone = "" if candidate.enough or index < found.needed else f"; {NOT_ALONE}"
+        alone = "" if index < found.needed else f"; {NOT_ALONE}" if not candidate.enough else _ENOUGH[found.needed > 1]
         lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
-        lost = ROLLED_BACK if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
-        lost += (
-            f"; DO does not offer to end it: {candidate.objection}" if candidate.objection not in {"", WORKS} else ""
-        )
         if words := effect_words(candidate.effect, enough=candidate.enough):
             lines.append((("     ", ""), (f"if ended: {words}", "note")))
-        about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}; {lost}"
+        about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}{_against(candidate)}"
         lines.append((("     ", ""), (about, "dim")))
         if each.sql_text:
             lines.append((("     ", ""), (" ".join(each.sql_text.split())[:200], "dim")))
         lines += [(("     ", ""), (command.text, "key")) for command in candidate.commands]
     return lines
+
+
+def _all_together(found: Unblock) -> str:
+    """Return how much all free together of whom no few are known to be enough, "" where some are."""
+    ended = [each for each in found.candidates if each.commands]
+    if found.needed or len(ended) < 2:
+        return ""
+    missing, freed = max(each.short for each in found.head.shortages), sum(each.frees for each in ended)
+    if freed >= missing:
+        return ""
+    least = "at least " if any(each.frees < each.perhaps for each in ended) else ""
+    held = sum(each.servers for each in found.blocked)
+    more = f"; those that wait for another session hold {held} more" if held else ""
+    of = f"of the {counted(missing, 'server')} that it is short of"
+    return f"Ending all {len(ended)} that can be ended frees {least}{freed} {of}{more}."
+
+
+def _against(candidate: Candidate) -> str:
+    """Return what would be lost, and what else speaks against an end than its first line says."""
+    if candidate.refused:
+        return ""
+    lost = ROLLED_BACK if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
+    if candidate.objection in {"", WORKS}:
+        return f"; {lost}"
+    kind = candidate.statement.kind
+    is_said = kind is not None and kind.loss in candidate.objection
+    return f"; {lost}; DO does not offer to end it{'' if is_said else f': {candidate.objection}'}"
 
 
 def _lost(server_seconds: float | None) -> str:

@@ -22,7 +22,7 @@ from presman.tabs.choices import DrillScope
 from presman.tabs.drill_down import ScopeContents, Statement, contents_of
 from presman.tabs.parts import Key, Tab
 from presman.tui.pages.detail_lines import BLANK, cost_lines, detail_lines, fact, focus_of, sentence, title, usual_lines
-from presman.tui.pages.row_details import again, dop_lines, page, stamp, tells_degree
+from presman.tui.pages.row_details import again, dop_lines, has_degree, page, stamp
 from presman.tui.pages.xplan import xplan
 
 Content = Callable[["Reading | None"], list[Line]]
@@ -298,7 +298,7 @@ def _cursor(
     lines: list[Line] = []
     if detail is not None and detail.cost is not None:
         lines += [BLANK, title("Executions of this cursor so far (V$SQL)"), *cost_lines(detail.cost)]
-    if row is not None or tells_degree(dop) or hints(text):
+    if row is not None or has_degree(dop) or hints(text):
         lines += dop_lines(dop, row.requested if row else None, text)
     if detail is not None and detail.plan:
         plan = xplan(detail.plan, detail.plan_hash, width - 3)

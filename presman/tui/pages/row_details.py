@@ -10,14 +10,14 @@ from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.parallel.counted_servers import holdings
 from presman.analysis.readings import statement_readings
-from presman.analysis.readings.group_readings import GroupReading, verdict_words
+from presman.analysis.readings.group_readings import GroupReading, Verdict, verdict_words
 from presman.analysis.readings.reading import InstanceReading, Reading, WaitReading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.base.formats import ABSENT, clock, count, counted, duration, many, number, percent, spelled, throughput
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_in_group
-from presman.figures.statement_figures import QUEUE, at_timeout, starts_in_words
+from presman.figures.statement_figures import QUEUE, at_timeout, place, starts_in_words
 from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
@@ -64,8 +64,8 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     lines = [title(f"Queued statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
     lines += _who(row)
     lines += [BLANK, title("Why it waits")]
-    position = f"Number {row.position} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
-    lines.append(sentence(position))
+    position = f"{place(row, reading)} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
+    lines.append(sentence(f"{position[:1].upper()}{position[1:]}"))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
         about = "It" if row.position == 1 else f"The head of its queue, {head.statement.sql_id},"
@@ -168,7 +168,7 @@ def dop_lines(dop: statement_readings.DopStory, requested: int | None, sql_text:
     return lines
 
 
-def tells_degree(dop: statement_readings.DopStory) -> bool:
+def has_degree(dop: statement_readings.DopStory) -> bool:
     """Whether a plan says anything of a degree: that of a serial statement has facts of other kinds."""
     degrees = (dop.degree, dop.cpu_degree, dop.io_degree)
     why = dop.reason or dop.operation_reason or dop.queuing_reason or dop.unread
@@ -274,7 +274,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("CPU", f"{words}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"),
         sentence(in_words(reading, row)),
         fact("entitled now", f"{number(row.entitled)} CPUs at the groups' current demand"),
-        fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
+        fact("guaranteed", _guaranteed(row)),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand"),
         fact(
@@ -321,6 +321,8 @@ def _session_pool(row: GroupReading) -> list[Line]:
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
         end = end if pool.timeout_known else "the timeout is not known"
         text += f"; waiting: {pool.queued}{longest}, {end}"
+    failed = row.sessions.pool_timeouts
+    text += f"; {counted(failed, 'call')} failed at the timeout since the plan was activated" if failed else ""
     return [fact("session pool", text, "warn" if pool.queued else "")]
 
 
@@ -333,9 +335,16 @@ def _heads(row: GroupReading, reading: Reading) -> list[str]:
     return [head_sentence(head) for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.name)]
 
 
+def _guaranteed(row: GroupReading) -> str:
+    if row.guaranteed is None:
+        return "nothing, where CPU is not managed" if row.verdict is Verdict.NOT_MANAGED else ABSENT
+    return f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"
+
+
 def _servers_limit(row: GroupReading) -> str:
     if row.servers_limit is None:
-        return "none"
+        whole = row.container_servers
+        return "none" if whole is None else f"none of its own; its container may hold {counted(whole, 'server')}"
     if row.servers_limit_percent is None:
         return f"{counted(row.servers_limit, 'server')} (V$RSRCMGRMETRIC)"
     return f"{counted(row.servers_limit, 'server')}, {count(row.servers_limit_percent)} % of the target"

@@ -136,7 +136,8 @@ class LatencyPanel(Panel):
         }
         chosen, of = spans[self._steps()[self._step][1]]
         self._buckets.show_rows(chosen.buckets if chosen else (), (), f"{of}  * estimate")
-        self._brief.show_lines([brief("now", lately), brief(f"{minutes} min", window)])
+        width = self._brief.size.width
+        self._brief.show_lines([brief("now", lately, width), brief(f"{minutes} min", window, width)])
 
     def _show_maps(self, moment: Moment, track: Track) -> None:
         history = moment.latencies

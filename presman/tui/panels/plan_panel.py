@@ -50,7 +50,7 @@ class PlanPanel(Panel):
         hidden = set() if view.active else {"entitled_cpus", "used_cpus", "cpu_bar", "verdict"}
         late = late_note(PLAN, moment.reading)
         self.grid_of(PLAN).show_rows(view.lines, hidden, late=late, colours=moment.colours)
-        self._fill(FINDINGS, found(moment), unavailable=unjudged(moment))
+        self._fill(FINDINGS, found(moment), note="of plans in force" if other else "", unavailable=unjudged(moment))
         for table in (WINDOWS, MAPPINGS):
             self.grid_of(table).display = not other
         self.grid_of(DIFFERENCES).display = bool(other)

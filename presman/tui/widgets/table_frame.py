@@ -205,7 +205,7 @@ class TableFrame:
 
     def lines(self, width: int, height: int, top: int) -> list[Line]:
         """Return all lines of a table of that size, scrolled so that row `top` is the first."""
-        if self._is_unseen and self.is_brief:
+        if self._is_unavailable and self.is_brief:
             return [pad(line, width) for line in self._sentence(width)[top : top + height]]
         shown = max(0, height - HEADER_LINES)
         self._widen(self.rows.shown[top : top + shown])
@@ -218,12 +218,12 @@ class TableFrame:
 
     def height(self, width: int) -> int:
         """Return how many lines a width needs to show everything; one without rows, while it is not known (0)."""
-        if self._is_unseen and self.is_brief:
+        if self._is_unavailable and self.is_brief:
             return len(self._sentence(width)) if width else 1
         return HEADER_LINES + (len(self.rows.shown) or (len(self._emptiness(width)) if width else 1))
 
     @property
-    def _is_unseen(self) -> bool:
+    def _is_unavailable(self) -> bool:
         """Whether no row could be seen, which is not to say that there is none."""
         return bool(self.unavailable) and not self.rows.all
 
@@ -240,13 +240,13 @@ class TableFrame:
     def _title(self, width: int, top: int, shown: int) -> Line:
         rows = self.rows
         runs = [(rows.table.title, "title")]
-        if self.filled and self._counted and not self._is_unseen:
+        if self.filled and self._counted and not self._is_unavailable:
             runs.append((f"  {rows.table.counted(rows.shown)}", "head"))
         if rows.is_filtered:
             runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))
         fitting = {column.key for column, _ in self.fitted(width)}
         runs += [(f"  {text}", "warn") for text in (rows.unmarked_order(fitting), self.late) if text]
-        unseen = _unseen(top, len(rows.shown) - top - shown)
+        unseen = _more_rows(top, len(rows.shown) - top - shown)
         room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
         notes = (text for key, text in self.column_notes.items() if key in fitting)
         whole = ", ".join(filter(None, [self.note, *notes]))
@@ -273,7 +273,7 @@ class TableFrame:
         return wrap(((why, "dim"),), width)
 
 
-def _unseen(above: int, below: int) -> str:
+def _more_rows(above: int, below: int) -> str:
     """Say how many rows there are above and below those that show."""
     parts = [f"{count} more {arrow}" for count, arrow in ((above, "↑"), (below, "↓")) if count > 0]
     return f"  … {', '.join(parts)}" if parts else ""

@@ -77,7 +77,7 @@ def test_how_each_database_is() -> None:
     assert state(replace(WELL, last_poll=None))[0] is RunState.LATE
     young = replace(RUN, since=NOW, databases=(replace(WELL, last_poll=None),))
     (line,) = lines_of(FoundRun(young, True), NOW)
-    assert (line.state, line.said) == (RunState.STARTING, 2.0)
+    assert (line.state, line.silent) == (RunState.STARTING, 2.0)
 
 
 def test_up_to_which_second_a_run_is_as_it_was() -> None:
@@ -102,12 +102,12 @@ def test_up_to_which_second_a_run_is_as_it_was() -> None:
 
 def test_how_long_a_run_runs_and_how_old_its_polls_are() -> None:
     (line,) = lines_of(FoundRun(RUN, True), NOW)
-    assert (line.runs_for, line.age, line.said) == (3600, 3, 2)
+    assert (line.runs_for, line.age, line.silent) == (3600, 3, 2)
     (line,) = lines_of(FoundRun(RUN, False), NOW)
     assert line.runs_for == 3598, "up to its last word"
     early = replace(RUN, written=NOW + timedelta(seconds=5), since=NOW + timedelta(seconds=9))
     (line,) = lines_of(FoundRun(replace(early, databases=()), True), NOW)
-    assert (line.runs_for, line.age, line.said, line.database.name, line.database.every) == (0, None, 0, "", 0)
+    assert (line.runs_for, line.age, line.silent, line.database.name, line.database.every) == (0, None, 0, "", 0)
 
 
 def test_the_newest_place_of_a_run_is_kept_and_what_another_program_wrote_left_alone() -> None:

@@ -192,11 +192,11 @@ def test_waits_in_the_queue_by_mean_and_rank() -> None:
     one = [1.0 + number % 7 for number in range(700)]
     other = [each + 9 * (number % 5 == 0) for number, each in enumerate(one)]
     found = {line.figure: line for line in lines(figures(queued={"ETL": one}), figures(queued={"ETL": other}))}
-    mean, p95 = found["mean wait s"], found["p95 wait s"]
+    mean, p95 = found["mean wait s, ended"], found["p95 wait s, ended"]
     assert (mean.subject, mean.first, mean.second) == ("ETL", pytest.approx(4.0), pytest.approx(5.8))  # 9 / 5 more
     assert (p95.first, p95.second, p95.difference) == (7.0, 15.0, Judgement.MORE)
     alone = {line.figure: line for line in lines(figures(queued={"ETL": one}), figures())}
-    assert (alone["p95 wait s"].first, alone["p95 wait s"].second) == (7.0, None)
+    assert (alone["p95 wait s, ended"].first, alone["p95 wait s, ended"].second) == (7.0, None)
 
 
 def test_of_a_long_window_groups_and_waits_are_those_of_some_polls_and_that_is_said(

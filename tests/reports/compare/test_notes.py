@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import nan
 from types import SimpleNamespace
 from typing import Any
 
 from presman.reports.compare.comparison import histograms, quantile
 from presman.reports.compare.noise import FALSE_ALARMS, Judgement
-from presman.reports.compare.two_windows import _notes
+from presman.reports.compare.two_windows import _notes, _still_queued
 from tests.recording.recorded import START
 
 
@@ -27,6 +28,15 @@ def test_windows_of_one_recording_may_overlap() -> None:
     assert _notes(window(60, 100), window(0, 50), ()) == []
     assert _notes(window(0, 100), window(60, 200, "b"), ()) == []
     assert _notes(window(0, 100), window(60, 200, "a", "test"), ()) == ["two databases: prod and test"]
+
+
+def test_who_still_waits_at_the_end_of_a_window_is_counted_beside_the_waits_that_ended() -> None:
+    """ "BATCH mean wait s 0.000" stood there alone while 26 of BATCH waited for over four minutes."""
+    assert _still_queued([3.0, 26.0]) == [
+        "26 statements were still queued at its end: waits are of those that had ended"
+    ]
+    assert _still_queued([3.0, 1.0])[0].startswith("1 statement was still queued")
+    assert _still_queued([26.0, 0.0]) == _still_queued([26.0, nan]) == []
 
 
 def test_what_was_judged_is_counted() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from math import nan
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from presman.recording.window_lines import GroupLines
-from presman.reports.compare.window_figures import add_groups
+from presman.reports.compare.window_figures import _queued, add_groups
 
 SECONDS = (nan, 2.0, 4.0, 2.0)
 TIMES = (0.0, 2.0, 6.0, 8.0)
@@ -90,3 +92,11 @@ def test_a_counter_of_more_instances_than_before_has_not_grown_by_theirs() -> No
         ("timeouts", 2): (nan, nan, 50.0, 50.0), ("servers", 2): (nan, nan, 0.0, 0.0),
     })  # fmt: skip
     assert [each[:2] for each in found["timeouts per hour of ETL"]] == [(1, 1.0), (3, 1.0)]
+
+
+def test_whether_those_had_waited_that_ran_at_the_first_poll_is_not_known() -> None:
+    begun = datetime(2026, 3, 14, 9, tzinfo=UTC)
+    first = int(begun.timestamp() * 1_000_000)
+    rows = [(first - 400_000_000, "BATCH", 0.0), (first - 300_000_000, "ETL", 290.0), (first, "ETL", 0.0)]
+    playback: Any = SimpleNamespace(first=begun, parts=lambda *_: [0], streamed=lambda *_: rows)
+    assert _queued(playback, begun, begun) == {"ETL": [290.0, 0.0]}

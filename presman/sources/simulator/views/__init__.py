@@ -53,7 +53,7 @@ class Publisher:
             present = {column.name for column in columns_of(name, self._simulation.release)}
             self._kept[name] = [index for index, column in enumerate(view.columns) if column in present]
         if kept := self._kept[name]:
-            rows = self._seen(view)
+            rows = self._visible_rows(view)
             if name.startswith("V$"):
                 rows = (row for row in rows if row[0] == 1)
             columns = [view.columns[index] for index in kept]
@@ -61,7 +61,7 @@ class Publisher:
                 rows = (tuple([row[index] for index in kept]) for row in rows)
             self._database.replace(name, columns, rows)
 
-    def _seen(self, view: View) -> Iterable[Row]:
+    def _visible_rows(self, view: View) -> Iterable[Row]:
         """Return a view's rows but those of instances that are down.
 
         From inside a pluggable database those of other containers are not seen.

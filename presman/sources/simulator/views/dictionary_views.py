@@ -28,7 +28,7 @@ def _whole(seconds: float | None) -> int | None:
     return None if seconds is None else int(seconds)
 
 
-def _own(simulation: Simulation, con_id: int) -> dict[str, PlanSpec]:
+def _plans_in(simulation: Simulation, con_id: int) -> dict[str, PlanSpec]:
     """Return the plans in the dictionary of a container: without containers all, in a pluggable database its own."""
     scenario = simulation.scenario
     if not scenario.pdbs:
@@ -70,7 +70,7 @@ def _here(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable[[Simulat
 
 
 def _plans(simulation: Simulation, con_id: int) -> Iterator[Row]:
-    plans = _own(simulation, con_id)
+    plans = _plans_in(simulation, con_id)
     used = {target for plan in plans.values() for target in plan.directives}
     for plan in plans.values():
         yield (plan.name, plan.method, "YES" if plan.name in used else "NO", plan.comment, None)
@@ -89,7 +89,7 @@ def _directive(plan: str, target: str, kind: str, directive: Directive) -> Row:
 
 
 def _directives(simulation: Simulation, con_id: int) -> Iterator[Row]:
-    plans = _own(simulation, con_id)
+    plans = _plans_in(simulation, con_id)
     for plan in plans.values():
         for target, directive in plan.directives.items():
             yield _directive(plan.name, target, "PLAN" if target in plans else "CONSUMER_GROUP", directive)

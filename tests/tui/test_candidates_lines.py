@@ -1,0 +1,51 @@
+"""Who could be ended to let a head start, in full: which together, who alone, and how far all of them would help."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.analysis.advice.contenders import Unblock
+from presman.analysis.advice.unblock import unblock
+from presman.figures.drawing.lines import plain
+from presman.tui.pages.advice_lines import candidates_lines
+from tests.analysis.test_simulated import play, started
+from tests.analysis.test_unblock import DAY, found, holder, waiting
+
+
+def lines(way: Unblock) -> list[str]:
+    return [plain(line).strip() for line in candidates_lines(way)]
+
+
+def test_who_is_to_be_ended_together_is_named_and_who_is_enough_alone_is_told() -> None:
+    way = found(
+        waiting(9, "ETL", 8), holder(1, "ETL", 8, idle=4000), holder(2, "ETL", 8, idle=3600),
+        holder(3, "ETL", 32, elapsed=90), active=64, plan=DAY, held={"BATCH": 16, "ETL": 48},
+    )  # fmt: skip
+    assert way.needed == 2
+    first, *others = lines(way)
+    names = [each.statement.who for each in way.candidates[:2]]
+    assert first == f"Ending {names[0]} and {names[1]} together frees the 16 servers that let it start."
+    assert ["enough alone" in each for each in others if each[:1] in {"①", "②", "③"}] == [False, False, True]
+
+
+def holders() -> Unblock:
+    *_, last = play(*started("holders", 1), 6, 5.0)
+    return unblock(last)[0]
+
+
+def test_where_nobody_is_enough_it_is_told_how_much_all_of_them_free() -> None:
+    way = holders()
+    assert not way.needed
+    ended = [each for each in way.candidates if each.commands]
+    assert len(ended) == 4
+    assert lines(way)[1] == (
+        "Ending all 4 that can be ended frees 24 of the 26 servers that it is short of; those that wait for another "
+        "session hold 10 more."
+    )
+
+
+@pytest.mark.parametrize("loss", ["an administrator's work is lost", "SMON is rolling back", "marked for kill"])
+def test_what_speaks_against_an_end_is_told_once(loss: str) -> None:
+    text = "\n".join(lines(holders()))
+    assert text.count(loss) == 1
+    assert "unknown amount" not in text, "whom nobody can end loses nothing by that"
