@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
@@ -30,6 +31,8 @@ _CODES = {
 
 _REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR})
 """Why the system does not look at a path that somebody named."""
+
+_DAY = 86400
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -134,6 +137,8 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
         command, options = parse(arguments)
     if line := too_little():
         raise Failure(line, exit_codes.SOURCE)
+    if max(abs(time.timezone), abs(time.altzone)) >= _DAY:
+        raise Failure(f"TZ={os.environ.get('TZ', '')}: a time zone differs from UTC by less than a day")
     have_threads_end()
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it

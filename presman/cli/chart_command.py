@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,7 +56,7 @@ def run(options: Namespace) -> None:
         write_whole(output, _drawn(found, source, output.suffix.lower()))
         return
     width, height = shutil.get_terminal_size((100, 30))
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and not console.wants_ascii()
+    colour = console.has_colour() and not console.wants_ascii()
     for panel in found.panels:
         console.show(chart_text(panel, width=width, height=height - 2, colour=colour) + "\n")
 

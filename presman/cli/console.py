@@ -107,6 +107,11 @@ def wants_ascii() -> bool:
     return "utf" not in encoding or locale in {"C", "POSIX"} or console
 
 
+def has_colour() -> bool:
+    """Return whether text on standard output may have colours."""
+    return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
 def width() -> int | None:
     """Return how wide text may be: $COLUMNS, else the terminal's width, else (a pipe, a file) unlimited."""
     columns = os.environ.get("COLUMNS", "")

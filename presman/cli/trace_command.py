@@ -141,7 +141,7 @@ def _selection(arguments: argparse.Namespace) -> EventSelection:
 
 def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:
     width, height = shutil.get_terminal_size((100, 30))
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    colour = console.has_colour()
     for total in survey.totals()[:MOST_CHARTED]:
         for kind in dict.fromkeys(kinds):
             if kind == "scatter":
@@ -194,8 +194,9 @@ def _same(output: str, name: str) -> bool:
 def _replaced(name: str) -> Iterator[TextIO]:
     """Open an output that takes the place of `name` once it is whole; ``-`` is standard output, devices as they are."""
     if name == STANDARD_INPUT:
-        yield sys.stdout
-        sys.stdout.flush()
+        out = console.data()
+        yield out
+        out.flush()
         return
     path = Path(name)
     if path.exists() and not path.is_file():

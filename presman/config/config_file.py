@@ -25,6 +25,7 @@ from presman.analysis.goals import Goal, parse_goal
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import seconds_of
 from presman.base.measure_names import MEASURES
+from presman.base.plain_files import read_small
 from presman.base.private_files import expanded
 from presman.base.secret import Secret
 from presman.config.alert_lines import read_alerts, read_command
@@ -272,7 +273,7 @@ def locations() -> tuple[Path, ...]:
 def read_config(path: Path) -> Config:
     """Read one file. Raises ConfigError."""
     try:
-        text = _text_of(path)
+        text = read_small(path, LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:
@@ -281,15 +282,6 @@ def read_config(path: Path) -> Config:
     sections = {section: _section(path, text, section, parser) for section in parser.sections()}
     warnings = *_warnings(path, sections), *_shadows(path, sections)
     return Config(path, MappingProxyType(sections), warnings)
-
-
-def _text_of(path: Path) -> str:
-    """Return what is in a file, which may be a pipe, but none that does not end. Raises OSError, ConfigError."""
-    with path.open("rb") as file:
-        data = file.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise ConfigError(f"{path}: more than {LARGEST:,} bytes: that is no config.ini")
-    return data.decode("utf-8-sig")
 
 
 def _parse(text: str, path: Path) -> configparser.ConfigParser:

@@ -226,10 +226,12 @@ def spool_target(text: str, settings: Settings) -> Target:
 
 
 def _encoding(text: str) -> str:
-    """Return the name of a text encoding, "" for none. Raises TargetError for one that is not known."""
+    """Return the name of a text encoding, "" for none. Raises TargetError for one that is not known, or of no text."""
     try:
+        if text:
+            bytes(range(256)).decode(text, "replace")
         return codecs.lookup(text).name if text else ""
-    except LookupError:
+    except (LookupError, ValueError):
         raise TargetError(f"encoding={text} is not a known encoding such as euc-kr or cp1252") from None
 
 

@@ -12,12 +12,15 @@ import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from heapq import heappop, heappush
+from io import TextIOWrapper
 from itertools import combinations
 from math import inf
 from pathlib import Path
 from random import Random
 from statistics import fmean, median, median_high
+from sys import intern
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -25,7 +28,8 @@ from msgspec.structs import replace
 
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.base.errors import InputError
-from presman.base.formats import duration
+from presman.base.formats import counted, duration
+from presman.base.plain_files import open_plain, short_lines
 from presman.base.text import clean, one_line
 from presman.forecast.scheduler import (
     LEVELS,
@@ -50,6 +54,10 @@ COLUMNS = (
 """The columns that are read, in the order of :class:`Arrival`; others may stand between them."""
 
 
+MOST_GROUPS = 2000
+"""Groups of one replay: each container has its own."""
+
+
 class ArrivalsError(InputError):
     """The file cannot be read as arrivals; the text says where and why."""
 
@@ -57,8 +65,8 @@ class ArrivalsError(InputError):
 def read_arrivals(path: Path) -> list[Arrival]:
     """Return the arrivals of a file, by time. Raises ArrivalsError."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+        with TextIOWrapper(open_plain(path), encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(short_lines(file))
             missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
             if missing:
                 raise ArrivalsError(
@@ -66,18 +74,24 @@ def read_arrivals(path: Path) -> list[Arrival]:
                 )
             found = list(_arrivals(path, reader))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ArrivalsError(f"cannot read {path}: {error}") from error
+        raise ArrivalsError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     if not found:
         raise ArrivalsError(f"{path} has no statements")
     return sorted(found, key=lambda each: each.at)
 
 
 def _arrivals(path: Path, reader: csv.DictReader[str]) -> Iterable[Arrival]:
+    groups = set()
     for row in reader:
         try:
-            yield arrival(row)
+            found = arrival(row)
         except (ValueError, TypeError, KeyError) as error:
             raise ArrivalsError(f"{path}, line {reader.line_num}: {one_line(clean(str(error)), 100)}") from error
+        groups.add((found.con_id, found.group))
+        if len(groups) > MOST_GROUPS:
+            many = counted(MOST_GROUPS, "group")
+            raise ArrivalsError(f"{path}, line {reader.line_num}: more than {many} cannot be replayed")
+        yield found
 
 
 def arrival(row: dict[str, str]) -> Arrival:
@@ -85,7 +99,7 @@ def arrival(row: dict[str, str]) -> Arrival:
     found = Arrival(
         at=_instant(row["arrived"]),
         con_id=int(row["con_id"] or 0),
-        group=clean(row["consumer_group"]),
+        group=intern(clean(row["consumer_group"])),
         servers=int(row["servers"]),
         waited=float(row["waited_s"]),
         ran=_number(row["run_s"]),
@@ -103,6 +117,7 @@ def arrival(row: dict[str, str]) -> Arrival:
     return found
 
 
+@lru_cache(1000)
 def _instant(text: str) -> datetime:
     found = datetime.fromisoformat(text)
     if found.tzinfo is None:
@@ -240,8 +255,8 @@ def _middle(statements: Sequence[ReplayedStatement]) -> ReplayedStatement:
 
 def _spread(courses: Sequence[Sequence[float]]) -> float:
     """Return the mean difference between the waits of one statement in two courses."""
-    pairs = [abs(a - b) for one, other in combinations(courses, 2) for a, b in zip(one, other, strict=True)]
-    return fmean(pairs) if pairs else 0.0
+    pairs = (abs(a - b) for one, other in combinations(courses, 2) for a, b in zip(one, other, strict=True))
+    return fmean(pairs) if len(courses) > 1 and courses[0] else 0.0
 
 
 def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:

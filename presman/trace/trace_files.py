@@ -158,8 +158,8 @@ _WIDTH = 24
 class Progress:
     """A bar rewritten at most ten times a second; silent if `stream` is no terminal. Use it as a context."""
 
-    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream if stream.isatty() else None
+    def __init__(self, stream: TextIO | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream if stream is not None and stream.isatty() else None
         self._clock = clock
         self._next = self._start = clock()
         self._drawn = False

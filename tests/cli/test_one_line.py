@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator.fields import number
-from tests.cli.run import Run
+from tests.cli.run import DATA, Run, command, environment, presman
 from tests.oracle.bench import RELEASES
 from tests.oracle_server import Backend, OracleServer, profile_of
 from tests.oracle_server.faults import Cut, Stage
@@ -117,10 +119,46 @@ def test_a_scenario_with_infinite_work_is_refused(inside: Run, tmp_path: Path) -
     assert one_line(done.stderr).endswith(".mb: must be finite and at most 1e+15, got inf")
 
 
+@pytest.mark.parametrize("name", ["hex", "rot13", "zip", "idna", "punycode", "undefined", "x\0"])
+def test_an_encoding_of_something_else_than_text_is_not_known(name: str, tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="is not a known encoding such as euc-kr or cp1252"):
+        parse_target(f"spool:{tmp_path}?encoding={name}")
+
+
+@pytest.mark.parametrize("zone", ["XXX99999999YYY,M99", "XXX25"])
+def test_a_time_zone_of_days_is_refused(zone: str, tmp_path: Path) -> None:
+    done = presman("once", "demo:quiet", cwd=tmp_path, env={"TZ": zone})
+    assert done.returncode == exit_codes.USAGE
+    assert one_line(done.stderr) == f"presman: TZ={zone}: a time zone differs from UTC by less than a day"
+
+
+@pytest.mark.parametrize("arguments", ["trace --csv - {trace}", "trace {trace}", "chart {wide}"])
+def test_a_closed_standard_output_is_told(arguments: str, tmp_path: Path) -> None:
+    done = without(">&-", arguments, tmp_path)
+    assert done.returncode == exit_codes.OUTPUT
+    assert one_line(done.stderr) == "presman: cannot write standard output: it is closed"
+
+
+def test_a_closed_standard_error_does_not_stop_a_summary(tmp_path: Path) -> None:
+    done = without("2>&-", "trace {trace}", tmp_path)
+    assert done.returncode == exit_codes.OK
+    assert "log file parallel write" in done.stdout
+
+
+def without(stream: str, arguments: str, place: Path) -> subprocess.CompletedProcess[str]:
+    """Run presman with a stream closed, on files that it can read."""
+    (place / "wide.csv").write_text("DATETIME,A\n2026-11-22T12:00:00+00:00,1\n")
+    written = arguments.format(trace=DATA / "trace_10046_log_file_parallel_write.trc", wide=place / "wide.csv")
+    line = f"{shlex.join(command(*written.split()))} {stream}"
+    return subprocess.run(
+        ["/bin/sh", "-c", line], env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
 def test_a_configuration_without_an_end(inside: Run) -> None:
     done = inside("once", "demo", "--config", "/dev/zero")
     assert done.returncode == exit_codes.USAGE
-    assert one_line(done.stderr) == "presman: /dev/zero: more than 1,000,000 bytes: that is no config.ini"
+    assert one_line(done.stderr) == "presman: cannot read /dev/zero: it has more than 1,000,000 bytes"
 
 
 def test_a_configuration_from_a_pipe(inside: Run) -> None:

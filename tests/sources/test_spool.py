@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from presman.analysis.assemble import analyse
+from presman.base.plain_files import has_short_lines
 from presman.base.release import Release
 from presman.config.doctor import doctor
 from presman.config.targets import parse_target
@@ -24,7 +25,6 @@ from presman.rows.queries import Scope, load
 from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Exhausted, Request, SourceError
-from presman.sources.spool.spool_file import has_short_lines
 from presman.sources.spool.spool_source import SpoolSource
 from presman.sources.spool.spool_table import TOGETHER
 from presman.tabs.alerts import alerts
@@ -479,7 +479,7 @@ def test_only_plain_files_are_read(kind: str, tmp_path: Path) -> None:
         path.symlink_to("/dev/zero")
     else:
         os.mkfifo(path)
-    with pytest.raises(SourceError, match=r"v\$session.csv is no plain file$"):
+    with pytest.raises(SourceError, match=r"v\$session.csv: it is no plain file$"):
         SpoolSource(tmp_path).open()
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from presman.base.errors import InputError, did_you_mean
+from presman.base.formats import counted
+from presman.base.plain_files import open_plain, short_lines
 from presman.base.text import clean, one_line
 from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
 from presman.figures.measures import COMMON, MEASURES
@@ -57,7 +59,7 @@ class FileRows:
             yield from self._json(text) if begin[:1] == _JSON else self._csv(text)
 
     def _csv(self, file: TextIOWrapper) -> Iterator[list[str]]:
-        reader = csv.reader(file, strict=True)
+        reader = csv.reader(short_lines(file), strict=True)
         while True:
             self.number = reader.line_num + 1
             try:
@@ -72,7 +74,7 @@ class FileRows:
     def _json(self, file: TextIOWrapper) -> Iterator[list[str]]:
         """Yield objects with the same names on each line, as `presman export --format jsonl` writes them."""
         names: list[str] = []
-        for line in file:
+        for line in short_lines(file):
             self.number += 1
             found = _object(line)
             if found is None:
@@ -203,6 +205,10 @@ _LATEST = 2e11
 """Seconds since 1970 of an instant that every calendar still has."""
 
 
+MOST_SUBJECTS = 5000
+"""Groups or events of one chart: each container and instance has its own."""
+
+
 class SeriesPanel(NamedTuple):
     """One chart: what is drawn, and for each subject its points (seconds since 1970, value) in order of time."""
 
@@ -221,7 +227,7 @@ class FileSeries(NamedTuple):
 def read_series(path: Path, wanted: Sequence[str] = ()) -> FileSeries:
     """Return the series of the `wanted` columns, or of the usual one. Raises ChartError."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             rows = FileRows(path)
             return _read(rows, rows.read(file), wanted)
     except OSError as error:
@@ -231,7 +237,7 @@ def read_series(path: Path, wanted: Sequence[str] = ()) -> FileSeries:
 def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> FileSeries:
     header = next(lines, None)
     if header is None:
-        raise ChartError(f"{rows.name} is empty")
+        raise rows.cut or ChartError(f"{rows.name} is empty")
     plan = _plan(rows, header, wanted)
     joined = _joiner(plan)
     found: dict[str, dict[str, dict[float, float]]] = {name: {} for name in plan.values.values()}
@@ -297,7 +303,10 @@ def _take(
             value = float("nan")
         if not abs(value) < _LARGEST or "_" in text:
             raise rows.error(f"{one_line(clean(text), 40)!r} is not a number, under {clean(name)}")
-        points = found.setdefault(name, {}).setdefault(subject, {})
+        subjects = found.setdefault(name, {})
+        points = subjects.setdefault(subject, {})
+        if max(len(found), len(subjects)) > MOST_SUBJECTS:
+            raise rows.error(f"more than {counted(MOST_SUBJECTS, 'group')} or events cannot be charted")
         points[at] = joined(points[at], value) if at in points else value
 
 

@@ -258,7 +258,7 @@ class Viewer:
         self._process: Process | None = None
         self._killing: asyncio.TimerHandle | None = None
         self._messages = b""
-        self._was_killed = False
+        self._was_killed = self._has_drawn = self._was_starting = False
         self.has_quit = False
         """Whether the user ended it."""
 
@@ -288,7 +288,7 @@ class Viewer:
         assert process.stderr is not None
         try:
             await asyncio.gather(self._read(process.stdout), self._listen(process.stderr))
-            self.leave()
+            self._end()
             return self._last_words(await process.wait())
         finally:
             if self._killing is not None:
@@ -297,7 +297,14 @@ class Viewer:
                 self._kill()
 
     def leave(self) -> None:
-        """Have the monitor end, by force if it takes too long."""
+        """Have the monitor end, by force if it takes too long, and at once while it is starting: it does not listen."""
+        process = self._process
+        if process is not None and process.returncode is None and not self._has_drawn:
+            self._was_starting = True
+            self._kill()
+        self._end()
+
+    def _end(self) -> None:
         process = self._process
         if process is None or self._killing is not None:
             return
@@ -315,6 +322,8 @@ class Viewer:
 
     def _last_words(self, code: int) -> str:
         self.has_quit &= code == 0
+        if self._was_starting and code == -signal.SIGKILL:
+            return ""
         if self._was_killed:
             return "did not end when asked to, and was killed"
         if code in {0, 128 + signal.SIGTERM}:
@@ -338,6 +347,7 @@ class Viewer:
 
     async def _take(self, kind: bytes, content: bytes) -> None:
         if kind == b"D":
+            self._has_drawn = True
             await self._paint(content)
         elif kind == b"M":
             self.has_quit |= json.loads(content).get("type") == "exit"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
+from presman.base.plain_files import has_short_lines, read_small
 from presman.base.release import Release
 from presman.sources.simulator.fields import ScenarioError, decode, identifier, likeness
 from presman.sources.simulator.scenario import (
@@ -26,6 +28,8 @@ from presman.sources.simulator.scenario import (
 
 FOLDER = Path(__file__).with_name("scenarios")
 _TABLES = {"capacity", "plans", "pdbs", *ENTRIES}
+_LARGEST, _LONGEST = 256_000, 1_000
+"""Bytes of a file, and of one of its lines, that are read."""
 _FIRST_PDB = 3
 """Container 1 is the root, 2 the seed."""
 
@@ -47,13 +51,24 @@ def load_scenario(scenario: str | Path) -> Scenario:
             )
         path = FOLDER / f"{scenario}.toml"
     try:
-        with path.open("rb") as file:
-            tables = tomllib.load(file)
+        return parse_scenario(_tables(path), path.stem, str(path))
     except OSError as error:
         raise ScenarioError(f"cannot read {path}: {error.strerror or error}") from error
+    except RecursionError:
+        raise ScenarioError(f"{path}: its tables or lists are nested too deeply") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: not valid TOML: {error}") from error
-    return parse_scenario(tables, path.stem, str(path))
+
+
+def _tables(path: Path) -> Mapping[str, Any]:
+    """Return what a file says. Raises OSError, UnicodeDecodeError, TOMLDecodeError, RecursionError, ScenarioError.
+
+    What a key of many dots takes grows with the square of its length, as does what opens lists without an end.
+    """
+    data = read_small(path, _LARGEST)
+    if not has_short_lines(data, _LONGEST):
+        raise ScenarioError(f"{path}: it has a line of more than {_LONGEST:,} bytes")
+    return tomllib.loads(data.decode())
 
 
 def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
@@ -131,6 +146,7 @@ def _check(scenario: Scenario, file: str) -> None:
         Release.parse(scenario.header.release)
     except ValueError as error:
         raise ScenarioError(f"{file}: release: {error}") from None
+    _check_work(scenario, file)
     for plan in scenario.plans.values():
         _check_plan(plan, scenario.plans, f"{file}: plans.{plan.name}")
     _check_actives(scenario, file)
@@ -140,6 +156,25 @@ def _check(scenario: Scenario, file: str) -> None:
     for number, one in enumerate(scenario.script, 1):
         if one.sid == OWN_SID:
             raise ScenarioError(f"{file}: script[{number}].sid: {OWN_SID} is presman's own session, which never shows")
+
+
+def _check_work(scenario: Scenario, file: str) -> None:
+    """Refuse what would be played for minutes before it shows anything."""
+    size, warmup = scenario.header.size, scenario.header.warmup
+    rate = sum(1 / (each.every or inf) + each.burst / (each.burst_every or inf) for each in scenario.streams)
+    work = (
+        ("plans", len(scenario.plans), 100),
+        ("PDBs", len(scenario.pdbs), 300),
+        ("entries in double brackets", sum(len(getattr(scenario, name)) for name, _ in ENTRIES.values()), 300),
+        ("sessions", round(size * sum(pool.count for pool in scenario.pools)), 50_000),
+        ("statements a minute", round(60 * size * rate), 500),
+        ("statements in the warm-up", round(warmup * size * rate), 5_000),
+        ("changes of plan a minute", round(60 * sum(1 / (each.every or inf) for each in scenario.changes)), 60),
+        ("seconds of warm-up", round(warmup), 4 * 3600),
+    )
+    for what, count, most in work:
+        if count > most:
+            raise ScenarioError(f"{file}: {count:,} {what} are too many to play: at most {most:,}")
 
 
 def _check_alteration(one: Alteration, scenario: Scenario, where: str) -> None:
@@ -166,15 +201,20 @@ def _check_plan(plan: PlanSpec, plans: Mapping[str, PlanSpec], where: str) -> No
         total = sum(directive.levels[level] for directive in plan.directives.values())
         if plan.method == "EMPHASIS" and total > 100:
             raise ScenarioError(f"{where}: mgmt_p{level + 1} adds up to {total}, more than 100 percent")
-    _check_loops(plan, plans, (plan.name,), where)
+    _check_loops(plan, plans, (plan.name,), where, set())
 
 
-def _check_loops(plan: PlanSpec, plans: Mapping[str, PlanSpec], path: tuple[str, ...], where: str) -> None:
+def _check_loops(
+    plan: PlanSpec, plans: Mapping[str, PlanSpec], path: tuple[str, ...], where: str, seen: set[str]
+) -> None:
     for target in plan.directives:
         if target in path:
             raise ScenarioError(f"{where}: plan {target} contains itself")
+        if target in seen:  # and so each of its groups; its subplans would be gone through again and again
+            raise ScenarioError(f"{where}: {target} is named more than once")
         if target in plans:
-            _check_loops(plans[target], plans, (*path, target), where)
+            seen.add(target)
+            _check_loops(plans[target], plans, (*path, target), where, seen)
 
 
 def _groups_of(plans: Iterable[PlanSpec]) -> set[str]:

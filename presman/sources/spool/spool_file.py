@@ -10,7 +10,6 @@ import csv
 import io
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.base.errors import closest
+from presman.base.plain_files import LONGEST, has_short_lines, open_plain
 from presman.base.text import clean, one_line
 from presman.sources import SourceError
 
@@ -413,36 +413,20 @@ LARGEST = 256
 """Megabytes of one file that are read: it takes some eight times as much memory."""
 
 
-LONGEST = 1 << 20
-"""Bytes of one line that are read: SQL*Plus writes lines of 32,767, and each column of a heading takes memory."""
-
-
 def _text(path: Path, encoding: str) -> SpoolText:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise SourceError(f"{path} is no plain file", retry=False)
-            large = found.st_size >> 20
+        with open_plain(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            large = size >> 20
             if large >= LARGEST:
                 text = f"{path} has {large} MB; presman reads files below {LARGEST} MB: split it"
                 raise SourceError(text, retry=False)
-            content = file.read(found.st_size)
+            content = file.read(size)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}", retry=False) from None
     if not has_short_lines(content):
         raise SourceError(f"{path} has a line of more than {LONGEST >> 20} MB: that is no spool", retry=False)
     return decoded(content, encoding)
-
-
-def has_short_lines(content: bytes) -> bool:
-    """Whether no line is longer than is read, found in leaps of that length."""
-    at = 0
-    while len(content) - at > LONGEST:
-        at = content.rfind(b"\n", at, at + LONGEST + 1) + 1
-        if not at:
-            return False
-    return True
 
 
 def refuse_twins(files: Iterable[SpoolFile]) -> None:

@@ -175,6 +175,28 @@ def test_what_cannot_be_drawn_is_told_by_its_line(text: str, words: str, tmp_pat
     assert "\x1b" not in str(error.value)
 
 
+def test_what_is_not_plain_or_has_endless_lines_is_not_read(tmp_path: Path) -> None:
+    with pytest.raises(ChartError, match="/dev/zero: it is no plain file"):
+        read_series(Path("/dev/zero"))
+    for begin in ("", TIDY, '{"a": "'):
+        path = written(tmp_path, begin)
+        with path.open("r+b") as file:
+            file.truncate(400 << 20)  # holes: it takes no room
+        with pytest.raises(ChartError, match="it has a line of more than 1 MB"):
+            read_series(path)
+
+
+def test_a_file_of_one_line_that_is_no_object_is_not_called_empty(tmp_path: Path) -> None:
+    with pytest.raises(ChartError, match="line 1: it is not a JSON object"):
+        read_series(written(tmp_path, '{"time": '))
+
+
+def test_a_chart_has_so_many_lines_at_most(tmp_path: Path) -> None:
+    lines = "".join(f"2026-11-22T12:00:04+00:00,D,5,1,0,G{number},1,2\n" for number in range(5001))
+    with pytest.raises(ChartError, match="line 5002: more than 5,000 groups or events cannot be charted"):
+        read_series(written(tmp_path, TIDY + lines))
+
+
 def test_a_last_line_that_is_cut_short_is_left_out_and_told(tmp_path: Path) -> None:
     found = read_series(written(tmp_path, WIDE + "2026-11-22T12:00:0"))
     assert len(found.panels[0].series["ETL"]) == 2

@@ -226,6 +226,27 @@ def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
         read_arrivals(path)
 
 
+def test_what_is_not_plain_or_has_endless_lines_is_not_read(tmp_path: Path) -> None:
+    with pytest.raises(ArrivalsError, match="cannot read /dev/zero: it is no plain file"):
+        read_arrivals(Path("/dev/zero"))
+    path = tmp_path / "holes.csv"
+    with path.open("wb") as file:
+        file.truncate(400 << 20)
+    with pytest.raises(ArrivalsError, match="it has a line of more than 1 MB"):
+        read_arrivals(path)
+
+
+def test_so_many_groups_are_replayed_at_most(tmp_path: Path) -> None:
+    path = tmp_path / "many.csv"
+    stamp = NOON.isoformat()
+    rows = [f"{stamp},0,G{number},4,0,1,ended,64,,0.5,,,{stamp},{stamp}\n" for number in range(2001)]
+    path.write_text(",".join(COLUMNS) + "\n" + "".join(rows[:-1]))
+    assert len(read_arrivals(path)) == 2000
+    path.write_text(",".join(COLUMNS) + "\n" + "".join(rows))
+    with pytest.raises(ArrivalsError, match=r"line 2002: more than 2,000 groups cannot be replayed"):
+        read_arrivals(path)
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "arrivals.csv"
     stamp = NOON.isoformat()

@@ -281,6 +281,18 @@ async def test_a_monitor_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyP
 
 
 @acted
+async def test_a_monitor_that_is_still_starting_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(viewer_slots, "GRACE", 10 * PATIENCE)
+    sleeping = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
+    async with site(command=sleeping) as client:
+        line = await client.look()
+        await client.says("viewer 1 came")
+        await line.close()
+        await client.says("viewer 1 has left")
+        assert client.said[-1].endswith("viewer 1 has left")
+
+
+@acted
 async def test_there_are_so_many_seats_and_who_waits_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
     async with site(viewers=1) as client:
         first = await client.look()

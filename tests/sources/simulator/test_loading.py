@@ -147,6 +147,49 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_scenario(tmp_path / "latin.toml")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (".".join(["a"] * 10_000) + " = 1", ": it has a line of more than 1,000 bytes"),
+        ("x = [" + "[\n" * 5_000, ": its tables or lists are nested too deeply"),
+        ("# more\n" * 40_000, ": it has more than 256,000 bytes"),
+    ],
+)
+def test_what_would_take_gigabytes_to_read_is_not_read(text: str, said: str, tmp_path: Path) -> None:
+    assert refused(tmp_path, text).endswith(said)
+
+
+_STREAM = '[[statements]]\nname = "s"\ngroup = "BATCH"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("".join(f"[plans.Q{n}.directives.G]\n" for n in range(100)), "101 plans are too many to play: at most 100"),
+        ('[[sessions]]\nname = "s"\ngroup = "BATCH"\ncount = 1\n' * 300, "301 entries in double brackets"),
+        ('[[sessions]]\nname = "s"\ngroup = "BATCH"\ncount = 5000\n' * 10, "50,003 sessions"),
+        (_STREAM + 'every = "1ms"\n', "60,000 statements a minute"),
+        (_STREAM + 'burst = 1000\nburst_every = "1s"\n', "60,000 statements a minute"),
+        (_STREAM + 'every = "500ms"\n', "7,200 statements in the warm-up"),
+        ('[[changes]]\nat = 0\nplan = "P"\nevery = "1ms"\n', "60,000 changes of plan a minute"),
+    ],
+)
+def test_what_would_be_played_for_minutes_before_it_shows_anything_is_refused(
+    more: str, said: str, tmp_path: Path
+) -> None:
+    assert refused(tmp_path, GOOD + more).startswith(f": {said}")
+
+
+def test_a_warm_up_of_a_day_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, 'warmup = "24h"\n' + GOOD).startswith(": 86,400 seconds of warm-up are too many")
+
+
+def test_a_subplan_that_is_named_twice_is_not_gone_through_twice(tmp_path: Path) -> None:
+    pairs = (f"[plans.{side}{n}.directives]\nA{n + 1} = {{}}\nB{n + 1} = {{}}\n" for n in range(40) for side in "AB")
+    said = refused(tmp_path, GOOD + "".join(pairs) + "[plans.A40.directives.X]\n[plans.B40.directives.X]\n")
+    assert said.endswith("A40 is named more than once")
+
+
 def test_unknown_name_lists_what_there_is() -> None:
     with pytest.raises(ScenarioError, match=r"unknown scenario 'strom'; did you mean 'storm'\?.*quiet"):
         load_scenario("strom")
