@@ -168,7 +168,7 @@ def _check_work(scenario: Scenario, file: str) -> None:
         ("entries in double brackets", sum(len(getattr(scenario, name)) for name, _ in ENTRIES.values()), 300),
         ("sessions", round(size * sum(pool.count for pool in scenario.pools)), 50_000),
         ("statements a minute", round(60 * size * rate), 500),
-        ("statements in the warm-up", round(warmup * size * rate), 5_000),
+        ("statements in the warm-up", round(warmup * size * rate), 3_000),
         ("changes of plan a minute", round(60 * sum(1 / (each.every or inf) for each in scenario.changes)), 60),
         ("seconds of warm-up", round(warmup), 4 * 3600),
     )
