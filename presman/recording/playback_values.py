@@ -53,7 +53,7 @@ class Stretch(NamedTuple):
 class PlaybackPart(NamedTuple):
     """The polls of a playback in one store: the number of the database there, of the first poll and of the last.
 
-    `step` tells that only every so manieth 32 of them are meant, where who asks looks at that.
+    Of groups and waits each `step`th span of 32 polls is read, 1 for all.
     """
 
     store: Store

@@ -88,7 +88,7 @@ class BucketBin(NamedTuple):
 
 
 SPANS = 2_000
-"""Spans of polls that groups and waits are read of: of a longer stretch every so manieth one."""
+"""Spans of polls that groups and waits are read of: of a longer stretch some, at equal distances."""
 
 _SAMPLED: BindParameter[Any] = bindparam("spans", expanding=True)
 
@@ -224,7 +224,7 @@ def _group_bin(part: PlaybackPart, polls_of_bin: Mapping[int, tuple[int, int]], 
 
 
 def sampled(part: PlaybackPart) -> tuple[int, list[int]]:
-    """Return each how manieth span of a part is read of groups and waits, 1 for all, and their numbers."""
+    """Return how far apart the spans are that groups and waits are read of (1: all spans), and their numbers."""
     low, high = part.first // SPAN, part.last // SPAN
     step = max(1, -(-(high - low + 1) // SPANS))
     return step, list(range(-(-low // step) * step, high + 1, step))

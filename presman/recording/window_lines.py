@@ -273,7 +273,7 @@ class LatencyBin(NamedTuple):
     waits: Mapping[int, int]
 
 
-class MadeAnew(Sequence[T]):
+class LazySequence(Sequence[T]):
     """Values that are made each time they are asked for: all at once would take hundreds of megabytes."""
 
     def __init__(self, make: Callable[[int], T], many: int) -> None:
@@ -315,7 +315,7 @@ class BinnedWaits:
             counts = ((upper, int(by_bin[number])) for upper, by_bin in self._waits.items() if number < len(by_bin))
             return LatencyBin(self._seconds[number], {upper: waits for upper, waits in counts if waits})
 
-        return MadeAnew(made, len(numbers))
+        return LazySequence(made, len(numbers))
 
 
 class _Poll(NamedTuple):

@@ -74,7 +74,7 @@ def test_a_bin_takes_a_few_polls_or_whole_spans_of_32(polls: int, bins: int, wid
         (0, 2000 * 32, 2, list(range(0, 2001, 2))),  # 2,001
     ],
 )
-def test_of_a_long_stretch_every_so_manieth_span_is_read(first: int, last: int, step: int, spans: list[int]) -> None:
+def test_of_a_long_stretch_some_spans_are_read(first: int, last: int, step: int, spans: list[int]) -> None:
     assert sampled(SimpleNamespace(first=first, last=last)) == (step, spans)  # type: ignore[arg-type]
 
 

@@ -294,7 +294,7 @@ _LARGEST = 32 << 20
 """Bytes that one poll may unfold to; 40,000 sessions have 10,000,000."""
 
 _STRIDE = 16
-"""Of the polls of a chain each so-manieth is kept unfolded, for who goes backwards."""
+"""One poll in so many of a chain is kept unpacked, for readers that go backwards."""
 
 _FRAMES = Decoder(Annotated[list[bytes], Meta(max_length=MOST_POLLS)])
 CHECK = 8

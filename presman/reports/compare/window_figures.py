@@ -25,7 +25,7 @@ from presman.recording.window_lines import (
     FIGURES,
     GroupLines,
     LatencyBin,
-    MadeAnew,
+    LazySequence,
     PollLines,
     group_lines_in_turn,
     latency_bins,
@@ -45,11 +45,11 @@ MOST_VALUES = 720
 
 
 MOST_POLLS = 64_000
-"""Polls of a window whose groups and waits are read: 4 days at 5 seconds. Of a longer one every so manieth 32 are."""
+"""Polls of a window whose groups and waits are read: 4 days at 5 seconds. Of a longer one 32 in every 64, 96 … are."""
 
 
 def step_for(polls: int) -> int:
-    """Return of which 32 polls the groups and waits of a window are read: 1 for all of them."""
+    """Return how far apart the spans of 32 polls are that groups and waits of a window are read of: 1 for all."""
     return max(1, -(-polls // MOST_POLLS))
 
 
@@ -101,7 +101,7 @@ class BinnedSeries:
 
 def _values(overs: Sequence[float], unders: Sequence[float]) -> Sequence[Value]:
     there = array("l", (place for place, under in enumerate(unders) if not isnan(under)))
-    return MadeAnew(lambda place: Value(overs[there[place]], unders[there[place]]), len(there))
+    return LazySequence(lambda place: Value(overs[there[place]], unders[there[place]]), len(there))
 
 
 def thinned(values: Sequence[Value]) -> list[Value]:
@@ -272,7 +272,7 @@ def window_figures(
         there = begin + len(lines.times)
     latency = latency_bins(playback, start, end, groups.width, step)
     series = found.series() | groups.series() | _latency(latency)
-    times = MadeAnew(lambda place: instant(polls.times[place]), len(polls.times))
+    times = LazySequence(lambda place: instant(polls.times[place]), len(polls.times))
     held = servers_held(playback.statements(start, end, sql_ids), times, found.width)
     for sql_id, of in held.items():
         counts = (min(found.width, len(times) - index * found.width) for index in range(len(of)))
@@ -280,7 +280,7 @@ def window_figures(
             Value(each, count) for each, count in zip(of, counts, strict=True)
         ]
     last = times[-1]
-    histograms = {event: MadeAnew(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}
+    histograms = {event: LazySequence(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}
     queued = _queued(playback, start, end)
     return WindowFigures(series, histograms, queued, _directives(playback.figures("emphasis", last, last)))
 
