@@ -12,7 +12,7 @@ from presman.tui.tour import Tour
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
 
-NAMES = {"\r": "enter", "\x1b": "escape", "/": "slash", "?": "question_mark"}
+NAMES = {"\r": "enter", "\x1b": "escape", "/": "slash", "?": "question_mark", ":": "colon"}
 
 
 async def burst(acting: Stage, text: str) -> str:
@@ -113,3 +113,12 @@ async def test_the_tour_does_not_begin_after_q() -> None:
         acting.app.paint_lines()
         acting.app.repaint()
         assert not (private_files.state_folder() / "crash.log").exists()
+
+
+@pytest.mark.parametrize("first", [":DWPROD\r", ":zork\r", ":4\r", ":19:08\r", ":\r", ":zo\x1b", "/etl\r", "/etl\x1b"])
+@acted
+async def test_a_line_that_is_asked_for_right_after_another(first: str) -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        acting.app.targets = ("DWPROD", "storm")
+        await burst(acting, f"{first}:storm\r")
+        assert acting.app.switch_to == "storm"

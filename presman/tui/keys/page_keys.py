@@ -196,7 +196,7 @@ async def go(app: FrameApp, text: str) -> None:
 
     if is_time(text):
         app.reader.close()
-        app.panels.focus_first()  # before the next key, which the hidden line would swallow
+        app.panels.focus_first()
         app.moments.jump(text)
         return
     found = goal(text, app.monitor.reading, app.panels.hidden(), app.targets)
@@ -223,6 +223,8 @@ def switch(app: FrameApp, target: str) -> None:
     """End, to begin again with another target."""
     if target == app.monitor.name:
         app.notify(f"{target} is on the screen.")
+        if not app.reader.is_open:
+            app.panels.focus_first()
         return
     app.switch_to, app.hands_on = target, app.home  # away from a fleet a password may be asked for between the two
     app.exit()

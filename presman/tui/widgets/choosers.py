@@ -247,6 +247,7 @@ class InputLine(Input):
     async def action_submit(self) -> None:
         """Tell the app itself what was typed, so that a key that follows at once is not typed here."""
         self.display = False
+        self.screen.set_focus(None)  # at once: a hidden line keeps the focus until the next layout
         self.app.post_message(self._typed(done=True))
 
     def _typed(self, *, done: bool) -> InputLine.Typed:
