@@ -64,7 +64,7 @@ def test_of_those_that_have_waited_alike_none_has_a_number_of_its_own() -> None:
     places = [told(queued(row, reading))["Why it waits"][0].partition(",")[0] for row in reading.queue]
     assert places == ["One of the first 2 in the queue of BATCH"] * 2 + ["Number 3 in the queue of BATCH"]
     assert told(queued(twin, reading))["Why it waits"][1].startswith("Another of them, 7xq3h001jskd0, wants 32 servers")
-    assert "alike, in the queue of BATCH, queued for 3 min 41 s" in told(queued(twin, reading))["Why it waits"][0]
+    assert " in the queue of BATCH, queued for 3 min 41 s" in told(queued(twin, reading))["Why it waits"][0]
     assert place(replace(twin, event=NEXT_IN_LINE), reading) == "number 2", "Oracle says that it is the next"
 
 
