@@ -326,6 +326,7 @@ TAB = Tab(
         "Listed are the sessions and statements that match everything in the breadcrumb: a statement is on an instance "
         "where it has servers, and at an event while its coordinator or one of its servers waits for it.",
     ),
+    panel="presman.tui.panels.shared_panel:SharedPanel",
     over_time=True,
     progress=True,
     detail_level=DetailLevel.IDLE_SESSIONS,

@@ -19,6 +19,7 @@ from presman.reports.advise_load import Knob
 from presman.reports.advise_report import Advice, ReplayedChoice
 from presman.reports.advise_text import closing, still_takes, wait_words
 from presman.reports.whatif_limits import LimitChanges, PlanLimit
+from presman.tabs.parallel import in_one_line
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
 from presman.tui.what_if_queue import QueueOnShow
@@ -29,8 +30,8 @@ from presman.tui.widgets.line_api import LineView, Sentences
 _LOOK = 0.5
 """Seconds between two looks whether another poll is there."""
 
-_KEYS = " ↑↓ limit  0-9 ←→ change  Del undo  s script  c copy  a advice  q back"
-_KEYS_OF_ADVICE = " ↑↓ choice  Enter tries it in the panel  a q back to the limits"
+_KEYS = (" ↑↓ limit", "  0-9 ←→ change", "  q back", "  s script", "  a advice", "  c copy", "  Del undo")
+_KEYS_OF_ADVICE = (" ↑↓ choice", "  Enter tries it in the panel", "  a q back to the limits")
 
 
 def _words(limit: PlanLimit, value: int | None, none: str = "none") -> str:
@@ -166,7 +167,8 @@ class WhatIfScreen(ModalScreen[None]):
         """Show limits and queue under the changes, whether those are worked out or not."""
         if self._queue.answer is not None:
             rows = self._queue.answer.limits.limits(self._group)
-            changed = [row._replace(then=self._changes.values.get(row.knob)) for row in rows]
+            meant_first = sorted(rows, key=lambda row: row.knob != self._knob)
+            changed = [row._replace(then=self._changes.values.get(row.knob)) for row in meant_first]
             self._limits.show_rows(changed, note="nothing is changed in the database")
         self._queue.show(self._changes.choice, self._is_busy)
         self._show_facts()
@@ -251,8 +253,16 @@ class WhatIfScreen(ModalScreen[None]):
     def _show_choices(self, on: bool) -> None:
         self._choices.display, self._limits.display = on, not on
         (self._choices if on else self._limits).focus()
-        self._keys.show_lines([((_KEYS_OF_ADVICE if on else _KEYS, "dim"),)])
+        self._show_keys()
         self._show_facts()
+
+    def on_resize(self) -> None:
+        """Name as many keys as have room."""
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        keys = _KEYS_OF_ADVICE if self._choices.display else _KEYS
+        self._keys.show_lines([in_one_line([(key, "dim") for key in keys], self.size.width - 2)])
 
     def on_grid_moved(self, event: Grid.Moved) -> None:
         """Tell all of the choice under the cursor."""

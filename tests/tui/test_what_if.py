@@ -59,6 +59,9 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
         row = panel(acting)._limits.row
         assert row is not None
         assert row.knob[1] is None or row.title == reading.queue[0].group
+        assert row is panel(acting)._limits.rows.shown[0], "it stands first"
+        assert "↑," not in screen, "and nothing is scrolled away above it"
+        assert screen.splitlines()[-1].endswith(" Del undo"), "all keys are named"
         assert "The last of the " in screen
         await acting.keys("right")
         await waited(acting, answered(acting))
@@ -68,6 +71,7 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
         assert "More servers at once share the same CPUs" in screen
         script = await acting.press("s")
         assert "SET DEFINE OFF" in script
+        assert size[1] != 35 or "\n\n\n" not in script.strip(), "limits have the lines that the script leaves free"
         await acting.keys("c")
         assert acting.app.clipboard.startswith("-- Makes the changes.")
         assert (tmp_path / "state" / "presman" / "copied.txt").read_text().startswith("-- Makes the changes.")
