@@ -112,7 +112,7 @@ def goal_line(reading: Reading) -> Line:
     return tuple(run for run in runs if run[0]) if reading.goals else ()
 
 
-def in_one_line(line: Sequence[Run], width: int) -> Line:
+def in_one_line(line: Line, width: int) -> Line:
     """Return as many whole runs of a line as there is room for; what explains how the queue is managed goes first."""
     runs = list(line)
     if length(runs) > width:

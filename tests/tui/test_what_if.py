@@ -15,6 +15,7 @@ from presman.base.formats import clock
 from presman.tui.feed import Lost
 from presman.tui.what_if_screen import WhatIfScreen
 from presman.tui.what_if_work import ChoicesTried, LiveAdvice
+from presman.tui.widgets.tab_line import KeysLine
 from tests.recording.recorded import polled, record
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
@@ -61,7 +62,8 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
         assert row.knob[1] is None or row.title == reading.queue[0].group
         assert row is panel(acting)._limits.rows.shown[0], "it stands first"
         assert "↑," not in screen, "and nothing is scrolled away above it"
-        assert screen.splitlines()[-1].endswith(" Del undo"), "all keys are named"
+        keys = screen.splitlines()[-1]
+        assert keys.endswith(" Del undo"), "all keys are named"
         assert "The last of the " in screen
         await acting.keys("right")
         await waited(acting, answered(acting))
@@ -76,7 +78,9 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
         assert acting.app.clipboard.startswith("-- Makes the changes.")
         assert (tmp_path / "state" / "presman" / "copied.txt").read_text().startswith("-- Makes the changes.")
         assert "Copied, not run" in "".join(str(each.message) for each in acting.app._notifications)
-        await acting.keys("s", "backspace")
+        await acting.pilot.click(KeysLine, offset=(keys.index("script") - 1, 0))
+        await acting.keys("backspace")
+        assert "SET DEFINE OFF" not in acting.screen, "the key was clicked"
         await waited(acting, answered(acting))
         assert panel(acting)._changes.values == {}
         await acting.keys("c")
