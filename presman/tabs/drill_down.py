@@ -17,7 +17,12 @@ from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, WaitReading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import (
+    ParallelStatement,
+    QueuedStatement,
+    RunningStatement,
+    running_in_words,
+)
 from presman.analysis.session_list import SERVER, CpuWaiter
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.analysis.trends.sql_minutes import SqlTexts
@@ -245,9 +250,8 @@ def about(moment: Moment) -> list[Line]:
     total = _counted(moment)
     number = f"{counted(len(found.sessions), 'session')} listed" if total is None else counted(total, "session")
     counts = [f"{number}, {active} active"]
-    if found.running:
-        servers = counted(sum(row.servers for row in found.running), "server")
-        counts.append(f"{len(found.running)} running on {servers}{_not_counted(moment)}")
+    if held := running_in_words(found.running):
+        counts.append(f"{', '.join(held)}{_not_counted(moment)}")
     if found.queue:
         counts.append(f"{sum(map(stands_for, found.queue))} queued")
     several = len(moment.reading.header.instances) > 1
@@ -326,6 +330,7 @@ TAB = Tab(
         "Listed are the sessions and statements that match everything in the breadcrumb: a statement is on an instance "
         "where it has servers, and at an event while its coordinator or one of its servers waits for it.",
     ),
+    panel="presman.tui.panels.shared_panel:SharedPanel",
     over_time=True,
     progress=True,
     detail_level=DetailLevel.IDLE_SESSIONS,

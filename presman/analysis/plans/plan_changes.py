@@ -16,6 +16,7 @@ from msgspec import Struct
 from presman.analysis.facts.plan_book import plan_name
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import SwitchedPlan
+from presman.base.formats import counted
 from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import Parameter, Pdb
 from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
@@ -141,7 +142,7 @@ class SettingWatch:
                 number = ", ".join(map(str, sorted(instances)))
                 where += f" on instance{'s' * (len(instances) > 1)} {number}"
             elif len(instances) > 1:
-                where += f" on each of {len(instances)} instances"
+                where += f" on each of {counted(len(instances), 'instance')}"
             if name in _ADDED_UP and len(instances_now & known) > 1:
                 sums = [_sum(values, con_id, name, instances_now & known) for values in (before, now)]
                 where += f", added up {' → '.join(sums)}" if all(sums) else ""

@@ -121,7 +121,8 @@ class LatencyPanel(Panel):
         minutes = moment.choices.window
         histogram = histograms.histogram_of(moment.reading, row.inst_id, row.event)
         lately = histograms.now(histogram) if histogram else None
-        startup = histograms.since_startup(histogram, moment.reading.header.uptime) if histogram else None
+        uptime = moment.reading.header.uptime_of(row.inst_id)
+        startup = histograms.since_startup(histogram, uptime) if histogram else None
         window = track.window(moment.reading.at.timestamp(), minutes * 60) if histogram else None
         now = f"now: last {number(lately.seconds)} s" if lately and lately.seconds else "now: no delta yet"
         polled = f"window: last {minutes} min ({duration(window.seconds) if window else '-'} polled)"
@@ -132,7 +133,7 @@ class LatencyPanel(Panel):
         spans: dict[HistogramSpan, tuple[Latency | None, str]] = {
             HistogramSpan.NOW: (lately, now),
             HistogramSpan.WINDOW: (window, polled),
-            HistogramSpan.STARTUP: (startup, f"since startup: {duration(moment.reading.header.uptime)}"),
+            HistogramSpan.STARTUP: (startup, f"since startup: {duration(uptime)}"),
         }
         chosen, of = spans[self._steps()[self._step][1]]
         self._buckets.show_rows(chosen.buckets if chosen else (), (), f"{of}  * estimate")
