@@ -19,7 +19,7 @@ from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.judge import AlertChange, AlertChanges, ReportedAlert, mark_of, sees_all
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.group_readings import Verdict
-from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading
+from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading, instance_name
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.base.formats import clock, counted, spelled
 from presman.rows.snapshot import Snapshot
@@ -77,7 +77,7 @@ class _Instance(NamedTuple):
 
 
 def _instance(each: InstanceReading) -> _Instance:
-    return _Instance(f"instance {each.inst_id}" + (f" ({each.name})" if each.name else ""), each.started)
+    return _Instance(instance_name(each.inst_id, each.name), each.started)
 
 
 def _came(before: _Instance | None, now: _Instance) -> str:
