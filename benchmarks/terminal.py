@@ -6,7 +6,6 @@ import os
 import re
 import select
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -142,7 +141,7 @@ def _cpu(process: psutil.Process) -> float:
 
 def cpu_of(process: psutil.Process) -> float:
     """Return the CPU seconds of a process: on Linux by its clock, for what is counted elsewhere goes in hundredths."""
-    if sys.platform == "linux":
+    if psutil.LINUX:
         return time.clock_gettime(~process.pid << 3 | 2)  # as clock_getcpuclockid(3) makes it of a number
     times = process.cpu_times()
     return float(times.user + times.system)
