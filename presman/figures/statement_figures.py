@@ -49,7 +49,7 @@ def running_state(row: RunningStatement) -> str:
         doing = f"{doing}, blocked by {row.blocker}"
     if row.downgraded > 0:
         return f"▼ downgraded {row.downgraded:.0f} %, {doing}"
-    return f"● {doing}"
+    return f"{'●' if row.event else '?'} {doing}"
 
 
 def _running_color(row: RunningStatement) -> State:
@@ -297,7 +297,7 @@ HOLDERS: Figures[RunningStatement] = Figures(
             "while its cursor keeps the servers, or SNIPED; ✕ its session was killed and is being cleaned up, or it is "
             "gone with its instance and these servers are not freed yet; ▼ downgraded: percent of the degree lost; ● "
             "what the coordinator waits for (V$SESSION.EVENT), and which session blocks it or one of its servers "
-            "(FINAL_BLOCKING_SESSION). Before it SMON, RMAN or SYS, where it "
+            "(FINAL_BLOCKING_SESSION); ? no view shows it. Before it SMON, RMAN or SYS, where it "
             "is not a user's statement.", running_state,
             order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44, state=_running_color,
             vital=True),

@@ -15,6 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import running_in_words
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.figures.statement_figures import running_state
+from presman.forecast.statement_history import StatementHistory
 from presman.output.text_report import full
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.instance_rows import Instance
@@ -87,6 +88,14 @@ def test_its_run_ends_with_the_instance() -> None:
     for _, reading in changes(AWAY - 9.0, AWAY):
         runs.add(reading)
     assert runs.open == []
+
+
+def test_nothing_is_learnt_of_how_long_statements_last_from_those_that_are_gone() -> None:
+    history = StatementHistory()
+    for _, reading in polled("lost", 6, step=2.0):
+        history.add(reading)
+    assert [each.inst_id for each in reading.gone] == [2]
+    assert (history.ended, len(history.came)) == (0, 0)
 
 
 def test_only_v_instance_of_the_whole_cluster_tells_that_it_is_gone() -> None:

@@ -282,7 +282,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand"),
         fact(
             "sessions",
-            f"{count(row.active_sessions)} active, {count(row.execution_waiters)} waiting for a time slice now",
+            f"{count(row.active_sessions)} active, {count(row.execution_waiters)} of them waiting for a time slice",
         ),
         *_session_pool(row),
         BLANK,
