@@ -64,8 +64,10 @@ def test_of_an_alert_that_is_too_long_the_last_clauses_are_left_out_and_the_coun
     assert on_the_line(two, 60) == "✕ BATCH: 27 queued, head 4:10 2 alerts, press 1"
     assert on_the_line((bad, note), 92) == f"✕ {short} 1 note, press 1"
     assert on_the_line((bad, note), 80) == f"✕ {short}"
-    clear = Alert("good", "●", "Nothing is wrong.", "Nothing is wrong now: no queue, starved group or downgrade")
-    assert on_the_line((clear, note), 60) == "● Nothing is wrong now", "not of a part of what it rests on"
+    absent = "Nothing is wrong now: no queue, starved group or downgrade"
+    assert on_the_line((Alert("good", "●", absent, absent),), 59) == "● Nothing is wrong now", (
+        "not a part of its reasons"
+    )
 
 
 def test_one_alert_is_told_in_full_if_it_fits() -> None:
