@@ -300,7 +300,7 @@ def _counted(found: Sequence[Alert]) -> str:
     return f" {counted(notes, 'note')}, press {tab_key(_LISTING)} " if len(found) > 1 and notes else " "
 
 
-_CLAUSES = re.compile("; | and |, ")
+_CLAUSES = re.compile("; | and |, | each by ")
 """Where the short words of an alert may end early."""
 
 
