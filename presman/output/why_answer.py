@@ -140,7 +140,7 @@ def _ways(found: Unblock | None, behind: bool) -> Iterator[str]:
     if found is None:
         return
     yield f"  to start {'the head' if behind else 'it'}: {found.sentence}"
-    for way in found.starting[:_NAMED]:
+    for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)
         yield f"    end {' and '.join(map(_holder, way))}{f': {effect}' if effect else ''}"

@@ -329,7 +329,10 @@ def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> 
     first, second = unblock(reading)
     assert (first.wait, first.soon, first.rivals) == (None, 10.0, ("ETL",))
     assert (second.wait, second.rivals) == (None, ("BATCH",))
-    assert first.sentence == "wait: it may start in about 0:10, with 32 servers freed then; ETL wants the same servers"
+    assert first.sentence == (
+        "wait: it may start in about 0:10, with 32 servers freed then; ETL wants the same "
+        "servers: the plan decides who is first, and no view tells"
+    )
     both = unblock(storm(ending(526, 10.0, servers=64)))
     assert [(each.wait, each.rivals) for each in both] == [(10.0, ()), (10.0, ())], "64 are enough for both"
     capped = replace(reading, heads=(reading.heads[0], replace(reading.heads[1], allowed=32, held=32)))
