@@ -175,18 +175,29 @@ def contenders(
 def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
     """Return the queues that may take what `head` is short of before it does, with its own; () if there is no other.
 
-    Unlike :func:`contenders` it does not ask how many are free at this instant: each start and end changes that.
+    Unlike :func:`contenders` it does not ask how many are free at this instant: each start and end changes that. For
+    the same reason a queue counts that had statements in the last full minute and has none now.
     """
     everybody = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
+
+    def is_rival(con_id: int, group: str) -> bool:
+        return (con_id, group) != (head.con_id, head.group) and (everybody or (container and con_id == head.con_id))
+
     others = [
         group_title(each)
         for each in reading.heads
-        if (each.con_id, each.group) != (head.con_id, head.group)
-        and (everybody or (container and each.con_id == head.con_id))
+        if is_rival(each.con_id, each.group)
         and not _on_different_instances(head, each)
         and _before(head, each, reading)
     ]
+    now = {(each.con_id, each.group) for each in reading.heads}
+    others += [
+        row.title
+        for row in reading.cluster_groups()
+        if (row.px_queued_minute or 0.0) > 0.0 and (row.con_id, row.name) not in now and is_rival(row.con_id, row.name)
+        and not (is_one_queue(reading.header.px_managed) and row.con_id == head.con_id)
+    ]  # fmt: skip
     return tuple(sorted({group_title(head), *others})) if others else ()
 
 

@@ -194,14 +194,26 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
         if queues and idle:
             each, (served, doubt) = idle[0].statement, served_by(idle[0].statement, queues, reading)
-            wanted = f"{listed(served)} want{'s' * (len(served) == 1)}"
+            wanted = _who_wants(served, reading)
             keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} that {wanted}{doubt}"
             known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
-            brief = f"idle {each.idle_time}{f', {wanted} them' if doubt else ''}"
+            others = f", {_who_wants(served, reading, ' them')}" if doubt else ""
+            brief = f"idle {each.idle_time}{others}"
             short = f"wait, or decide: {each.who} keeps {counted(each.servers, 'server')}; {brief}"
             text = f"{keeps}: {known}{_lasting_cure(reading)}"
             return ToDo(Step.WAIT, text, short, "parallel", subject=listed(queues))
     return None
+
+
+def _who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
+    """Return that these queues want what an idle holder keeps, or that they did within the last minute or two."""
+    now = [name for name in names if name in {group_title(each) for each in reading.heads}]
+    if not now:
+        return f"{listed(names)} wanted{them} a minute ago"
+    before = [name for name in names if name not in now]
+    return (
+        f"{listed(now)} want{'s' * (len(now) == 1)}{them}{f', and {listed(before)} did a minute ago' if before else ''}"
+    )
 
 
 def _of_its_end(candidate: Candidate, reading: Reading) -> str:
