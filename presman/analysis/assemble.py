@@ -227,13 +227,16 @@ def _age(snapshot: Snapshot, section: Section) -> float | None:
 
 
 def _plan_activated(deltas: Deltas) -> bool:
-    """Whether a plan was activated on an instance that both polls saw: one that comes or goes activates none."""
+    """Whether a plan was activated on an instance that both polls saw: one that comes or goes activates none.
+
+    Neither does a container that is closed: its plan ends with it.
+    """
     before, now = (
         {row.inst_id for row in snapshot.rows(Instance)} if snapshot is not None else set()
         for snapshot in (deltas.previous, deltas.current)
     )
     both = before & now if before and now else {inst_id for inst_id, _ in deltas.activated}
-    return any(inst_id in both for inst_id, _ in deltas.activated)
+    return any(key[0] in both and (key in deltas.windows or not deltas.windows) for key in deltas.activated)
 
 
 def notes(facts: Facts, top: Header) -> tuple[str, ...]:

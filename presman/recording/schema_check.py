@@ -1,4 +1,4 @@
-"""Schema of a recording: checked before anything of it is read, brought up to date before anything is written.
+"""Schema of a recording: checked before anything of it is read.
 
 A view in the place of a table would be executed by whoever reads it, a trigger by whoever writes.
 """
@@ -20,7 +20,7 @@ from sqlalchemy.schema import CreateTable
 
 from presman.base.text import clean, one_line
 from presman.recording.measure_tables import selects
-from presman.recording.schema import LAYOUT, META, METADATA
+from presman.recording.schema import LAYOUT, METADATA
 
 _MOST = 200
 """Definitions that are looked at; presman makes 26."""
@@ -211,14 +211,3 @@ def _schema_pages(fresh: Path, pages: int) -> list[int]:
     with closing(sqlite3.connect(fresh)) as connection:
         roots = {root for (root,) in connection.execute("SELECT rootpage FROM sqlite_master")}
     return [number for number in range(1, pages + 1) if number not in roots | {_POINTER_MAP}]
-
-
-def upgrade(connection: Connection, wanted: int) -> None:
-    """Bring a recording whose tables are those of today to format `wanted`: its blocks stay as they are."""
-    views = selects(connection.dialect.name)
-    for name in views:
-        connection.execute(text(f'DROP VIEW IF EXISTS "{name}"'))
-    METADATA.create_all(connection)
-    for name, select in views.items():
-        connection.execute(text(f'CREATE VIEW "{name}" AS {select}'))
-    connection.execute(META.update().where(META.c.name == "format").values(value=str(wanted)))

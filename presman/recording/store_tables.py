@@ -1,4 +1,4 @@
-"""Store tables: made where there are none, brought up to date, checked before anything of them is read."""
+"""Store tables: made where there are none, checked before anything of them is read."""
 
 from __future__ import annotations
 
@@ -9,21 +9,17 @@ from sqlalchemy import Connection, inspect, text
 
 from presman.recording import schema_check
 from presman.recording.measure_tables import selects
-from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
-from presman.recording.statement_limits import StatementLimits
+from presman.recording.schema import APPLICATION_ID, FORMAT, META, METADATA
 from presman.recording.store_errors import DamagedStoreError, RecordingError
 
 
-def prepare_tables(connection: Connection, name: str, limits: StatementLimits) -> None:
-    """Make the tables of a store that is written where there are none, or bring them to today's format."""
+def prepare_tables(connection: Connection, name: str) -> None:
+    """Make the tables of a store that is written where there are none."""
     if connection.dialect.name == "postgresql":  # recorders that start at the same time would make the tables twice
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
     _check_relations(connection, name, writing=True)
     if inspect(connection).has_table("meta"):
-        if _format(connection, name) < FORMAT:
-            limits.begin()
-            schema_check.upgrade(connection, FORMAT)
-            limits.end()
+        _check_format(connection, name)
         return
     METADATA.create_all(connection)
     for view, select in selects(connection.dialect.name).items():
@@ -50,7 +46,7 @@ def damage_of_tables(
     damage = []
     try:
         with translating():
-            _format(connection, name)
+            _check_format(connection, name)
     except DamagedStoreError as error:
         if writing:
             raise
@@ -61,17 +57,16 @@ def damage_of_tables(
     return [*damage, f"without {', '.join(missing)}"] if missing else damage
 
 
-def _format(connection: Connection, name: str) -> int:
-    """Return the format of what is there. Raises RecordingError where there is none, or one not known."""
+def _check_format(connection: Connection, name: str) -> None:
+    """Raise RecordingError where what is there has no format, or one not known."""
     version = connection.execute(META.select().where(META.c.name == "format")).first()
     number = str(version.value) if version is not None else ""
     if not number.isdecimal() or len(number) > 6:
         raise DamagedStoreError(f"{name} is not a recording of presman: it has no format")
     if int(number) > FORMAT:
         raise RecordingError(f"{name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one")
-    if int(number) < LAYOUT:
+    if int(number) < FORMAT:
         raise RecordingError(f"{name} has format {int(number)}, which no release of presman wrote")
-    return int(number)
 
 
 def _check_relations(connection: Connection, name: str, *, writing: bool) -> None:

@@ -122,10 +122,10 @@ def is_new(found: Unblock) -> bool:
 
 
 def gain(effect: EndingEffect) -> float:
-    """Return by how many seconds the last that is queued now starts sooner, 0 where that is not known."""
-    return 0.0 if effect.through is None or effect.otherwise is None else effect.otherwise - effect.through
+    """Return by how many seconds the last that is queued now should start sooner, 0 where that is not known."""
+    return effect.sooner or 0.0
 
 
 def helps_nobody(effect: EndingEffect | None) -> bool:
     """Whether it was forecast that waiting is as good."""
-    return effect is not None and effect.through is not None and effect.starts <= 0 and gain(effect) < 1.0
+    return effect is not None and effect.sooner is not None and effect.starts <= 0 and effect.sooner < 1.0

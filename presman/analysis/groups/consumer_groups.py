@@ -146,7 +146,8 @@ def _parallel(found: Statements) -> dict[GroupKey, _Parallel]:
         if queued.waited is not None:
             entry.waited = max(entry.waited or 0.0, queued.waited)
     for running in found.running:
-        counts[running.inst_id, running.con_id, running.group].active += 1
+        if not running.orphaned:
+            counts[running.inst_id, running.con_id, running.group].active += 1
         for inst_id, number in running.servers_by_instance.items():
             counts[inst_id, running.con_id, running.group].held += number
     return dict(counts)
@@ -367,7 +368,7 @@ def _cluster(
         capacity=capacity,
         share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
         entitled=sum(claims) if claims else None,
-        verdict=first.verdict if each.verdict.count(first.verdict) == len(rows) else entitlement.worst(each.verdict),
+        verdict=entitlement.worst(measured.verdict),
         io=None if None in measured.io else counter_deltas.together(measured.io),
         servers_limit=number,
         servers_limit_percent=percent,
