@@ -97,14 +97,13 @@ def test_kill_ends_the_session(state: str) -> None:
 
 def test_what_was_predicted_comes_true() -> None:
     """The idle holder is ended as presman says, and the head that waited for its servers starts."""
-    play = Play("storm")
+    play = Play("mixed")
 
     def offered(reading: Reading) -> list[Command]:
         ways = (way for way in unblock(reading) if way.head.cause is Cause.SYSTEM and way.needed == 1)
         idle = (each for way in ways for each in way.candidates if each.statement.idle is not None)
         return [each.commands[0] for each in idle if each.commands]
 
-    play.clock.now += 600.0  # it does not come to that sooner
     reading = play.until(lambda reading: bool(offered(reading)))
     before = {victim(each) for each in reading.queue}
     play.send(offered(reading)[0])
