@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
-from presman.recording.schema_check import ForeignSchemaError
+
+
+class ForeignSchemaError(sqlite3.DatabaseError):
+    """A file defines what presman does not make: it is neither read nor written."""
 
 
 class RecordingError(InputError):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.base.errors import closest
-from presman.base.plain_files import LONGEST, has_short_lines, open_plain
+from presman.base.private_files import LONGEST, has_short_lines, open_plain
 from presman.base.text import clean, one_line
 from presman.sources import SourceError
 
