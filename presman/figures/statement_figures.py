@@ -34,6 +34,8 @@ def statement_identity(row: ParallelStatement) -> Hashable:
 
 def running_state(row: RunningStatement) -> str:
     """Return what a running statement is about, its trouble first."""
+    if row.orphaned:
+        return f"✕ gone with instance {row.inst_id}"
     if row.status == "KILLED":
         return "✕ killed, being cleaned up"
     kind = f"{row.kind.name}, " if row.kind is not None else ""
@@ -46,13 +48,13 @@ def running_state(row: RunningStatement) -> str:
         doing = f"{doing}, blocked by {row.blocker}"
     if row.downgraded > 0:
         return f"▼ downgraded {row.downgraded:.0f} %, {doing}"
-    return f"● {doing}"
+    return f"{'●' if row.event else '?'} {doing}"
 
 
 def _running_color(row: RunningStatement) -> State:
     if row.idle is not None:
         return "bad"
-    return "warn" if row.downgraded > 0 or row.blocker else ""
+    return "warn" if row.downgraded > 0 or row.blocker or row.orphaned else ""
 
 
 def _degree_why(row: ParallelStatement) -> str:
@@ -277,9 +279,10 @@ HOLDERS: Figures[RunningStatement] = Figures(
             state=lambda row: "warn" if row.downgraded > 0 else ""),
     Running("elapsed_s", "Elapsed", SECONDS, "Since the execution began (V$SESSION.SQL_EXEC_START).", "elapsed"),
     Running("state", "State", TEXT, "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) "
-            "while its cursor keeps the servers, or SNIPED; ✕ its session was killed and is being cleaned up; ▼ "
-            "downgraded: percent of the degree lost; ● what the coordinator waits for (V$SESSION.EVENT), and which "
-            "session blocks it or one of its servers (FINAL_BLOCKING_SESSION). Before it SMON, RMAN or SYS, where it "
+            "while its cursor keeps the servers, or SNIPED; ✕ its session was killed and is being cleaned up, or it is "
+            "gone with its instance and these servers are not freed yet; ▼ downgraded: percent of the degree lost; ● "
+            "what the coordinator waits for (V$SESSION.EVENT), and which session blocks it or one of its servers "
+            "(FINAL_BLOCKING_SESSION); ? no view shows it. Before it SMON, RMAN or SYS, where it "
             "is not a user's statement.", running_state,
             order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44, state=_running_color,
             vital=True),

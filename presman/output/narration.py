@@ -21,7 +21,9 @@ SUMMARY = 300.0
 """Seconds after which all is summed up once more, though nothing has changed."""
 
 _OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_ENDED})
-_CHANGES = frozenset({kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED})
+_CHANGES = frozenset(
+    {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
+)
 _NARRATED = _OF_ALERTS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
 """Events that get a sentence: alerts, and what no alert covers."""
 

@@ -179,7 +179,7 @@ def _plan(header: Header, name: str) -> str:
     cpus = number(header.num_cpus or None, 0)
     return (
         f"plan {name}{mixed}  CPU {header.cpu_managed or ABSENT} of {cpus}  caging {header.caging or ABSENT}  PX "
-        f"{header.px_managed or ABSENT}  up {duration(header.uptime)}"
+        f"{header.px_managed or ABSENT}  up {duration(header.uptime)}{header.youngest}"
     )
 
 

@@ -102,11 +102,15 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
 
 
 def _nobody(reading: Reading, asked: AskedStatement) -> str:
-    counts = f"{counted(len(reading.queue), 'statement')} queued, {len(reading.running)} in parallel"
+    running = sum(not each.orphaned for each in reading.running)
+    counts = f"{counted(len(reading.queue), 'statement')} queued, {running} in parallel"
     return f"{asked} is neither queued nor running in parallel ({counts})"
 
 
 def _running(row: RunningStatement, history: ReasonHistory) -> Iterator[str]:
+    if row.orphaned:
+        yield f"{_who(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
+        return
     state = f"is idle for {row.idle_time} and keeps" if row.idle is not None else f"runs {duration(row.elapsed)} with"
     yield f"{_who(row)} has started: it {state} {counted(row.servers, 'server')}"
     yield from _past(row, history)

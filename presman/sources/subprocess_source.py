@@ -102,8 +102,7 @@ class Channel:
     def _send(self, data: bytes) -> None:
         try:
             with self._turn:
-                self._end.sendall(_SIZE.pack(len(data)))
-                self._end.sendall(data)
+                self._end.sendall(_SIZE.pack(len(data)) + data)  # in two pieces it wakes the other end twice
         except OSError as error:
             raise ChannelEndedError from error
 

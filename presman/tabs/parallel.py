@@ -186,6 +186,12 @@ def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:
     return moment.reading.queue if choices.plain or choices.unfolded else collapse_queue(moment.reading.queue)
 
 
+def gone_note(moment: Moment) -> str:
+    """Return how many of the rows do not run any more, "" if all do."""
+    gone = sum(each.orphaned for each in moment.reading.running)
+    return f"{gone} of them gone with the instance" if gone else ""
+
+
 @once
 def compared(moment: Moment) -> tuple[Comparison, ...]:
     """Return each group's queue now against the last hour and since its plan, the worse ones first."""
@@ -220,6 +226,7 @@ TAB = Tab(
             RUNNING,
             lambda moment: moment.reading.running,
             alike_on_one_instance,
+            gone_note,
             news=True,
             unavailable=unavailable("V$PX_SESSION"),
         ),

@@ -20,7 +20,8 @@ def told() -> Reading:
     plain = busy()
     queue, heads = with_queue_reasons(plain.queue, plain.heads, quiesced=False)
     holder = plain.running[0]
-    forecast = QueueForecast(ForecastRecord(50, 41, 22.0), (EndingEffect((holder.executing(),), 2, 60.0, 120.0),))
+    effect = EndingEffect((holder.executing(),), 2, 60.0, 120.0, sooner=60.0, sooner_low=50.0, sooner_high=75.0)
+    forecast = QueueForecast(ForecastRecord(50, 41, 22.0), (effect,))
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in queue}
     return replace(plain, queue=queue, heads=heads).foreseen(starts, forecast)
 
@@ -42,8 +43,8 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
     assert lines[3] == "  it reaches its queue timeout in 56:26: then it ends with ORA-07454"
     assert lines[4].startswith("  to start it: ending one idle holder frees the 32 servers")
     assert lines[5] == (
-        "    end MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued in "
-        "1:00 instead of 2:00"
+        "    end MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued "
+        "0:50-1:15 sooner: in 1:00 instead of 2:00"
     )
 
 

@@ -181,7 +181,7 @@ def test_a_group_of_one_instance_and_of_a_cluster() -> None:
     assert found["Consumer group BATCH on instance 1"][2:] == [
         "entitled now 3.6 CPUs at the groups' current demand", "guaranteed 6.0 CPUs when all are busy (25 %)",
         "limit 12.0 CPUs (UTILIZATION_LIMIT)", "throttled 12 % of its demand",
-        "sessions 3 active, 1 waiting for a time slice now",
+        "sessions 3 active, 1 of them waiting for a time slice",
     ]  # fmt: skip
     assert found["Parallel execution"] == [
         "now 3 statements on 64 servers, 12 queued", "servers limit 64 servers, 25 % of the target",

@@ -391,8 +391,8 @@ class IoVerdict(Marked):
 
     THROTTLED = "throttled", "▲", "warn"
     NEAR = "near its limit", "▬", "note"
-    UNDER = "under its limit", "●", "good"
     UNKNOWN = "no delta yet", "…", "dim"
+    UNDER = "under its limit", "●", "good"
     FREE = "no limit", "○", "dim"
 
 

@@ -142,6 +142,7 @@ _GRAVE = frozenset(
         kinds.DIRECTIVE_CHANGED,
         kinds.PARAMETER_CHANGED,
         kinds.INSTANCE_CHANGED,
+        kinds.PDB_CHANGED,
         kinds.DOWNGRADE,
         kinds.TIMEOUT,
         kinds.RECONNECT,

@@ -98,6 +98,8 @@ def _wants(wants: statement_readings.Servers | None) -> str:
 
 
 def _coordinator(row: statement_readings.RunningStatement) -> str:
+    if row.orphaned:
+        return f"It is gone with instance {row.inst_id}: it does not run any more, but its servers are not freed yet."
     if not row.status and not row.event:
         return "The coordinator's session is not visible: what it waits for is not known."
     verb = "" if row.event.startswith(ON_CPU) or not row.event else "waits for "
@@ -279,7 +281,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand"),
         fact(
             "sessions",
-            f"{count(row.active_sessions)} active, {count(row.execution_waiters)} waiting for a time slice now",
+            f"{count(row.active_sessions)} active, {count(row.execution_waiters)} of them waiting for a time slice",
         ),
         *_session_pool(row),
         BLANK,

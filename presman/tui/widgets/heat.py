@@ -49,7 +49,7 @@ class Quantity(Enum):
     """What a map shows, in the words of its title."""
 
     FREQUENCY = "Frequency: waits/s"
-    INTENSITY = "Intensity: seconds waited/s (estimate)"
+    INTENSITY = "Intensity: ~seconds waited/s"
 
 
 class HeatData(Struct, frozen=True):

@@ -146,6 +146,19 @@ def test_instances_that_go_come_and_are_restarted() -> None:
     assert watched(snapshot(*both), snapshot(*both, after=2)) == []
 
 
+def test_pluggable_databases_are_opened_and_closed() -> None:
+    def pdbs(*modes: tuple[int, str], after: float = 0.0, instances: int = 1) -> Snapshot:
+        rows = [row(Pdb, inst_id=number, con_id=3, name="SALES", open_mode=mode) for number, mode in modes]
+        return snapshot(*(instance(number) for number in range(1, instances + 1)), *rows, after=after)
+
+    opened, closed = pdbs((1, "READ WRITE")), pdbs((1, "MOUNTED"), after=2)
+    assert watched(opened, closed, pdbs((1, "READ ONLY"), after=4)) == ["PDB SALES was closed", "PDB SALES was opened"]
+    assert watched(opened, snapshot(instance(), after=2), pdbs((1, "READ ONLY"), after=4)) == [], "V$PDBS told nothing"
+    both, one = pdbs((1, "READ WRITE"), (2, "READ WRITE"), instances=2), ((1, "READ WRITE"), (2, "MOUNTED"))
+    assert watched(both, pdbs(*one, after=2, instances=2)) == ["PDB SALES was closed on instance 2"]
+    assert watched(both, pdbs((1, "READ WRITE"), after=2)) == ["instance 2 (DB2) is gone"], "with all that was there"
+
+
 def test_a_plan_that_a_window_switched_names_it() -> None:
     def switched(*rows: tuple[str, int, str]) -> list[RsrcPlanHistory]:
         return [
