@@ -3,8 +3,6 @@
 Somebody who may write to the folder, or who made it, could have put a link there that leads elsewhere.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """`presman advise`: searches for the directives that would have met goals of service, by replays."""
 
-from __future__ import annotations
-
 import json
 import time
 from argparse import ArgumentTypeError, Namespace

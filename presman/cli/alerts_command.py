@@ -1,7 +1,5 @@
 """`presman alerts [TARGET]`: the rules behind the alerts, their thresholds and their state."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console, exit_codes

@@ -1,7 +1,5 @@
 """`presman chart`: a file that `presman export` wrote as a chart: in the terminal, a picture, a page."""
 
-from __future__ import annotations
-
 import shutil
 from argparse import Namespace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """`presman collect --sql`: a script that spools what presman reads."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console

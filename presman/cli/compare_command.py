@@ -1,7 +1,5 @@
 """`presman compare`: two windows of recordings side by side."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from datetime import UTC, datetime

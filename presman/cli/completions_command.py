@@ -3,8 +3,6 @@
 Packages bring the files (`packaging/shell_files.py` makes them); in a checkout they are made when they are asked for.
 """
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`presman config`: where each setting comes from; `--sample` prints a config.ini."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console

@@ -1,7 +1,5 @@
 """`presman demo [SCENARIO]`: the monitor on a simulated database."""
 
-from __future__ import annotations
-
 import argparse
 from argparse import Namespace
 

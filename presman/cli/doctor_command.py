@@ -1,7 +1,5 @@
 """`presman doctor TARGET`: what presman can see there, and which grants are missing."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console

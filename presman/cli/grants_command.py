@@ -1,7 +1,5 @@
 """`presman grants`: grants.sql: creates a user who can read what presman reads, and nothing more."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console

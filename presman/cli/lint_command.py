@@ -1,7 +1,5 @@
 """Command `presman lint`: what is doubtful about the plans in force, for people and for scripts."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 

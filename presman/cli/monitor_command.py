@@ -1,7 +1,5 @@
 """`presman [TARGET]`: the monitor, and the front page of the help."""
 
-from __future__ import annotations
-
 import re
 from argparse import Namespace
 

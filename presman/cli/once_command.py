@@ -1,7 +1,5 @@
 """`presman once TARGET`: one reading as text, JSON or CSV."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.base.measure_names import MEASURES

@@ -1,7 +1,5 @@
 """`presman replay FILE`: a recording on the screens of the monitor."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli.exit_codes import Failure

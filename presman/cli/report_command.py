@@ -1,7 +1,5 @@
 """`presman report`: a period of a recording as one HTML page."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """`presman -m MEASURE`: what presman 1.x did, on the new engine."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`presman watch`: what happens on a database in lines of words, for screen readers, pipes and logs."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.analysis.alerts.judge import Judge

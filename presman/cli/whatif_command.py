@@ -1,7 +1,5 @@
 """`presman whatif`: reads or gathers arrivals, replays them as they were and as they might be."""
 
-from __future__ import annotations
-
 import math
 from argparse import ArgumentTypeError, Namespace
 from collections import Counter, deque

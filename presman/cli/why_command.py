@@ -1,7 +1,5 @@
 """`presman why TARGET SID|SQL_ID`: why a statement has not started, when it should, and whose end would let it."""
 
-from __future__ import annotations
-
 import re
 from argparse import ArgumentTypeError, Namespace
 

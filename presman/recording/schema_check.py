@@ -3,8 +3,6 @@
 A view in the place of a table would be executed by whoever reads it, a trigger by whoever writes.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sqlite3

@@ -3,8 +3,6 @@
 For reading they are taken as what a stranger may have made or changed; nothing stays beside them.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat

@@ -1,7 +1,5 @@
 """Store errors: each trouble of a database of recordings as an error of one line, free of secrets."""
 
-from __future__ import annotations
-
 import sqlite3
 
 from presman.base.errors import InputError

@@ -3,8 +3,6 @@
 The file is read as rows of cells with a header, whichever kind it is.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Loading of scenarios: finds their files, reads them and checks that what they name exists."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Mapping
 from math import inf

@@ -4,8 +4,6 @@ SQL*Plus has two forms: columns with a delimiter between them, and (before 12.2,
 of fixed width with dashes below their heads, which say where each one stands. Heads longer than their column are cut.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os
