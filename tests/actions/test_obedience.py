@@ -11,7 +11,6 @@ import pytest
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.rows.commands import Command, Victim, cancel, dequeue, kill, switch
@@ -100,7 +99,7 @@ def test_what_was_predicted_comes_true() -> None:
     play = Play("mixed")
 
     def offered(reading: Reading) -> list[Command]:
-        ways = (way for way in unblock(reading) if way.head.cause is Cause.SYSTEM and way.needed == 1)
+        ways = (way for way in unblock(reading) if way.needed == 1)
         idle = (each for way in ways for each in way.candidates if each.statement.idle is not None)
         return [each.commands[0] for each in idle if each.commands]
 
