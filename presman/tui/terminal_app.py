@@ -17,6 +17,7 @@ from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.timer import Timer
+from textual.widget import Widget
 
 from presman.base import private_files
 from presman.base.running_out import CODE, ran_out
@@ -40,25 +41,39 @@ SIXTEEN = "ansi-dark"
 """The theme of terminals with sixteen colours: it has no others, and takes both grounds from the terminal."""
 
 PATIENCE = 0.5
-"""Seconds after which a key that got lost on its way no longer holds up those behind it."""
+"""Seconds after which it is looked whether a key got lost on its way, and no longer is to hold up those behind it."""
+
+LOOKS = 10
+"""As many times a key that is on its way to a widget that is there may be late: after that it holds up nothing."""
+
+ROUNDS = 2
+"""How often a widget may hand on what a key asks for: a line notes that it was changed, then tells the text."""
 
 
 class KeyDone(Message):
-    """Follows a key on its way up from the widget that had the focus: when it is here, so was the key."""
+    """Follows a key on its way up from the widget that had the focus: when it is here, so was the key.
+
+    Sent again, it follows what the key had the widget send. `number` is that of the key, `rounds` are still to be gone.
+    """
+
+    def __init__(self, number: int, target: Widget, rounds: int) -> None:
+        super().__init__()
+        self.number, self.target, self.rounds = number, target, rounds
 
 
 class TerminalApp(App[None]):
     """An app that costs nothing while nobody touches it, and does not spill variables when it dies.
 
-    A key is sent on its way when the one before has had its effect. Textual sends all that came at once, to whatever
-    has the focus at that moment: of `4c` the `c` would be meant for the tab before, and what is typed behind the key
-    that opens a dialog would not reach the dialog.
+    A key is sent on its way when the one before has had its effect and that is on the screen, laid out. Textual sends
+    all that came at once, to whatever has the focus at that moment: of `4c` the `c` would be meant for the tab before,
+    and what is typed behind the key that opens a dialog would not reach the dialog.
     """
 
     def __init__(self) -> None:
         self._ascii: AsciiFilter | None = None
         super().__init__()
         self._typed: deque[events.Key] = deque()
+        self._number = 0
         self._waits: TimerHandle | None = None
 
     hands_on = False
@@ -91,7 +106,8 @@ class TerminalApp(App[None]):
     async def on_event(self, event: events.Event) -> None:
         """Take keys one by one."""
         if not isinstance(event, events.Key) or event.is_forwarded:
-            await super().on_event(event)
+            if not isinstance(event, events.Key) or self.screen_stack:  # else it has ended while the key came
+                await super().on_event(event)
             return
         self._typed.append(event)
         if len(self._typed) == 1:
@@ -103,18 +119,43 @@ class TerminalApp(App[None]):
             return
         target = self.focused or self.screen
         await super().on_event(self._typed[0])
-        self._waits = get_running_loop().call_later(PATIENCE, self.post_message, KeyDone())
-        if not target.post_message(KeyDone()):
-            self.post_message(KeyDone())
+        self._look_later(target)
+        self._send_after(target, ROUNDS)
 
-    def on_key_done(self) -> None:
+    def _send_after(self, target: Widget, rounds: int) -> None:
+        """Send what follows the key, to where the key went, else to where the next one will go."""
+        there = target if self._is_there(target) else self.focused or self.screen
+        if not there.post_message(KeyDone(self._number, there, rounds)):
+            self.post_message(KeyDone(self._number, there, 0))
+
+    def _is_there(self, target: Widget) -> bool:
+        return target.is_attached and target.screen is self.screen
+
+    def _look_later(self, target: Widget, looks: int = LOOKS) -> None:
+        self._waits = get_running_loop().call_later(PATIENCE, self._look, target, looks - 1)
+
+    def _look(self, target: Widget, looks: int) -> None:
+        """Go on without what got lost with its widget; on a busy machine it is only late."""
+        if looks and self._is_there(target):
+            self._look_later(target, looks)
+        else:
+            self.call_later(self._next_key, self._number)
+
+    def on_key_done(self, event: KeyDone) -> None:
         """Wait for the effects of the key, such as a change of focus, then send the next one."""
+        if event.number != self._number:
+            return
+        if event.rounds:
+            self._send_after(event.target, event.rounds - 1)
+        else:  # not there and then: it would be the screen, and not the app, that sends it
+            self.call_after_refresh(self.call_later, self._next_key, event.number)
+
+    async def _next_key(self, number: int) -> None:
+        if number != self._number:
+            return
+        self._number += 1
         if self._waits is not None:
             self._waits.cancel()
-            self._waits = None
-            self.call_later(self.call_later, self._next_key)
-
-    async def _next_key(self) -> None:
         if self._typed:
             self._typed.popleft()
         await self._send_key()
